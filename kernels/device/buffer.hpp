@@ -75,6 +75,12 @@ class DeviceBuffer {
   }
   void upload(const Stream& stream, const std::vector<T>& from) { upload(stream, from.data(), from.size()); }
 
+  // Resizes.
+  void copy_from(const Stream& stream, const DeviceBuffer& other) {
+    resize(other.size_);
+    copy_on_device(stream, data_, other.data_, size_ * sizeof(T));
+  }
+
   // Blocks until the copy is there.
   std::vector<T> download(const Stream& stream) const {
     std::vector<T> host(size_);
@@ -113,6 +119,11 @@ struct VectorArray {
     x.fill_zero(stream);
     y.fill_zero(stream);
     z.fill_zero(stream);
+  }
+  void copy_from(const Stream& stream, const VectorArray& other) {
+    x.copy_from(stream, other.x);
+    y.copy_from(stream, other.y);
+    z.copy_from(stream, other.z);
   }
   VectorView view() { return {x.data(), y.data(), z.data()}; }
   ConstVectorView view() const { return {x.data(), y.data(), z.data()}; }

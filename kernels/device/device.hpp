@@ -40,8 +40,16 @@ int unit_count();
 // CPU: threads used by kernels. CUDA: host threads.
 int thread_count();
 
-// How much memory this process may still take, bytes: the kernel's MemAvailable, or what the control groups of this process leave where that is less. 0 where
-// neither says anything. `root` is put before /proc and /sys, for tests.
+// How much memory this process may still take, bytes: the kernel's MemAvailable, or what the control groups of this
+// process leave where that is less. 0 where neither says anything. `root` is put before /proc and /sys, for tests.
 std::size_t host_memory_available(const std::string& root = "");
+
+// Named ranges on the timeline of a profiler (NVTX): Nsight Systems shows the phases of a step beside the kernels that they
+// queue. Without a profiler a call costs some nanoseconds, on the CPU nothing.
+// Ranges of one thread nest. `name` is copied where it is needed.
+void begin_phase_range(const char* name);
+void end_phase_range();
+// Whether this binary has them: CUDA builds whose toolkit holds the header of NVTX 3.
+bool has_phase_ranges();
 
 }  // namespace maki

@@ -5,6 +5,11 @@
 #include "kernels/device/device.hpp"
 #include "kernels/device/launch.cuh"
 
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define MAKI_NVTX 1
+#endif
+
 namespace maki {
 namespace {
 int selected = 0;
@@ -99,5 +104,15 @@ void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes
                           " bytes of shared memory",
                       cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
 }
+
+#ifdef MAKI_NVTX
+void begin_phase_range(const char* name) { nvtxRangePushA(name); }
+void end_phase_range() { nvtxRangePop(); }
+bool has_phase_ranges() { return true; }
+#else
+void begin_phase_range(const char*) {}
+void end_phase_range() {}
+bool has_phase_ranges() { return false; }
+#endif
 
 }  // namespace maki

@@ -5,7 +5,7 @@
 
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
-#include "kernels/particles/fine.hpp"
+#include "kernels/particles/types.hpp"
 
 namespace maki {
 namespace {
@@ -100,9 +100,9 @@ struct Images {
   MAKI_HD void each(std::size_t i, const Visit& visit) const {
     const SourceParticle p = source[i];
     const Remainder r = remainder[i];
-    const std::int64_t end[3] = {static_cast<std::int64_t>(join(p.x, r.x)) - sphere.observer[0],
-                                 static_cast<std::int64_t>(join(p.y, r.y)) - sphere.observer[1],
-                                 static_cast<std::int64_t>(join(p.z, r.z)) - sphere.observer[2]};
+    const std::int64_t end[3] = {static_cast<std::int64_t>(fine_of(p.x, r.x)) - sphere.observer[0],
+                                 static_cast<std::int64_t>(fine_of(p.y, r.y)) - sphere.observer[1],
+                                 static_cast<std::int64_t>(fine_of(p.z, r.z)) - sphere.observer[2]};
     const std::int64_t step[3] = {static_cast<std::int64_t>(to_fine(momentum.x[i] * factor)),
                                   static_cast<std::int64_t>(to_fine(momentum.y[i] * factor)),
                                   static_cast<std::int64_t>(to_fine(momentum.z[i] * factor))};

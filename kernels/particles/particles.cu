@@ -6,7 +6,6 @@
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
-#include "kernels/particles/fine.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -29,9 +28,9 @@ struct DriftParticle {
   MAKI_HD void operator()(std::size_t i) const {
     SourceParticle p = source[i];
     Remainder r = remainder[i];
-    split(join(p.x, r.x) + to_fine(momentum.x[i] * factor), p.x, r.x);
-    split(join(p.y, r.y) + to_fine(momentum.y[i] * factor), p.y, r.y);
-    split(join(p.z, r.z) + to_fine(momentum.z[i] * factor), p.z, r.z);
+    split(fine_of(p.x, r.x) + to_fine(momentum.x[i] * factor), p.x, r.x);
+    split(fine_of(p.y, r.y) + to_fine(momentum.y[i] * factor), p.y, r.y);
+    split(fine_of(p.z, r.z) + to_fine(momentum.z[i] * factor), p.z, r.z);
     source[i] = p;
     remainder[i] = r;
   }
@@ -56,9 +55,9 @@ struct HalveCoordinates {
   MAKI_HD void operator()(std::size_t i) const {
     SourceParticle p = source[i];
     Remainder r = remainder[i];
-    split((join(p.x, r.x) + kHalfSide) >> 1, p.x, r.x);
-    split((join(p.y, r.y) + kHalfSide) >> 1, p.y, r.y);
-    split((join(p.z, r.z) + kHalfSide) >> 1, p.z, r.z);
+    split((fine_of(p.x, r.x) + kHalfSide) >> 1, p.x, r.x);
+    split((fine_of(p.y, r.y) + kHalfSide) >> 1, p.y, r.y);
+    split((fine_of(p.z, r.z) + kHalfSide) >> 1, p.z, r.z);
     source[i] = p;
     remainder[i] = r;
   }
@@ -77,6 +76,15 @@ void Particles::resize(std::size_t n) {
   remainder.resize(n);
   momentum.resize(n);
   id.resize(n);
+}
+
+Particles copy_of(const Stream& stream, const Particles& from) {
+  Particles to;
+  to.source.copy_from(stream, from.source);
+  to.remainder.copy_from(stream, from.remainder);
+  to.momentum.copy_from(stream, from.momentum);
+  to.id.copy_from(stream, from.id);
+  return to;
 }
 
 void upload_particles(const Stream& stream, Particles& particles, const std::vector<std::array<double, 3>>& fractions,

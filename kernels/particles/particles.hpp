@@ -53,6 +53,8 @@ struct Particles {
   void resize(std::size_t n);
 };
 
+Particles copy_of(const Stream& stream, const Particles& from);
+
 // Sorts particles, and any arrays carried along, into Morton order. Beside the particles it needs, in bytes a particle,
 // 24 while sorting (keys and indices, twice), 28 while reordering (keys, indices, one array of 16) and 8 after that,
 // until the keys are released.

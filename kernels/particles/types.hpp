@@ -42,4 +42,14 @@ MAKI_HD std::uint64_t to_fine(double sides) {
 
 MAKI_HD std::uint32_t coordinate_of(std::uint64_t fine) { return static_cast<std::uint32_t>(fine >> 16); }
 
+// The 48-bit coordinate, from its two parts.
+MAKI_HD std::uint64_t fine_of(std::uint32_t coordinate, std::uint16_t remainder) {
+  return (static_cast<std::uint64_t>(coordinate) << 16) | remainder;
+}
+
+// As a fraction of the side of the box.
+inline double fraction_of(std::uint32_t coordinate, std::uint16_t remainder) {
+  return static_cast<double>(fine_of(coordinate, remainder)) / kSideToFine;
+}
+
 }  // namespace maki

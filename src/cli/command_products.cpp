@@ -131,7 +131,7 @@ void write_picture(const ImageArguments& given) {
   if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
   if (picture.width == 0 && !set.frame.periodic)
     picture.width = set.frame.side / 2;  // the middle half, where the set lies
-  write_picture_of(loaded.ranks(), set, picture, given.output, loaded.provenance(), given.overwrite);
+  write_picture_of(set, picture, given.output, loaded.provenance(), given.overwrite);
   if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
 }
 

@@ -37,7 +37,7 @@ PowerTheory theory_on_root(const std::string& config, const std::string& snapsho
 void write_cross(const PowerArguments& given, const LoadedSet& first, const SpectrumOptions& options) {
   const LoadedSet second(given.other, first.ranks());
   print_notes_of(second);
-  const CrossTable table = cross_power_of(first.ranks(), first.set(), second.set(), options);
+  const CrossTable table = cross_power_of(first.set(), second.set(), options);
   root_succeeds(first.ranks(), [&] {
     write_cross_power_file(given.output, table, {given.snapshot, given.other}, first.header(), first.provenance(),
                            given.overwrite);
@@ -51,10 +51,10 @@ void write_power(const PowerArguments& given) {
   print_notes_of(loaded);
   const DeviceSet set = loaded.set();
   SpectrumOptions options{given.mesh, given.folding};
-  if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(ranks, set));
+  if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(set));
   if (given.other.empty()) {
     if (set.frame.periodic) options.theory = theory_on_root(given.config, given.snapshot, loaded);
-    write_power_of(ranks, set, options, given.output, loaded.provenance(), given.overwrite);
+    write_power_of(set, options, given.output, loaded.provenance(), given.overwrite);
   } else {
     write_cross(given, loaded, options);
   }
@@ -75,10 +75,10 @@ void write_bispectrum(const BispectrumArguments& given) {
   print_notes_of(loaded);
   const DeviceSet set = loaded.set();
   BispectrumOptions options = given.triangles;
-  options.cells = given.mesh > 0 ? given.mesh : default_bispectrum_mesh(particles_of_all(ranks, set));
+  options.cells = given.mesh > 0 ? given.mesh : default_bispectrum_mesh(particles_of_all(set));
   PowerTheory theory;
   if (set.frame.periodic) theory = theory_on_root(given.config, given.snapshot, loaded);
-  const BispectrumTable table = bispectrum_of(ranks, set, options, theory.linear);
+  const BispectrumTable table = bispectrum_of(set, options, theory.linear);
   root_succeeds(ranks, [&] {
     write_bispectrum_file(given.output, table, loaded.header(), loaded.provenance(), given.overwrite);
     fmt::print("wrote {}\n", given.output);

@@ -1,10 +1,78 @@
-// One tree of own particles and the ghosts around them (ghost_tree.hpp).
+// One tree of own particles and the ghosts around them: its forces do not depend on how particles are divided among ranks
+// and sites.
 #pragma once
 
-#include "src/gravity/ghost_tree.hpp"
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/force/force.hpp"
+#include "kernels/particles/joined_sources.hpp"
+#include "kernels/tree/octree.hpp"
+#include "src/gravity/gravity.hpp"
 #include "src/gravity/source_trees.hpp"
 
 namespace maki {
+
+// A tree over a rank's own particles and the ghosts around them: particles of other ranks in all cells of one level
+// that the lists of own particles may meet (host/let/whole_cells.hpp). Every such cell is complete, and cells above
+// that level serve no list as multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over
+// all particles.
+// A group that holds own particles and ghosts is evaluated by every rank that owns some of its members.
+//
+// Inner groups, on which no ghost acts, can be evaluated while ghosts are on their way.
+//
+// Memory, beside tree, groups and lists: 32 bytes for each own particle or ghost (36 with potentials), 20 more at a
+// rebuild.
+class GhostTree {
+ public:
+  // Bytes of an own particle or a ghost, for estimates: as above with potentials, and its part of cells and groups.
+  static constexpr double kBytes = 40;
+
+  // Reads ghost_level, leaf_size, group_size.
+  explicit GhostTree(const GravityOptions& options) : options_(options) {}
+
+  // Ghosts in device memory, one array for each source of messages (ranks of this site, other sites).
+  using Ghosts = std::vector<std::span<const SourceParticle>>;
+
+  // A new tree: join(), then build(), with the positions for which ghosts were selected. A rank without own particles
+  // calls clear() instead. `groups` receives the groups that hold own particles.
+  void clear() { *this = GhostTree(options_); }
+  void join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts);
+  void build(const Stream& stream, DeviceBuffer<Group>& groups);
+  // Sorts the groups into inner and outer ones by their lists.
+  void split(const Stream& stream, const ListView& lists);
+  bool has_ghosts() const { return sources_.has_others(); }
+  const DeviceBuffer<std::uint32_t>& inner() const { return inner_; }
+  const DeviceBuffer<std::uint32_t>& outer() const { return outer_; }
+
+  // New positions of the same sources: first those of own particles, after which cells without ghosts and their groups
+  // are up to date, then those of ghosts, after which all are.
+  void refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups);
+  void refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
+
+  Octree& tree() { return tree_; }
+  SourceView view() const { return {sources_.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()}; }
+  // For each group the range of own particles in it.
+  const DeviceBuffer<Group>& own_groups() const { return own_groups_; }
+
+  // output(): arrays for the forces on own particles and ghosts. give_back() copies those on own particles to `own`.
+  ForceOutput output(bool want_potential);
+  void give_back(const Stream& stream, const ForceOutput& own) const;
+
+ private:
+  std::span<const SourceParticle> gathered(const Stream& stream, const Ghosts& ghosts);
+
+  GravityOptions options_;
+  JoinedSources sources_;
+  DeviceBuffer<SourceParticle> ghosts_{"ghosts.gathered"};
+  Octree tree_;
+  DeviceBuffer<Group> own_groups_{"ghosts.groups"};
+  DeviceBuffer<std::uint8_t> cells_with_ghosts_{"ghosts.cells"};
+  DeviceBuffer<std::uint32_t> inner_{"ghosts.inner"}, outer_{"ghosts.outer"};
+  VectorArray acceleration_{"ghosts.acceleration"};
+  DeviceBuffer<float> potential_{"ghosts.potential"};
+};
 
 class GhostSources final : public SourceTrees {
  public:

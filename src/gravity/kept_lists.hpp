@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/force/force.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
 
@@ -64,6 +65,19 @@ class KeptLists {
   std::vector<Result<ReopenRecord>> reopened_;  // the same
   std::uint64_t fresh_words_ = 0;               // words of all lists after the last make()
   double longer_ = 0;                           // expected length of a list that is walked again over the mean length
+};
+
+// A tree whose sources act on this rank's groups, and the lists over it.
+
+class TreeImports;
+
+struct Sources {
+  Octree& tree;
+  SourceView view;
+  KeptLists& lists;
+  TreeImports* imports = nullptr;  // where the tree came from; null: the tree of own particles
+  // Forces of imported trees are added to those of the own tree.
+  bool imported() const { return imports != nullptr; }
 };
 
 }  // namespace maki

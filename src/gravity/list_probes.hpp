@@ -10,7 +10,7 @@
 #include "kernels/measure/gravity_sums.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
-#include "src/gravity/sources.hpp"
+#include "src/gravity/kept_lists.hpp"
 
 namespace maki {
 

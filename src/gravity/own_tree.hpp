@@ -5,7 +5,7 @@
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/sources.hpp"
+#include "src/gravity/kept_lists.hpp"
 
 namespace maki {
 

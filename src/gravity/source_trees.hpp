@@ -1,4 +1,4 @@
-// The sources of a rank's forces: its own tree and the imported forests (forests.hpp), or one tree of own particles and
+// The sources of a rank's forces: its own tree and the imported forests, or one tree of own particles and
 // ghosts (ghost_sources.hpp). Chosen once in a run.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/sources.hpp"
+#include "src/gravity/kept_lists.hpp"
 
 namespace maki {
 

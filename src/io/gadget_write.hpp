@@ -99,9 +99,9 @@ void write_together(PositionedFile& file, const Part& part, const RowSource& sou
 // The rows of all ranks' shares, with numbers as options ask. `chosen`: Part's. Throws Error, the same on all ranks.
 // Collective, over the sites too.
 Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
-               const WriteOptions& options, const SnapshotWriters& writers);
-// Those of them that go into one of its files.
-Part part_of(const Part& all, int file);
+               const WriteOptions& options, const RunPlace& writers);
+// Those of them that go into each of the files that this site writes: options.files, or of several sites one each.
+std::vector<Part> own_parts(const Part& all, int files);
 
 // Writes one file. Collective; throws the same Error on all ranks.
 void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options);

@@ -9,10 +9,7 @@
 #include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/write_options.hpp"
-
-namespace maki::sites {
-class Sites;
-}
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -36,13 +33,6 @@ struct ExtraDataset {
 ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration, const SnapshotHeader& header);
 ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header);
 
-// Who writes a snapshot: the ranks of this site, and all sites where there are several.
-struct SnapshotWriters {
-  SnapshotWriters(const Communicator& of = Communicator::self(), sites::Sites* all = nullptr) : ranks(of), sites(all) {}
-  Communicator ranks;
-  sites::Sites* sites;  // null: this is the only one
-};
-
 // Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
 // comoving (but for SWIFT's layout). Files get their names only when all are complete. Returns their names.
 // Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the
@@ -53,7 +43,7 @@ struct SnapshotWriters {
 // sites' particles; the sites agree on that beforehand (Phase::kOutput). Then options.files has to be 1.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
-                                        const SnapshotWriters& writers = {});
+                                        const RunPlace& writers = {});
 
 // What was found on the way, for the log.
 struct ReadReport {

@@ -119,20 +119,19 @@ void check_speed(double fastest) {
 }  // namespace
 
 Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
-                       const WriteOptions& options, const SnapshotWriters& writers) {
+                       const WriteOptions& options, const RunPlace& writers) {
   const auto& [ranks, sites] = writers;
   Part part{
       .particles = particles, .chosen = std::move(chosen), .ranks = ranks, .begins = {0}, .header = particles.header()};
   const std::size_t rows = part.chosen ? part.chosen->size() : particles.size();
   const std::vector<Common> of_ranks = of_all(common_of(part, rows, options), ranks);
-  Common whole = together(of_ranks);
-  if (sites) whole = together(of_all(whole, *sites));
+  const Common whole = together(of_all(together(of_ranks), *sites));
   for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
   part.total = whole.n;
   part.wraps = !options.replicas;
   part.header_numbers = options.header;
-  part.files = sites ? sites->count() : options.files;
-  part.number = sites ? sites->me() : 0;
+  part.files = sites->alone() ? options.files : sites->count();
+  part.number = sites->me();
   part.selection = options.selection;
   if (!part.selection.is_whole()) part.selection.of_particles = whole.of;
   part.layout = options.layout;
@@ -146,14 +145,16 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   if (options.id_bits == 32 && whole.largest_id > 0xffffffffu) {
     throw Error(fmt::format("the id {} does not fit into 32 bits", whole.largest_id), "", "write 64-bit ids");
   }
-  if (options.files < 1 || (sites && options.files > 1) ||
+  if (options.files < 1 || (options.files > 1 && !sites->alone()) ||
       static_cast<std::uint64_t>(options.files) > std::max<std::uint64_t>(1, part.total)) {
     throw Error(fmt::format("cannot write {} particles to {} files", part.total, options.files));
   }
   return part;
 }
 
-Part gadget::part_of(const Part& all, int file) {
+namespace {
+
+Part part_of(const Part& all, int file) {
   const std::uint64_t begin = share_begin(all.total, file, all.files);
   const std::uint64_t end = share_begin(all.total, file + 1, all.files);
   Part part = all;
@@ -161,6 +162,15 @@ Part gadget::part_of(const Part& all, int file) {
   for (std::uint64_t& row : part.begins) row = std::clamp(row, begin, end) - begin;
   part.first = std::max(begin, all.begin()) - all.begin();
   return part;
+}
+
+}  // namespace
+
+std::vector<Part> gadget::own_parts(const Part& all, int files) {
+  if (files < all.files) return {all};
+  std::vector<Part> parts;
+  for (int file = 0; file < files; ++file) parts.push_back(part_of(all, file));
+  return parts;
 }
 
 namespace {
@@ -235,20 +245,19 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
 namespace {
 
 std::vector<std::string> write_binary_set(const std::string& path, const Snapshot& snapshot,
-                                          const WriteOptions& options, const SnapshotWriters& writers) {
-  const auto& [ranks, sites] = writers;
+                                          const WriteOptions& options, const RunPlace& writers) {
+  const Communicator& ranks = writers.ranks;
   const SnapshotSource source(snapshot);
-  const Part all = gadget::whole_set(source, nullptr, options, writers);
   std::vector<SafeFile> files;  // of rank 0
   std::vector<std::string> names;
-  for (int i = 0; i < options.files; ++i) {
-    gadget::FileName name{gadget::part_name(path, options.format, sites ? sites->me() : i, all.files), {}};
+  for (const Part& part : gadget::own_parts(gadget::whole_set(source, nullptr, options, writers), options.files)) {
+    gadget::FileName name{gadget::part_name(path, options.format, part.number, part.files), {}};
     root_succeeds(ranks, [&] {
       files.emplace_back(name.path, options.overwrite);
       name.temporary = files.back().temporary_path();
     });
     name.temporary = broadcast_text(ranks, name.temporary);
-    gadget::write_binary_file(name, sites ? all : gadget::part_of(all, i), options);
+    gadget::write_binary_file(name, part, options);
     names.push_back(name.path);
   }
   root_succeeds(ranks, [&] {
@@ -261,7 +270,7 @@ std::vector<std::string> write_binary_set(const std::string& path, const Snapsho
 
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options, const std::vector<ExtraDataset>& extras,
-                                        const SnapshotWriters& writers) {
+                                        const RunPlace& writers) {
   all_succeed(writers.ranks, [&] { check_arrays(snapshot, options, extras); });
   if (options.format != SnapshotFormat::kGadgetHdf5) return write_binary_set(path, snapshot, options, writers);
   SnapshotWriter writer(writers);

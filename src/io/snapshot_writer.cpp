@@ -52,28 +52,27 @@ bool in_subset(std::uint64_t id, double fraction) {
   return fraction >= 1 || static_cast<double>(XXH3_64bits(&id, sizeof id)) * 0x1p-64 < fraction;
 }
 
-SnapshotWriter::SnapshotWriter(const SnapshotWriters& writers) : writers_(writers), threads_(writers.ranks) {}
+SnapshotWriter::SnapshotWriter(const RunPlace& writers) : writers_(writers), threads_(writers.ranks) {}
 
 SnapshotWriter::~SnapshotWriter() = default;
 
 std::vector<std::string> SnapshotWriter::begin(const std::string& path, SnapshotToWrite set,
                                                const Provenance& provenance, const WriteOptions& options) {
   begun_ = std::chrono::steady_clock::now();
-  const auto& [ranks, sites] = writers_;
+  const Communicator& ranks = writers_.ranks;
   auto job = std::make_unique<Job>();
   job->set = std::move(set);
   const gadget::Part all =
       gadget::whole_set(*job->set.particles, chosen_of(job->set, options.selection), options, writers_);
-  for (int i = 0; i < options.files; ++i) {
-    gadget::FileName name{gadget::part_name(path, options.format, sites ? sites->me() : i, all.files), {}};
+  for (const gadget::Part& part : gadget::own_parts(all, options.files)) {
+    gadget::FileName name{gadget::part_name(path, options.format, part.number, part.files), {}};
     root_succeeds(ranks, [&] {
       job->files.emplace_back(name.path, options.overwrite);
       name.temporary = job->files.back().temporary_path();
     });
     name.temporary = broadcast_text(ranks, name.temporary);
     job->names.push_back(name.path);
-    gadget::Hdf5Output& output =
-        job->outputs.emplace_back(name, sites ? all : gadget::part_of(all, i), provenance, options, job->set.extras);
+    gadget::Hdf5Output& output = job->outputs.emplace_back(name, part, provenance, options, job->set.extras);
     root_succeeds(ranks, [&] {
       if (output.is_laid_out()) job->files.back().reserve(std::filesystem::file_size(name.temporary));
     });

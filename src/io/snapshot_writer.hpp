@@ -35,7 +35,7 @@ struct SnapshotOutcome {
 // rank's thread: what is not complete by then is removed.
 class SnapshotWriter {
  public:
-  explicit SnapshotWriter(const SnapshotWriters& writers = {});
+  explicit SnapshotWriter(const RunPlace& writers = {});
   ~SnapshotWriter();
 
   // Begins a snapshot; formats, options and files are those of write_snapshot(). May be called where busy() is false.
@@ -54,7 +54,7 @@ class SnapshotWriter {
   std::optional<SnapshotOutcome> advance();
   SnapshotOutcome conclude(const std::string& problem);
 
-  SnapshotWriters writers_;
+  RunPlace writers_;
   std::chrono::steady_clock::time_point begun_;
   std::unique_ptr<Job> job_;  // of the snapshot under way
   RankThreads threads_;       // goes before the job does

@@ -60,7 +60,7 @@ ExtraDataset scale_factors(const std::vector<ShellParticle>& particles) {
 }  // namespace
 
 std::string write_shell(const std::string& path, std::vector<ShellParticle> particles, const ShellFacts& facts,
-                        const Provenance& provenance, const SnapshotWriters& writers) {
+                        const Provenance& provenance, const RunPlace& writers) {
   std::sort(particles.begin(), particles.end(), comes_before);
   WriteOptions options;
   options.deflate = facts.options.compression;

@@ -27,7 +27,7 @@ struct ShellFacts {
 // Each rank's particles are put in the order of their IDs. Returns the file's name. Collective; over several sites each
 // writes a file of its own; throws Error as write_snapshot().
 std::string write_shell(const std::string& path, std::vector<ShellParticle> particles, const ShellFacts& facts,
-                        const Provenance& provenance, const SnapshotWriters& writers);
+                        const Provenance& provenance, const RunPlace& writers);
 
 // Writes the mass of all particles by pixel. Collective; throws Error as write_sky_map().
 void write_shell_map(const std::string& path, const SkyMap& map, double quantum, const ShellFacts& facts,

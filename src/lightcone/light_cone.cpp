@@ -149,7 +149,7 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
   last_step_ = drift.step;
   std::vector<std::string> files;
   if (radii.after < edges.back() && radii.before > edges.front()) files = meet(drift, timeline, radii);
-  if (place_.sites && drift.boundary) {
+  if (!place_.sites->alone() && drift.boundary) {
     if (remembered_.size() == 2) remembered_.erase(remembered_.begin());
     remembered_[drift.step] = state();
   }
@@ -257,11 +257,11 @@ std::vector<std::string> LightCone::write_files(std::size_t shell, const Drift& 
       for (const std::string& name : own_spools())
         if (spool::shell_of(name) == static_cast<int>(shell)) spool::read(path(name), particles);
     });
-    files.push_back(write_shell(path(fmt::format("conesnap_{:03}.hdf5", shell)), std::move(particles), facts,
-                                provenance_, {place_.ranks, place_.sites}));
+    files.push_back(
+        write_shell(path(fmt::format("conesnap_{:03}.hdf5", shell)), std::move(particles), facts, provenance_, place_));
   }
   if (const auto map = maps_.find(shell); map != maps_.end()) {
-    const std::string part = place_.sites ? fmt::format(".{}", place_.sites->me()) : "";
+    const std::string part = !place_.sites->alone() ? fmt::format(".{}", place_.sites->me()) : "";
     files.push_back(path(fmt::format("map_{:03}{}.fits", shell, part)));
     write_shell_map(files.back(), map->second, quantum_, facts, provenance_, place_.ranks);
     maps_.erase(map);

@@ -21,10 +21,9 @@ namespace maki {
 // All calls are collective.
 class LightCone {
  public:
-  struct Place {
-    std::string folder;  // made with the first drift
-    Communicator ranks;
-    sites::Sites* sites = nullptr;  // where there are several: each collects what its own particles give
+  // The folder is made with the first drift. Each of several sites collects what its own particles give.
+  struct Place : RunPlace {
+    std::string folder;
   };
   LightCone(const LightConeOptions& options, std::size_t observer, const Place& place, const Provenance& provenance);
 

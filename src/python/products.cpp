@@ -18,8 +18,8 @@ PowerTable power(const Snapshot& set, int mesh, int folding, const std::optional
   const Computing computing;
   const LoadedSet loaded = load(set);
   SpectrumOptions options{mesh, folding};
-  if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(loaded.ranks(), loaded.set()));
-  const PowerTable table = power_of(loaded.ranks(), loaded.set(), options);
+  if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(loaded.set()));
+  const PowerTable table = power_of(loaded.set(), options);
   if (path && loaded.ranks().rank() == 0)
     write_power_file(*path, table, loaded.header(), loaded.provenance(), overwrite);
   return table;
@@ -35,7 +35,7 @@ nb::object image(const Snapshot& set, const PictureOptions& options) {
   {
     const Computing computing;
     const LoadedSet loaded = load(set);
-    density = picture_of(loaded.ranks(), loaded.set(), fitted(options, loaded));
+    density = picture_of(loaded.set(), fitted(options, loaded));
   }
   if (density.empty()) return nb::none();  // on ranks above 0
   const auto side = static_cast<std::size_t>(options.pixels);
@@ -45,7 +45,7 @@ nb::object image(const Snapshot& set, const PictureOptions& options) {
 void write_image_file(const Snapshot& set, const std::string& path, const PictureOptions& options, bool overwrite) {
   const Computing computing;
   const LoadedSet loaded = load(set);
-  write_picture_of(loaded.ranks(), loaded.set(), fitted(options, loaded), path, loaded.provenance(), overwrite);
+  write_picture_of(loaded.set(), fitted(options, loaded), path, loaded.provenance(), overwrite);
 }
 
 }  // namespace

@@ -1,12 +1,28 @@
 // Figures of what a run wrote at its outputs: pictures, power spectra, mass functions of groups.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "src/report/run_records.hpp"
 
 namespace maki::report {
+
+// A text file of columns with facts in comments: power_NNN.txt or groups_NNN_mass_function.txt.
+struct Columns {
+  std::map<std::string, double> facts;                 // "# Redshift 3" in the comments
+  std::map<std::string, std::vector<double>> columns;  // by the names in the last comment; of one length
+  std::string comments;
+
+  double fact(const std::string& name) const;                        // NaN where there is none
+  const std::vector<double>& column(const std::string& name) const;  // empty where there is none
+  // What stands in the comments between these words and the next comma or semicolon; "" where they are missing.
+  std::string after(const std::string& words) const;
+};
+
+// Throws Error where the file cannot be read, or a row does not have as many numbers as there are names.
+Columns read_columns(const std::string& path);
 
 // A part of the page, and sentences on files that are missing or damaged.
 struct Part {

@@ -11,7 +11,7 @@
 #include "src/config/config.hpp"
 #include "src/run/going_on.hpp"
 #include "src/run/over_sites.hpp"
-#include "src/run/products.hpp"
+#include "src/run/run_products.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 #include "src/simulation/simulation.hpp"

@@ -1,11 +1,15 @@
 // Groups of friends as files: beside the snapshots of a run, and for maki groups.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "src/cosmology/mass_function.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
+#include "src/io/particle_source.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
@@ -25,11 +29,18 @@ std::string links_path(const std::string& catalogue);
 // read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where the first is not the earlier one.
 std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite);
 
-// The catalogue that rank 0 of the site `place` has, on all ranks of all sites. Collective over all sites. Throws Error
-// where the message is not whole.
-GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, const GroupCatalogue& mine);
+// The catalogue that rank 0 of the site `place` has, on all ranks of all sites; of a site alone each rank's own. Collective
+// over all sites. Throws Error where the message is not whole.
+GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".
 std::string summary_of(const GroupCatalogue& catalogue);
+
+// Bytes that members_among() takes for a particle of the rank.
+inline constexpr double kMembersBytes = sizeof(std::uint64_t) + sizeof(std::size_t) + 0.125;
+
+// For each of this rank's particles whether its ID is one of `members`, which rank 0 has. Collective.
+std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,
+                                const Communicator& ranks);
 
 }  // namespace maki

@@ -18,15 +18,15 @@ const std::string& on_usual_device(const std::string& origin) {
 }  // namespace
 
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
-    : ranks_(ranks), origin_(on_usual_device(path)) {
+    : place_(ranks), origin_(on_usual_device(path)) {
   ReadReport report;
-  const Snapshot snapshot = read_snapshot(path, &report, ranks_);
+  const Snapshot snapshot = read_snapshot(path, &report, ranks);
   notes_ = report.notes;
   load(snapshot);
 }
 
 LoadedSet::LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks)
-    : ranks_(ranks), origin_(on_usual_device(origin)) {
+    : place_(ranks), origin_(on_usual_device(origin)) {
   load(snapshot);
 }
 
@@ -36,7 +36,7 @@ void LoadedSet::load(const Snapshot& snapshot) {
   if (header_.comoving) {
     box.centre.fill(box.side / 2);
   } else {
-    box = isolated_box(snapshot, ranks_);
+    box = isolated_box(snapshot, place_.ranks);
   }
   frame_ = make_frame(header_, box.side, box.centre);
   load_particles(stream_, snapshot, frame_, particles_);

@@ -17,8 +17,8 @@ class LoadedSet {
   // Of what is in memory; `origin` says in products where it came from.
   LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks);
 
-  const Communicator& ranks() const { return ranks_; }
-  DeviceSet set() const { return {stream_, particles_.source, frame_, header_}; }
+  const Communicator& ranks() const { return place_.ranks; }
+  DeviceSet set() const { return {stream_, particles_.source, frame_, header_, *place_.sites}; }
   // For what sorts the particles.
   const Stream& stream() const { return stream_; }
   Particles& particles() { return particles_; }
@@ -32,7 +32,7 @@ class LoadedSet {
  private:
   void load(const Snapshot& snapshot);
 
-  Communicator ranks_;
+  RunPlace place_;
   std::string origin_;
   SnapshotHeader header_;
   Stream stream_;

@@ -1,37 +1,34 @@
-// Power spectra, pictures and groups of particles on the device: beside the snapshots of a run, and for maki power and image.
+// Power spectra, bispectra and pictures of particles on the device: beside the snapshots of a run, and for maki power,
+// bispectrum and image.
 #pragma once
 
 #include <array>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "src/analysis/product_files.hpp"
 #include "src/analysis/spectrum_files.hpp"
-#include "src/groups/catalogue.hpp"
-#include "src/lightcone/light_cone.hpp"
 #include "src/run/linear_theory.hpp"
 #include "src/run/setup.hpp"
-#include "src/simulation/run_files.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
 
-// A particle set on the device, or this rank's share of it, and what is known of it.
+// A particle set on the device, or this rank's share of it, and what is known of it. It lies on the ranks of the site
+// `place` (GatheredSet), which measures; all sites write the results.
 struct DeviceSet {
   const Stream& stream;
   const DeviceBuffer<SourceParticle>& particles;
   const Frame& frame;
   const SnapshotHeader& header;
-  // Over several sites: the set lies on the ranks of site `place` (GatheredSet), which measures; all sites write the
-  // results.
-  sites::Sites* sites = nullptr;
+  sites::Sites& sites;
   int place = 0;
-  bool here() const { return !sites || sites->me() == place; }
+  bool here() const { return sites.me() == place; }
+  const Communicator& ranks() const { return sites.ranks(); }
 };
 // Number of particles of all ranks. Collective.
-std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set);
+std::uint64_t particles_of_all(const DeviceSet& set);
 
 struct PictureOptions {
   int pixels = 1024;                                 // along a side
@@ -51,28 +48,27 @@ struct SpectrumOptions {
 // The power spectrum up to the Nyquist wave number of the mesh, times the folding. Throws Error where the set has no
 // periodic box.
 // Collective, also over the sites; all get the same.
-PowerTable power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options);
+PowerTable power_of(const DeviceSet& set, const SpectrumOptions& options);
 // The same as a file. Throws Error where it cannot be written. Rank 0 of each site writes.
-void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
-                    const std::string& path, const Provenance& provenance, bool overwrite);
+void write_power_of(const DeviceSet& set, const SpectrumOptions& options, const std::string& path,
+                    const Provenance& provenance, bool overwrite);
 
 // The spectra of two sets and their cross spectrum, likewise; the sets are at one site. Throws Error where they are not in
 // boxes of one size.
-CrossTable cross_power_of(const Communicator& ranks, const DeviceSet& first, const DeviceSet& second,
-                          const SpectrumOptions& options);
+CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const SpectrumOptions& options);
 
 // The bispectrum of a set at one site, with tree level beside it where the linear spectrum is given. Collective. Throws
 // Error as power_of() does, and where options make no sense.
-BispectrumTable bispectrum_of(const Communicator& ranks, const DeviceSet& set, const BispectrumOptions& options,
+BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& options,
                               const std::function<double(double)>& linear);
 
 // The projected density of mass, of an isolated set that of particle numbers, in units of its mean: pixels x pixels, the
-// first of the two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On rank 0 of each
-// site, else empty. Collective, also over the sites.
-std::vector<float> picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options);
+// first of the two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On all ranks.
+// Collective, also over the sites.
+std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& options);
 // The same as PNG. Throws Error where it cannot be written. Rank 0 of each site writes.
-void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options,
-                      const std::string& path, const Provenance& provenance, bool overwrite);
+void write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
+                      const Provenance& provenance, bool overwrite);
 
 // The unit of length as people write it: "Mpc/h"; "" for pure numbers.
 std::string length_unit_name(const UnitSystem& units);
@@ -87,40 +83,5 @@ int default_bispectrum_mesh(std::uint64_t particles);
 double product_bytes(const Config& config, std::uint64_t particles, bool periodic);
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
-
-// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light
-// cones. Over ranks one on each.
-class RunProducts : public RunFiles {
- public:
-  RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
-              const RunPlace& place = {});
-  void output(const OutputState& state) override;
-  void film(const OutputState& state) override;
-  void drifted(const Drift& drift) override;
-  void restart(const std::shared_ptr<const KeptState>& kept) override;
-  // Writes report.html where output.report asks for it, after finish(). A page that cannot be written leads to a message.
-  void report();
-
- private:
-  void begin_cones(const Prepared& run, const RunFileOptions& options);
-  void write_products(const DeviceSet& set, int index);
-  GroupCatalogue groups_of(const OutputState& state);
-  GroupCatalogue write_groups(const OutputState& state);
-  std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
-  PowerTheory theory(const SnapshotHeader& header);
-
-  Provenance provenance_;
-  bool overwrite_;
-  int power_mesh_ = 0;  // 0: no power spectra
-  int power_folding_ = 2;
-  bool pictures_;
-  PictureOptions picture_;
-  bool groups_;
-  bool groups_alone_;  // in snapshots
-  bool reports_;
-  std::optional<Timeline> timeline_;  // where there are light cones
-  std::vector<LightCone> cones_;
-  std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
-};
 
 }  // namespace maki

@@ -6,20 +6,6 @@
 namespace maki {
 namespace {
 
-template <class T>
-void copy(const Stream& stream, const DeviceBuffer<T>& from, DeviceBuffer<T>& to) {
-  to.resize(from.size());
-  copy_on_device(stream, to.data(), from.data(), from.size() * sizeof(T));
-}
-
-void copy_motion(const Stream& stream, const Particles& from, Particles& to) {
-  copy(stream, from.source, to.source);
-  copy(stream, from.remainder, to.remainder);
-  copy(stream, from.momentum.x, to.momentum.x);
-  copy(stream, from.momentum.y, to.momentum.y);
-  copy(stream, from.momentum.z, to.momentum.z);
-}
-
 // Scale factors at even times: physical time by ln a on a fine grid, and linear between its points.
 std::vector<double> even_in_time(std::size_t count, const Timeline& timeline, double start, double end) {
   constexpr std::size_t kCells = 4096;
@@ -59,16 +45,11 @@ std::vector<double> film_times(std::size_t count, Cadence cadence, const Timelin
   return times;
 }
 
-Particles copy_of(const Stream& stream, const Particles& from) {
-  Particles to;
-  copy_motion(stream, from, to);
-  copy(stream, from.id, to.id);
-  return to;
-}
-
 Particles drifted_back(const Stream& stream, const Particles& now, double factor) {
   Particles then;
-  copy_motion(stream, now, then);
+  then.source.copy_from(stream, now.source);
+  then.remainder.copy_from(stream, now.remainder);
+  then.momentum.copy_from(stream, now.momentum);
   drift(stream, then, -factor);
   return then;
 }

@@ -15,7 +15,6 @@ enum class Cadence { kScaleFactor, kLogScaleFactor, kTime };
 // `cadence` says; in isolated runs always in time.
 std::vector<double> film_times(std::size_t count, Cadence cadence, const Timeline& timeline, double start, double end);
 
-Particles copy_of(const Stream& stream, const Particles& from);
 // Positions `factor` (sides per momentum unit, as drift() has it) before those of `now`. Momenta go along, ids do not.
 Particles drifted_back(const Stream& stream, const Particles& now, double factor);
 

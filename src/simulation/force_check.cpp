@@ -9,7 +9,6 @@
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/gravity/tree_gravity.hpp"
-#include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -33,13 +32,6 @@ struct Sampled {
 double square(const Vector3& v) { return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]; }
 Vector3 minus(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
 
-void copy(const Stream& stream, const VectorArray& from, VectorArray& to) {
-  to.resize(from.size());
-  copy_on_device(stream, to.x.data(), from.x.data(), from.x.size() * sizeof(float));
-  copy_on_device(stream, to.y.data(), from.y.data(), from.y.size() * sizeof(float));
-  copy_on_device(stream, to.z.data(), from.z.data(), from.z.size() * sizeof(float));
-}
-
 std::vector<Vector3> download(const Stream& stream, const VectorArray& of) {
   const std::vector<float> x = of.x.download(stream), y = of.y.download(stream), z = of.z.download(stream);
   std::vector<Vector3> all(x.size());
@@ -51,7 +43,7 @@ std::vector<Vector3> download(const Stream& stream, const VectorArray& of) {
 // go where the particles go.
 Particles with_accelerations(const Stream& stream, const Particles& of, const VectorArray& acceleration) {
   Particles particles = copy_of(stream, of);
-  copy(stream, acceleration, particles.momentum);
+  particles.momentum.copy_from(stream, acceleration);
   particles.remainder.fill_zero(stream);
   return particles;
 }
@@ -208,7 +200,7 @@ ForceError measure_force_error(const Stream& stream, const Particles& particles,
   VectorArray far("check.far");
   far.resize(particles.size());
   if (gravity.has_mesh())
-    copy(stream, gravity.long_acceleration(), far);
+    far.copy_from(stream, gravity.long_acceleration());
   else
     far.fill_zero(stream);
   Particles with_near = with_accelerations(stream, particles, gravity.short_acceleration());

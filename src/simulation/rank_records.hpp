@@ -59,7 +59,7 @@ std::vector<std::string> phase_paths(const std::vector<RankRecord>& ranks);
 GravityCounts over_ranks(const std::vector<RankRecord>& ranks);
 
 // Aligned text for the end of a run: the time of each phase as smallest, mean and largest over ranks; shares of the
-// work and their imbalance; memory by rank; traffic between ranks.
-std::string rank_report(const std::vector<RankRecord>& ranks, std::uint64_t steps);
+// work and their imbalance; memory by rank; traffic between ranks. Of one rank the tree of its timers.
+std::string run_report(const PhaseTimers& timers, const std::vector<RankRecord>& ranks, std::uint64_t steps);
 
 }  // namespace maki

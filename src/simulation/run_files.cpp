@@ -61,16 +61,17 @@ std::string moment(const SnapshotHeader& header) {
 }  // namespace
 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
-    : options_(options), provenance_(provenance), ranks_(place.ranks), sites_(place.sites), gatherer_(ranks_),
-      stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0,
+    : options_(options), provenance_(provenance), place_(place), gatherer_(place.ranks),
+      stop_(speaks() ? prepared_directory(options, lock_) : "", speaks() ? options.time_limit : 0,
             std::chrono::steady_clock::now(), options.signals),
-      progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, form_of(options)),
-      snapshot_writer_({ranks_, sites()}), restart_writer_(ranks_), last_restart_step_(options.resumed_at.value_or(0)) {
+      progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options)), snapshot_writer_(place),
+      restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
     restarts_.insert(*options.resumed_at);
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
-  if (sites()) sites_report_.emplace(*sites_, path("sites_trace.csv"), options.overwrite, options.resumed_at);
+  if (!place_.sites->alone())
+    sites_report_.emplace(*place_.sites, path("sites_trace.csv"), options.overwrite, options.resumed_at);
 }
 
 StepLog& RunFiles::log() {
@@ -81,7 +82,8 @@ StepLog& RunFiles::log() {
 void RunFiles::open_log() {
   if (log_ || !speaks()) return;
   if (!options_.resumed_at) remove_files_of_a_run(options_.directory);
-  const RunHead head{options_.run, options_.settings, ranks_.size(), sites() ? sites_->name(sites_->me()) : ""};
+  const sites::Sites& sites = *place_.sites;
+  const RunHead head{options_.run, options_.settings, ranks().size(), sites.name(sites.me())};
   log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);
   for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
 }
@@ -120,8 +122,8 @@ void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traff
 
 void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
   if (!sites_record_)
-    sites_record_.emplace(SitesRecord{}, sites_->take_traffic());  // nothing is known of the others yet
-  sites_report_->step(own_record(ranks_, metrics, timers), sites_record_->first, sites_record_->second);
+    sites_record_.emplace(SitesRecord{}, place_.sites->take_traffic());  // nothing is known of the others yet
+  sites_report_->step(own_record(ranks(), metrics, timers), sites_record_->first, sites_record_->second);
   sites_record_.reset();
   metrics.sites = sites_report_->json();
 }
@@ -141,7 +143,7 @@ void RunFiles::finish_sites() {
 }
 
 void RunFiles::count_output_traffic() {
-  if (sites_report_) sites_report_->output(sites_->take_traffic());
+  if (sites_report_) sites_report_->output(place_.sites->take_traffic());
 }
 
 void RunFiles::output(const OutputState& state) { write_snapshot_of(state, {state.copy()}); }
@@ -186,7 +188,7 @@ bool RunFiles::wants_restart(std::uint64_t steps) {
 
 void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
-  if ((options_.restarts_kept == 0 && !sites()) || restarts_.contains(step)) return;
+  if (restarts_kept() == 0 || restarts_.contains(step)) return;
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
   settle_snapshot();
   settle_restart();
@@ -195,7 +197,7 @@ void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
   const RestartInfo info = restart_info(kept->state);
   try {
     restart_writer_.begin(options_.directory, info, to_numbers(kept->state), {kept->particles, kept->escapers, kept},
-                          restarts_to_keep(options_.restarts_kept, sites() != nullptr));
+                          restarts_kept());
   } catch (const Error& error) {
     told({step, "", error.what(), 0});
   }
@@ -206,8 +208,8 @@ RestartInfo RunFiles::restart_info(const RunState& state) const {
   info.run = options_.run;
   info.step = state.result.steps;
   info.time = state.file_time;
-  info.site = sites_->me();
-  info.sites = sites_->count();
+  info.site = place_.sites->me();
+  info.sites = place_.sites->count();
   info.site_keys = options_.site_keys;
   info.provenance = provenance_;
   return info;
@@ -229,26 +231,26 @@ void RunFiles::told(const RestartOutcome& restart) {
 }
 
 int RunFiles::rank_with_most() const {
-  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
+  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks().size()));
   const std::uint64_t mine = pool_report().high_water;
-  ranks_.all_gather(&mine, most.data(), sizeof mine);
+  ranks().all_gather(&mine, most.data(), sizeof mine);
   return static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
 }
 
 std::string RunFiles::of_rank_with_most(const std::string& mine) const {
-  return ranks_.size() == 1 ? mine : broadcast_text(ranks_, mine, rank_with_most());
+  return broadcast_text(ranks(), mine, rank_with_most());
 }
 
 // The arrays of the rank that held most.
 std::string RunFiles::memory_of_largest(bool by_family) const {
   const std::vector<PoolUse> arrays = pool_report().peaks.front().arrays;
   const std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
-  if (ranks_.size() == 1) return text;
-  return of_rank_with_most(fmt::format("rank {} held most:\n{}", ranks_.rank(), text));
+  if (ranks().size() == 1) return text;
+  return of_rank_with_most(fmt::format("rank {} held most:\n{}", ranks().rank(), text));
 }
 
 std::string RunFiles::beside_model() const {
-  return options_.modelled ? '\n' + part_sums_.report(ranks_, *options_.modelled) : "";
+  return options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
 }
 
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
@@ -258,7 +260,7 @@ void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) 
       {own_particles_, pool.high_water, pool.most_reserved, stop_.elapsed(), counts_, phase_times(timers)});
   record_end(result, records);
   if (!speaks()) return;
-  log().finish((ranks_.size() == 1 ? timers.table() : rank_report(records, result.steps)) + model, arrays);
+  log().finish(run_report(timers, records, result.steps) + model, arrays);
 }
 
 void RunFiles::event(const std::string& line) {
@@ -281,8 +283,8 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   const PoolReport pool = pool_report();
   std::array<std::uint64_t, 2> most = {pool.high_water, pool.most_reserved};
   std::array<std::uint64_t, 1> sum = {pool.high_water};
-  ranks_.max(most);
-  ranks_.sum(sum);
+  ranks().max(most);
+  ranks().sum(sum);
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
@@ -295,7 +297,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
       fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
-                      1e-6 * static_cast<double>(most[0]), ranks_.size() > 1 ? " of the rank with most" : "",
+                      1e-6 * static_cast<double>(most[0]), most[0] < sum[0] ? " of the rank with most" : "",
                       static_cast<double>(sum[0]) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
                       1e-6 * static_cast<double>(most[1]));
   message(text);

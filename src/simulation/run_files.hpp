@@ -95,9 +95,8 @@ class RunFiles : public RunObserver {
 
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }
-  const Communicator& ranks() const { return ranks_; }
-  // The sites, for files that are spread over several; null for one site.
-  sites::Sites* sites() const { return sites_->alone() ? nullptr : sites_.get(); }
+  const Communicator& ranks() const { return place_.ranks; }
+  const RunPlace& place() const { return place_; }
 
  protected:
   void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins with it
@@ -106,7 +105,8 @@ class RunFiles : public RunObserver {
  private:
   StepLog& log();
   void open_log();  // before any other file, as it removes the files of an earlier run
-  bool speaks() const { return ranks_.rank() == 0; }
+  bool speaks() const { return ranks().rank() == 0; }
+  int restarts_kept() const { return restarts_to_keep(options_.restarts_kept, place_.sites->count() > 1); }
   int rank_with_most() const;
   std::string of_rank_with_most(const std::string& mine) const;
   std::string memory_of_largest(bool by_family) const;
@@ -123,14 +123,13 @@ class RunFiles : public RunObserver {
 
   RunFileOptions options_;
   Provenance provenance_;
-  Communicator ranks_;
-  std::shared_ptr<sites::Sites> sites_;
+  RunPlace place_;
   RecordGatherer gatherer_;
   std::optional<DirectoryLock> lock_;  // held by rank 0
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;
-  std::optional<SitesReport> sites_report_;
+  std::optional<SitesReport> sites_report_;                           // over several sites
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
   std::vector<std::string> first_words_;                              // messages from before there was a log
   std::vector<std::string> snapshots_;

@@ -1,6 +1,6 @@
 #include "src/simulation/state_copy.hpp"
 
-#include "kernels/particles/fine.hpp"
+#include "kernels/particles/types.hpp"
 
 namespace maki {
 

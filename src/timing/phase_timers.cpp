@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/device/phase_range.hpp"
+#include "kernels/device/device.hpp"
 
 namespace maki {
 

@@ -14,7 +14,7 @@ namespace maki {
 // Scopes nest: a Scope opened while another is open becomes its child. A Scope with a stream times the work that is
 // queued there while it is open, on the device's clock; its seconds arrive with collect(). Phases of two streams may
 // overlap: then their sum exceeds the time that passed. Not for use from several threads. A profiler sees each Scope as a
-// range of the host (kernels/device/phase_range.hpp).
+// range of the host (kernels/device/device.hpp).
 class PhaseTimers {
  public:
   struct Node {

@@ -58,7 +58,7 @@ void gathered_set(Sites& sites) {
   const Stream stream;
   DeviceBuffer<SourceParticle> mine("test.source");
   mine.upload(stream, sets[static_cast<std::size_t>(sites.me())]);
-  const GatheredSet all(sites, stream, mine.data(), mine.size());
+  const GatheredSet all(sites, stream, mine);
   const Message text = from_site(sites, 1, Message(5, std::byte{1}));
   EXPECT_LT(text.size(), 1000u);
 }

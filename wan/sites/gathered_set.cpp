@@ -176,13 +176,17 @@ void receive_pieces(Sites& sites, const Gathering& g, std::size_t particle_bytes
 
 }  // namespace
 
-GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n) {
+GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const DeviceBuffer<SourceParticle>& particles) {
+  if (sites.alone()) {
+    own_ = &particles;
+    return;
+  }
   const Communicator& ranks = sites.ranks();
-  const RankParticles own{stream, particles, n};
+  const std::size_t n = particles.size();
+  const RankParticles own{stream, particles.data(), n};
   const Gathering g = begin_gathering(sites, summary_of_site(ranks, summary_of_rank(own)));
   place_ = g.place;
   here_ = place_ == sites.me();
-  count_ = g.all.particles;
   const float mass = g.all.equal_masses ? g.all.mass : 0;
   if (!here_) {
     send_pieces(sites, g, [&](std::uint64_t i) { return packed(own.piece(i), mass == 0); });
@@ -190,10 +194,10 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
   }
   std::vector<SourceParticle> set;
   // Room for this rank's share of all, unless the other sites claim far more than this rank has.
-  const std::uint64_t share = count_ / static_cast<std::uint64_t>(ranks.size()) + n / 8;
+  const std::uint64_t share = g.all.particles / static_cast<std::uint64_t>(ranks.size()) + n / 8;
   set.reserve(std::min<std::uint64_t>(share, 8 * static_cast<std::uint64_t>(sites.count()) * (n + kPieceParticles)));
   set.resize(n);
-  copy_to_host(stream, set.data(), particles, n * sizeof(SourceParticle));
+  copy_to_host(stream, set.data(), particles.data(), n * sizeof(SourceParticle));
   receive_pieces(sites, g, mass > 0 ? 12 : 16, [&](const Message& message) { unpack(message, mass, set); });
   if (ranks.size() > 1) set = redistribute(ranks, set);
   share_.upload(stream, set);
@@ -255,6 +259,10 @@ void upload(const Stream& stream, const std::vector<WholeParticle>& all, Particl
 }  // namespace
 
 GatheredParticles::GatheredParticles(Sites& sites, const Stream& stream, const Particles& own) {
+  if (sites.alone()) {
+    particles_ = copy_of(stream, own);
+    return;
+  }
   const std::uint64_t n = own.size();
   const Gathering g = begin_gathering(sites, summary_of_site(sites.ranks(), {n, n, 1, 0, 0}));
   place_ = g.place;

@@ -1,10 +1,8 @@
 // The particles of all sites gathered at one site, for what is measured of the whole box: positions and masses for
 // power spectra and pictures, velocities and IDs too for groups. A particle takes 12 or 16 bytes in messages, for
-// groups 36. The mesh of a spectrum would take 128: usually 8 cells a particle, two interlaced meshes, 64-bit counts.
+// groups 36. The mesh of a spectrum would take 128: usually 8 cells a particle, two interlaced meshes, 64-bit counts. In a
+// ring of one site nothing is sent, and a set is the rank's own.
 #pragma once
-
-#include <cstddef>
-#include <cstdint>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/particles/particles.hpp"
@@ -14,20 +12,21 @@ namespace maki::sites {
 
 class GatheredSet {
  public:
-  // Collective over all sites; each rank gives its n particles (maybe none). They are sent (Phase::kOutput) to the site
-  // with most ranks, the first if there are several, whose ranks divide them by x. Each site has a bounded number of
-  // particles in flight.
-  GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n);
+  // Collective over all sites; each rank gives its own particles (maybe none), which have to outlive this. They are sent
+  // (Phase::kOutput) to the site with most ranks, the first if there are several, whose ranks divide them by x. Each site
+  // has a bounded number of particles in flight.
+  GatheredSet(Sites& sites, const Stream& stream, const DeviceBuffer<SourceParticle>& own);
 
-  int place() const { return place_; }                                  // place in the ring of the site that has them
-  bool here() const { return here_; }                                   // this is that site; true on all its ranks
-  std::uint64_t count() const { return count_; }                        // particles of all sites
-  const DeviceBuffer<SourceParticle>& share() const { return share_; }  // this rank's; empty at other sites
+  int place() const { return place_; }  // place in the ring of the site that has them
+  bool here() const { return here_; }   // this is that site; true on all its ranks
+  const DeviceBuffer<SourceParticle>& share() const {
+    return own_ ? *own_ : share_;
+  }  // this rank's; empty at other sites
 
  private:
   int place_ = 0;
-  bool here_ = false;
-  std::uint64_t count_ = 0;
+  bool here_ = true;
+  const DeviceBuffer<SourceParticle>* own_ = nullptr;  // of a site alone
   DeviceBuffer<SourceParticle> share_{"sites.gathered"};
 };
 
@@ -43,7 +42,7 @@ class GatheredParticles {
 
  private:
   int place_ = 0;
-  bool here_ = false;
+  bool here_ = true;
   Particles particles_;
 };
 

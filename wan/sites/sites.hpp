@@ -115,3 +115,17 @@ T Sites::joined(Phase phase, std::uint64_t number, const T& mine, Join&& join) {
   return all;
 }
 }  // namespace maki::sites
+
+namespace maki {
+
+// The place of a run: the ranks of this site, and all sites.
+struct RunPlace {
+  // A run at one site.
+  RunPlace(const Communicator& of = Communicator::self()) : ranks(of), sites(std::make_shared<sites::Sites>(of)) {}
+  // A run over the sites `in`, which has to outlive this.
+  RunPlace(const Communicator& of, sites::Sites& in) : ranks(of), sites(&in, [](sites::Sites*) {}) {}
+  Communicator ranks;
+  std::shared_ptr<sites::Sites> sites;
+};
+
+}  // namespace maki

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernels/particles/fine.hpp"
+#include "kernels/particles/types.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

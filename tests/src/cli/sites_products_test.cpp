@@ -33,12 +33,13 @@ TEST(SitesProducts, AreTheFilesOfOneSiteByteByByte) {
   PictureOptions picture;
   picture.pixels = 64;
   const auto write = [&](const DeviceSet& whole, const std::string& name) {
-    write_power_of(Communicator::self(), whole, {16}, dir / (name + ".txt"), test::make_provenance(), true);
-    write_picture_of(Communicator::self(), whole, picture, dir / (name + ".png"), test::make_provenance(), true);
+    write_power_of(whole, {16}, dir / (name + ".txt"), test::make_provenance(), true);
+    write_picture_of(whole, picture, dir / (name + ".png"), test::make_provenance(), true);
   };
   DeviceBuffer<SourceParticle> all("test.all");
   all.upload(stream, set);
-  write({stream, all, frame, header}, "one");
+  sites::Sites alone(Communicator::self());
+  write({stream, all, frame, header, alone}, "one");
   for (const int count : {2, 3}) {
     test::replay_sites(count, [&](sites::Sites& sites) {
       std::vector<SourceParticle> own;
@@ -47,9 +48,9 @@ TEST(SitesProducts, AreTheFilesOfOneSiteByteByByte) {
           own.push_back(p);
       DeviceBuffer<SourceParticle> mine("test.own");
       mine.upload(stream, own);
-      const sites::GatheredSet gathered(sites, stream, mine.data(), mine.size());
+      const sites::GatheredSet gathered(sites, stream, mine);
       const std::string name = "at_" + sites.name(sites.me());
-      write({stream, gathered.share(), frame, header, &sites, gathered.place()}, name);
+      write({stream, gathered.share(), frame, header, sites, gathered.place()}, name);
     });
     for (const std::string site : {"north", "east", "south"}) {
       if (count == 2 && site == "south") continue;

@@ -14,7 +14,7 @@
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/over_sites.hpp"
-#include "src/run/products.hpp"
+#include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/test_stream.hpp"

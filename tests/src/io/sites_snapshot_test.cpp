@@ -61,7 +61,7 @@ TEST(SitesSnapshot, IsOneSetOfAFileASite) {
           WriteOptions options;
           options.deflate = deflate;
           names[me] = write_snapshot(dir / "snapshot_003.hdf5", rows_of(whole, me == 0 ? 0 : ends[me - 1], ends[me]),
-                                     test::make_provenance(), options, {}, {Communicator::self(), &sites})
+                                     test::make_provenance(), options, {}, {Communicator::self(), sites})
                           .at(0);
         });
         EXPECT_EQ(dir.entries(), ends.size());
@@ -88,7 +88,7 @@ TEST(SitesSnapshot, IsNotReadWhereAFileIsMissing) {
   test::replay_sites(2, [&](sites::Sites& sites) {
     const std::size_t begin = sites.me() == 0 ? 0 : 60, end = sites.me() == 0 ? 60 : 100;
     write_snapshot(dir / fmt::format("{}.hdf5", sites.me() == 0 ? "here" : "elsewhere"), rows_of(whole, begin, end),
-                   test::make_provenance(), {}, {}, {Communicator::self(), &sites});
+                   test::make_provenance(), {}, {}, {Communicator::self(), sites});
   });
   test::expect_contains(test::error_of([&] { read_snapshot(dir / "here.0.hdf5"); }),
                         {"here", "incomplete", "here.1.hdf5"});
@@ -103,7 +103,7 @@ TEST(SitesSnapshot, HasOneKindOfMassesAndIds) {
   test::replay_sites(2, [&](sites::Sites& sites) {
     const std::size_t begin = sites.me() == 0 ? 0 : 60, end = sites.me() == 0 ? 60 : 100;
     write_snapshot(dir / "s.hdf5", rows_of(whole, begin, end), test::make_provenance(), {}, {},
-                   {Communicator::self(), &sites});
+                   {Communicator::self(), sites});
   });
   expect_same(read_snapshot(dir / "s.hdf5"), whole);
   H5Id file = open_hdf5(dir / "s.0.hdf5");

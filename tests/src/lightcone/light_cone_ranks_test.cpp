@@ -60,7 +60,7 @@ std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& 
   Prepared run = prepare(parse_config(kBox, "test.toml", {}), true, ranks);
   const Timeline timeline = timeline_of(run);
   auto watcher =
-      std::make_unique<Watcher>(light_cone_options(run, timeline), LightCone::Place{folder, ranks, nullptr}, timeline);
+      std::make_unique<Watcher>(light_cone_options(run, timeline), LightCone::Place{ranks, folder}, timeline);
   watcher->store = store;
   const SimulationOptions options = simulation_options(run);
   Simulation simulation(test::test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);

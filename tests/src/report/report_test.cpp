@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "kernels/error.hpp"
-#include "src/report/follower.hpp"
 #include "src/report/status.hpp"
 #include "src/report/step_figures.hpp"
 #include "tests/messages.hpp"

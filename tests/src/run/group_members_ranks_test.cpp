@@ -1,5 +1,5 @@
 // Members of groups are found on whichever rank they are.
-#include "src/run/group_members.hpp"
+#include "src/run/group_files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -67,7 +67,7 @@ TEST(RankRecords, AreToldAsSmallestMeanAndLargest) {
     EXPECT_NE(line.find(part), std::string::npos) << part << " is missing in " << line;
   EXPECT_EQ(log_line(metrics, all).size(), log_columns(true, true).size());
 
-  const std::string report = rank_report(all, 1);
+  const std::string report = run_report(PhaseTimers(), all, 1);
   for (const char* part : {"\n  evaluate ", "\n  LET ", "interactions", "(most)"})
     EXPECT_NE(report.find(part), std::string::npos) << part << " is missing in\n" << report;
 }

@@ -1,0 +1,169 @@
+#include "src/run/run_products.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "kernels/error.hpp"
+#include "src/config/resolve.hpp"
+#include "src/io/restart_folder.hpp"
+#include "src/report/page.hpp"
+#include "src/run/group_files.hpp"
+#include "src/run/light_cones.hpp"
+#include "src/run/start_run.hpp"
+
+namespace maki {
+
+RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
+                         const RunPlace& place)
+    : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite) {
+  const Config::Output& output = run.config.output;
+  const bool comoving = run.config.run.kind == RunKind::kCosmology;
+  if (comoving && output.power_spectrum) {
+    power_mesh_ = output.power_mesh ? static_cast<int>(*output.power_mesh) : default_power_mesh(run.particles);
+    power_folding_ = static_cast<int>(output.power_folding);
+  }
+  const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
+    return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
+  };
+  describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
+            run.config.gravity.theta.value_or(0)});
+  groups_ = comoving && output.groups;
+  groups_alone_ = groups_ && output.groups_only;
+  reports_ = output.report;
+  if (run.config.initial.kind == InitialKind::kLpt) spectrum_ = run.config;
+  pictures_ = output.image;
+  picture_.pixels = static_cast<int>(output.image_pixels);
+  picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
+  picture_.depth = length(output.image_depth, "output.image_depth", 0);
+  picture_.axis = static_cast<int>(output.image_axis);
+  if (!output.image_centre.empty()) picture_.centre = image_centre(run.config, run.units);
+  picture_.low = output.image_low.value_or(0);
+  picture_.high = output.image_high.value_or(0);
+  if (!run.config.lightcone.observers.empty()) begin_cones(run, options);
+}
+
+DeviceSet RunProducts::set_of(const OutputState& state, const sites::GatheredSet& all) const {
+  return {state.stream, all.share(), state.frame, state.header, *place().sites, all.place()};
+}
+
+void RunProducts::output(const OutputState& state) {
+  if (groups_alone_ && state.index >= 0) {
+    const std::shared_ptr<const ParticleSource> copy = state.copy();
+    write_snapshot_of(state, {copy, {}, members_among(*copy, write_groups(state).member_ids, ranks())});
+  } else {
+    RunFiles::output(state);
+    if (state.index < 0) return;  // a run stopped early is at no output that was asked for
+    if (groups_) write_groups(state);
+  }
+  if (power_mesh_ <= 0 && !pictures_) return;
+  const sites::GatheredSet all(*place().sites, state.stream, state.particles.source);
+  write_products(set_of(state, all), state.index);
+  count_output_traffic();
+}
+
+void RunProducts::film(const OutputState& state) {
+  const sites::GatheredSet all(*place().sites, state.stream, state.particles.source);
+  write_picture_of(set_of(state, all), picture_, path(fmt::format("film_{:05}.png", state.index)), provenance_,
+                   overwrite_);
+  count_output_traffic();
+}
+
+void RunProducts::report() {
+  if (!reports_ || ranks().rank() > 0) return;
+  const std::string directory = std::filesystem::path(path("")).parent_path().string();
+  try {
+    message("Report: " + report::write_report(directory));
+  } catch (const std::exception& error) {
+    message(fmt::format("There is no report: {}. maki report {} writes it later.", error.what(), directory));
+  }
+}
+
+// The expectation is nice to have: a run does not end because a table of its spectrum has been moved.
+std::unique_ptr<const MassFunction> RunProducts::expected_masses(const SnapshotHeader& header) {
+  try {
+    if (spectrum_) return mass_function_of(*spectrum_, header);
+  } catch (const Error& error) {
+    message(fmt::format("{}: the mass function beside the groups has no expected one", error.what()));
+  }
+  return nullptr;
+}
+
+// Of a copy, which is sorted and divided among ranks anew; over several sites at one of them, for all.
+GroupCatalogue RunProducts::groups_of(const OutputState& state) {
+  sites::GatheredParticles all(*place().sites, state.stream, state.particles);
+  GroupCatalogue found;
+  if (all.here())
+    found = find_groups(state.stream, ranks(), all.particles(), state.frame, state.header, GroupOptions{});
+  found = catalogue_from_site(*place().sites, all.place(), std::move(found));
+  found.header = state.header;
+  count_output_traffic();
+  return found;
+}
+
+GroupCatalogue RunProducts::write_groups(const OutputState& state) {
+  GroupCatalogue found = groups_of(state);
+  std::string summary = "Groups: " + summary_of(found);
+  root_succeeds(ranks(), [&] {
+    const auto expected = expected_masses(state.header);
+    const auto catalogue = [this](int index) { return path(fmt::format("groups_{:03}.hdf5", index)); };
+    write_group_files(catalogue(state.index), found, expected.get(), provenance_, overwrite_);
+    if (state.index == 0 || !std::filesystem::exists(catalogue(state.index - 1))) return;
+    try {
+      summary += "; " + link_group_files(catalogue(state.index - 1), catalogue(state.index), overwrite_);
+    } catch (const Error& error) {
+      summary += fmt::format("; not linked to those before: {} (maki links does it later)", error.what());
+    }
+  });
+  message(summary);
+  return found;
+}
+
+PowerTheory RunProducts::theory(const SnapshotHeader& header) {
+  try {
+    if (spectrum_ && ranks().rank() == 0) return power_theory_of(*spectrum_, header);
+  } catch (const Error& error) {
+    message(fmt::format("{}: the power spectrum has no theory beside it", error.what()));
+  }
+  return {};
+}
+
+void RunProducts::write_products(const DeviceSet& set, int index) {
+  if (power_mesh_ > 0) {
+    const SpectrumOptions options{power_mesh_, power_folding_, theory(set.header)};
+    write_power_of(set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
+  }
+  if (pictures_) {
+    write_picture_of(set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_);
+  }
+}
+
+void RunProducts::begin_cones(const Prepared& run, const RunFileOptions& options) {
+  timeline_ = timeline_of(run);
+  const LightConeOptions cones = light_cone_options(run, *timeline_);
+  for (std::size_t i = 0; i < cones.observers.size(); ++i) {
+    cones_.emplace_back(cones, i, LightCone::Place{place(), path(fmt::format("lightcone_{:02}", i))}, provenance_);
+    if (options.resumed_at) cones_.back().resume(*options.resumed_at);
+  }
+}
+
+void RunProducts::drifted(const Drift& drift) {
+  for (LightCone& cone : cones_)
+    for (const std::string& file : cone.drifted(drift, *timeline_)) message(fmt::format("Light cone: wrote {}", file));
+}
+
+// A restart without light cones would be none: it is not begun where their state cannot be written.
+void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
+  const std::uint64_t step = kept->state.result.steps;
+  const auto is_kept = [this](std::uint64_t other) {
+    return std::filesystem::exists(path(restart_folder::name_of(other)));
+  };
+  try {
+    for (LightCone& cone : cones_) cone.save(step, is_kept);
+  } catch (const Error& error) {
+    return message(fmt::format("Step {}: there is no restart of it: {}", step, error.what()));
+  }
+  RunFiles::restart(kept);
+}
+
+}  // namespace maki
