@@ -49,7 +49,5 @@ std::size_t host_memory_available(const std::string& root = "");
 // Ranges of one thread nest. `name` is copied where it is needed.
 void begin_phase_range(const char* name);
 void end_phase_range();
-// Whether this binary has them: CUDA builds whose toolkit holds the header of NVTX 3.
-bool has_phase_ranges();
 
 }  // namespace maki

@@ -58,6 +58,5 @@ int thread_count() { return omp_get_max_threads(); }
 
 void begin_phase_range(const char*) {}
 void end_phase_range() {}
-bool has_phase_ranges() { return false; }
 
 }  // namespace maki

@@ -108,11 +108,9 @@ void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes
 #ifdef MAKI_NVTX
 void begin_phase_range(const char* name) { nvtxRangePushA(name); }
 void end_phase_range() { nvtxRangePop(); }
-bool has_phase_ranges() { return true; }
 #else
 void begin_phase_range(const char*) {}
 void end_phase_range() {}
-bool has_phase_ranges() { return false; }
 #endif
 
 }  // namespace maki

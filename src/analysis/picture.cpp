@@ -100,11 +100,6 @@ std::uint8_t encode(double linear) {
   return static_cast<std::uint8_t>(std::lround(255 * srgb));
 }
 
-double decode(std::uint8_t value) {
-  const double x = value / 255.0;
-  return x <= 0.04045 ? x / 12.92 : std::pow((x + 0.055) / 1.055, 2.4);
-}
-
 // The colour at t in [0, 1].
 Colour colour_at(double t) {
   const double l = 0.97 * t;
@@ -132,14 +127,6 @@ const std::array<Colour, 256>& density_colours() {
     return table;
   }();
   return colours;
-}
-
-double lightness(const Colour& colour) {
-  const double r = decode(colour[0]), g = decode(colour[1]), b = decode(colour[2]);
-  const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
-  const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
-  const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
-  return 0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s;
 }
 
 namespace {

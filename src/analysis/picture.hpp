@@ -15,9 +15,6 @@ using Colour = std::array<std::uint8_t, 3>;  // sRGB
 // linear, hue from violet to yellow, chroma as large as a smooth bump and the sRGB gamut allow.
 const std::array<Colour, 256>& density_colours();
 
-// Perceived lightness (OKLab L, 0 to 1) of an sRGB colour.
-double lightness(const Colour& colour);
-
 // 8-bit RGB, the top row first.
 class Picture {
  public:

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <numeric>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/device/fft.hpp"
@@ -104,10 +103,6 @@ std::string damage_of_rank(const RestartInfo& info, std::size_t rank) {
 }
 
 }  // namespace
-
-std::uint64_t RestartInfo::total() const {
-  return std::accumulate(particles.begin(), particles.end(), std::uint64_t{0});
-}
 
 std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks,
                                        std::vector<std::string>* damaged) {

@@ -67,7 +67,6 @@ struct RestartInfo {
   int site = 0, sites = 1;               // place in the ring, and its length
   std::vector<std::string> site_keys;    // settings with the paths of the key files of links between sites
   Provenance provenance;                 // of the run, with its resolved configuration
-  std::uint64_t total() const;
 };
 
 struct Restart {

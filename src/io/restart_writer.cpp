@@ -182,13 +182,4 @@ RestartOutcome RestartWriter::conclude(const std::string& problem) {
   return outcome;
 }
 
-std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
-                          const RestartRows& rows, int keep, const Communicator& ranks) {
-  RestartWriter writer(ranks);
-  writer.begin(directory, info, numbers, rows, keep);
-  const RestartOutcome outcome = writer.wait();
-  if (!outcome.problem.empty()) throw Error(outcome.problem);
-  return outcome.path;
-}
-
 }  // namespace maki

@@ -68,8 +68,4 @@ class RestartWriter {
   RankThreads threads_;
 };
 
-// Begins a restart and waits for it. Returns its path. Collective. Throws Error, the same on all ranks.
-std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
-                          const RestartRows& rows, int keep, const Communicator& ranks = Communicator::self());
-
 }  // namespace maki

@@ -7,15 +7,6 @@
 
 namespace maki {
 
-namespace {
-
-bool begins_with_any(const std::string& name, const std::vector<std::string>& prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [&name](const std::string& prefix) { return name.compare(0, prefix.size(), prefix) == 0; });
-}
-
-}  // namespace
-
 std::vector<PoolUse> families(const std::vector<PoolUse>& arrays) {
   std::map<std::string, std::size_t> sums;
   for (const PoolUse& array : arrays) sums[array.name.substr(0, array.name.find('.'))] += array.bytes;
@@ -23,12 +14,6 @@ std::vector<PoolUse> families(const std::vector<PoolUse>& arrays) {
   for (const auto& [name, bytes] : sums) sorted.push_back({name, bytes});
   std::stable_sort(sorted.begin(), sorted.end(), [](const PoolUse& a, const PoolUse& b) { return a.bytes > b.bytes; });
   return sorted;
-}
-
-std::size_t bytes_of(const std::vector<PoolUse>& arrays, const std::vector<std::string>& prefixes) {
-  std::size_t sum = 0;
-  for (const PoolUse& array : arrays) sum += begins_with_any(array.name, prefixes) ? array.bytes : 0;
-  return sum;
 }
 
 std::string memory_table(const std::vector<PoolUse>& arrays, std::size_t particles) {

@@ -12,9 +12,6 @@ namespace maki {
 // Arrays by what they belong to: the name up to the dot ("tree" of "tree.moments"). Largest first.
 std::vector<PoolUse> families(const std::vector<PoolUse>& arrays);
 
-// Bytes of the arrays whose names begin with one of `prefixes`.
-std::size_t bytes_of(const std::vector<PoolUse>& arrays, const std::vector<std::string>& prefixes);
-
 // One aligned line for each entry, "name  MB  bytes a particle", and their sum.
 std::string memory_table(const std::vector<PoolUse>& arrays, std::size_t particles);
 

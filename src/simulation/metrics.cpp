@@ -82,10 +82,6 @@ RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers) {
   return record;
 }
 
-std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers) {
-  return to_json(metrics, {record_of(metrics, timers)});
-}
-
 std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
   const GravityCounts all = over_ranks(ranks);
   JsonObject line;

@@ -46,6 +46,5 @@ RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers);
 // smallest, mean and largest of each. Over several sites time, energies and particles are of the whole simulation, all
 // else is of this site, and an object "sites" describes the other sites, messages and waiting times.
 std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
-std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers);
 
 }  // namespace maki

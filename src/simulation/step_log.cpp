@@ -135,8 +135,6 @@ std::string log_columns(bool comoving, bool many_ranks) {
          (many_ranks ? fmt::format(" {:>6} {:>9}", "uneven", "LET MB") : "");
 }
 
-std::string log_line(const StepMetrics& metrics) { return log_line(metrics, {record_of(metrics, PhaseTimers())}); }
-
 std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
   const GravityCounts counts = over_ranks(ranks);
   const std::string time =

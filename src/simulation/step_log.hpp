@@ -49,7 +49,6 @@ bool has_ended(const std::string& directory);
 // One aligned line and the line of names above it. For many ranks there are two more columns: the imbalance of work
 // (largest number of interactions over the mean), and MB that all ranks sent for local essential trees.
 std::string log_columns(bool comoving, bool many_ranks = false);
-std::string log_line(const StepMetrics& metrics);
 std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 
 }  // namespace maki

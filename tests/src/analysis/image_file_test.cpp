@@ -45,6 +45,20 @@ Decoded decode(const std::string& path) {
   return d;
 }
 
+double linear_of(std::uint8_t value) {
+  const double x = value / 255.0;
+  return x <= 0.04045 ? x / 12.92 : std::pow((x + 0.055) / 1.055, 2.4);
+}
+
+// Perceived lightness (OKLab L, 0 to 1) of an sRGB colour.
+double lightness(const Colour& colour) {
+  const double r = linear_of(colour[0]), g = linear_of(colour[1]), b = linear_of(colour[2]);
+  const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return 0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s;
+}
+
 TEST(ColourMap, LightnessRisesInEqualSteps) {
   const auto& colours = density_colours();
   EXPECT_EQ(colours.front(), (Colour{0, 0, 0}));

@@ -37,10 +37,10 @@ class RestartRanks : public testing::Test {
     const Communicator ranks = first(writers);
     const int r = world.rank();
     if (is_in(writers))
-      write_restart(dir.path(), test::info_of_step(step), test::some_numbers(),
-                    {particle_rows(uneven(kParticles, r, writers), uneven(kParticles, r + 1, writers)),
-                     escaper_rows(uneven(kEscapers, r, writers), uneven(kEscapers, r + 1, writers))},
-                    2, ranks);
+      test::write_restart(dir.path(), test::info_of_step(step), test::some_numbers(),
+                          {particle_rows(uneven(kParticles, r, writers), uneven(kParticles, r + 1, writers)),
+                           escaper_rows(uneven(kEscapers, r, writers), uneven(kEscapers, r + 1, writers))},
+                          2, ranks);
     world.barrier();
   }
 };
@@ -77,9 +77,10 @@ TEST_F(RestartRanks, OneRankThatCannotWriteFailsAll) {
   const int r = world.rank();
   if (r == world.size() - 1) setrlimit(RLIMIT_FSIZE, &small);
   const std::string text = error_of([&] {
-    write_restart(dir.path(), test::info_of_step(2), test::some_numbers(),
-                  {particle_rows(static_cast<std::uint32_t>(r) * 5000, static_cast<std::uint32_t>(r + 1) * 5000), {}},
-                  2, world);
+    test::write_restart(dir.path(), test::info_of_step(2), test::some_numbers(),
+                        {particle_rows(static_cast<std::uint32_t>(r) * 5000, static_cast<std::uint32_t>(r + 1) * 5000),
+                         {}},
+                        2, world);
   });
   setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, before);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/error.hpp"
 #include "src/io/restart_writer.hpp"
 
 namespace maki::test {
@@ -59,6 +60,16 @@ inline RestartInfo info_of_step(std::uint64_t step) {
 
 inline StateNumbers some_numbers() {
   return {{{"a.third", {1.0 / 3}}, {"three", {1e-300, -0.0, 2e300}}}, {{"large", {~std::uint64_t{0}, 7}}}};
+}
+
+// A restart, once it is complete. Returns its path. Collective. Throws Error, the same on all ranks.
+inline std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
+                                 const RestartRows& rows, int keep, const Communicator& ranks = Communicator::self()) {
+  RestartWriter writer(ranks);
+  writer.begin(directory, info, numbers, rows, keep);
+  const RestartOutcome outcome = writer.wait();
+  if (!outcome.problem.empty()) throw Error(outcome.problem);
+  return outcome.path;
 }
 
 inline std::string write(const std::string& directory, std::uint64_t step, std::uint32_t particles = 1000,

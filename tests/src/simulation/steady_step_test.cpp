@@ -26,6 +26,14 @@ struct StepRecord {
   std::size_t marks;
 };
 
+// Of the arrays whose names begin with one of the prefixes.
+std::size_t bytes_of(const std::vector<PoolUse>& arrays, const std::vector<std::string>& prefixes) {
+  std::size_t sum = 0;
+  for (const PoolUse& array : arrays)
+    for (const std::string& prefix : prefixes) sum += array.name.starts_with(prefix) ? array.bytes : 0;
+  return sum;
+}
+
 // Reads the counters after each step and starts them again.
 struct Watcher : RunObserver {
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double) override {
