@@ -9,6 +9,7 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/io/check_snapshot.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/linear_theory.hpp"
 #include "src/run/loaded_set.hpp"
@@ -57,7 +58,8 @@ void write_groups(Options given) {
   if (given.output.empty()) given.output = default_output(given.snapshot);
   root_succeeds(ranks, [&] { refuse_existing(given); });
   LoadedSet loaded(given.snapshot, ranks);
-  if (ranks.rank() == 0) print_notes(loaded.notes());
+  require_whole("groups cannot be found in", given.snapshot, loaded.report());
+  if (ranks.rank() == 0) print_notes(loaded.report().notes);
   std::unique_ptr<const MassFunction> expected;
   root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
   const auto begin = std::chrono::steady_clock::now();

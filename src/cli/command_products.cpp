@@ -7,6 +7,7 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/parse.hpp"
+#include "src/io/check_snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
@@ -54,6 +55,7 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 void compute_forces(const ForcesArguments& given) {
   ReadReport report;
   Snapshot snapshot = read_snapshot(given.snapshot, &report);
+  require_whole("there are no forces of the run in", given.snapshot, report);
   print_notes(report.notes);
   const Config config = forces_config(given, snapshot.header);
   const Prepared run = prepare(config, std::move(snapshot));
@@ -128,6 +130,8 @@ void write_picture(const ImageArguments& given) {
   picture.axis = given.axis[0] - 'x';
   picture.width = length_of(given.width, set.header);
   picture.depth = length_of(given.depth, set.header);
+  if (picture.low > 0 && picture.high > 0 && picture.low >= picture.high)
+    throw Error(fmt::format("--low {} is not below --high {}", picture.low, picture.high), "", "give a smaller --low");
   if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
   if (picture.width == 0 && !set.frame.periodic)
     picture.width = set.frame.side / 2;  // the middle half, where the set lies

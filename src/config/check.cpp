@@ -90,6 +90,8 @@ void check_snapshots(const Config& config) {
 }  // namespace
 
 void check_kinds(const Config& config) {
+  if (config.run.name.empty())
+    throw Error("run.name is empty", "it names the output directory", "give a name, or leave run.name out");
   check_snapshots(config);
   using enum InitialKind;
   const InitialKind initial = config.initial.kind;

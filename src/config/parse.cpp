@@ -51,6 +51,9 @@ class Reader {
     if (equals == std::string::npos) {
       throw Error(fmt::format("{}: '{}' is no setting", from, text), "", "give section.key=value");
     }
+    if (!is_utf8(text))
+      throw Error(fmt::format("{}: '{}' is not UTF-8", from, text), "files of a run hold its configuration, in UTF-8",
+                  "give the file or directory another name");
     if (place.key.starts_with("sites.") && place.key.find('.', 6) != std::string::npos)
       return set_site(place, override_value(ValueType::kText, text.substr(equals + 1), place));
     const Key& key = place.key.find('.') == std::string::npos ? short_key(place) : known_key(place);

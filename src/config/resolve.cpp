@@ -109,6 +109,14 @@ void resolve_softening(Config& config, const InitialFacts& facts, const UnitSyst
   config.gravity.softening = Quantity{kpc, units.with_h ? "kpc/h" : "kpc"};
 }
 
+// IDs decide what is in a subset: of few particles as many as are expected, give or take some.
+void check_subset(const Config& config, std::uint64_t particles) {
+  const double expected = config.output.subset * static_cast<double>(particles);
+  if (config.output.subset >= 1 || expected >= 1) return;
+  throw Error(fmt::format("output.subset = {} leaves none of {} particles", config.output.subset, particles),
+              "snapshots would be empty", fmt::format("take {:.3g} or more", 10 / static_cast<double>(particles)));
+}
+
 void shorten(Auto<double>& field, double wanted, const char* key, const std::string& reason,
              std::vector<std::string>& notes) {
   if (!field) field = wanted;
@@ -194,6 +202,7 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
   if (cosmological) shorten_steps_of_few(config, facts.particles, units, notes);
   resolve_presets(config, facts.particles);
   check_numbers(config, units, facts.file);
+  check_subset(config, facts.particles);
 }
 
 }  // namespace maki

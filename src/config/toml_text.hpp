@@ -20,4 +20,16 @@ inline toml::table parse_toml(const std::string& text, const std::string& name) 
   }
 }
 
+// Whether TOML can hold a text. Names of files may be of any bytes.
+inline bool is_utf8(std::string text) {
+  for (char& byte : text)
+    if ((static_cast<unsigned char>(byte) & 0x80u) == 0) byte = ' ';
+  try {
+    (void)toml::parse("#" + text);
+    return true;
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
 }  // namespace maki

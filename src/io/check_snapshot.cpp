@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
+#include "src/io/snapshot_io.hpp"
 
 namespace maki {
 
@@ -218,6 +220,14 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
   check_masses(set);
   check_box(set, notes);
   note_twins(set, notes);
+}
+
+void require_whole(const std::string& what, const std::string& file, const ReadReport& report) {
+  const std::string part =
+      text_of(report.selection, std::accumulate(report.counts.begin(), report.counts.end(), std::uint64_t{0}));
+  if (part.empty()) return;
+  throw Error(fmt::format("{} '{}'", what, file), part,
+              "give a snapshot that has all particles, or the run's stopped.hdf5");
 }
 
 }  // namespace maki

@@ -21,6 +21,10 @@ namespace maki {
 void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes,
                     const Communicator& ranks = Communicator::self());
 
+// Throws Error where the file holds a part of a run's particles and `what`, such as "a run cannot begin with", needs all.
+struct ReadReport;
+void require_whole(const std::string& what, const std::string& file, const ReadReport& report);
+
 // Particles at one point: no force between them moves them apart, only their velocities do.
 struct Twins {
   std::uint64_t count;               // of particles whose point is also another's

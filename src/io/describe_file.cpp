@@ -63,6 +63,8 @@ void describe_particles(const FileHeader& header, Lines& lines) {
 void describe_selection(const FileHeader& header, Lines& lines) {
   const std::string part = text_of(header.selection, gadget::sum(header.totals));
   if (!part.empty()) lines.add("part", "{}", part);
+  if (header.light_cone)
+    lines.add("part", "a shell of a light cone: places from the observer, each particle when it was met (Ascale)");
 }
 
 void describe_set(const FileHeader& header, double mass, Lines& lines) {
@@ -81,7 +83,7 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
             units.velocity_cgs, units.with_h ? ", length and mass over h" : "",
             header.has_units ? "" : " (not in the file)");
   lines.add("G", "{:.8g} {}", set.newton(), set.gravitational_constant > 0 ? "(in the file)" : "(from the units)");
-  const double ratio = mass > 0 ? gadget::mean_density_ratio(set, mass) : 0;
+  const double ratio = mass > 0 && !header.light_cone ? gadget::mean_density_ratio(set, mass) : 0;
   if (ratio > 0) lines.add("density", "the mean is {:.6f} of Omega0 rho_crit", ratio);
 }
 

@@ -29,6 +29,7 @@ struct FileHeader {
   bool has_units = false;
   std::optional<bool> comoving;  // where the file says so
   bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
+  bool light_cone = false;       // places from an observer, each particle at a time of its own, in many images
   ParticleSelection selection;   // what Maki's file is a part of
   std::string format;
   std::string writer;                 // of HDF5 files: Header/Code, Git_commit and the like

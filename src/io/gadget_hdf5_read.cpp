@@ -245,6 +245,9 @@ FileHeader read_hdf5_header(const std::string& path) {
   if (header.comoving == false || swift) header.set.units.with_h = false;
   if (swift) read_swift(path, group, header);
   list_datasets(file, header);
+  header.light_cone = std::any_of(header.datasets.begin(), header.datasets.end(), [](const std::string& dataset) {
+    return dataset.find("/Ascale ") != std::string::npos;
+  });
   return header;
 }
 

@@ -47,6 +47,9 @@ PartName take_apart(const std::string& path) {
 
 // The file that a name stands for: itself, or the first file of the set with this base.
 std::string first_file(const std::string& path) {
+  std::error_code failure;  // a folder on the way may not be entered, or the name is too long
+  if (fs::status(path, failure).type() == fs::file_type::none)
+    throw Error(fmt::format("cannot read '{}'", path), failure.message(), "check the name, and the permissions");
   if (fs::is_regular_file(path)) return path;
   if (fs::is_directory(path)) {
     throw Error(fmt::format("cannot read '{}'", path), "it is a directory", "give the name of a snapshot in it");
@@ -175,7 +178,7 @@ struct PackedHeader {
   std::array<double, kTypes> mass_table;
   SnapshotHeader set;
   int files;
-  bool has_units, says_comoving, comoving, over_root_a;
+  bool has_units, says_comoving, comoving, over_root_a, light_cone;
   ParticleSelection selection;
   char format[64];
 };
@@ -191,6 +194,7 @@ PackedHeader pack(const FileHeader& header) {
                       header.comoving.has_value(),
                       header.comoving.value_or(false),
                       header.over_root_a,
+                      header.light_cone,
                       header.selection,
                       {}};
   header.format.copy(packed.format, sizeof(packed.format) - 1);
@@ -207,6 +211,7 @@ FileHeader unpack(const PackedHeader& packed) {
   header.has_units = packed.has_units;
   if (packed.says_comoving) header.comoving = packed.comoving;
   header.over_root_a = packed.over_root_a;
+  header.light_cone = packed.light_cone;
   header.selection = packed.selection;
   header.format = packed.format;
   return header;

@@ -92,6 +92,10 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   r = {};
   gadget::FileSet set = gadget::read_set_headers(path, ranks);
   gadget::FileHeader& header = set.headers[0];
+  if (header.light_cone)
+    throw Error(fmt::format("'{}' is a shell of a light cone", set.files[0]),
+                "its particles are of many times, and in many images of the box",
+                "read it with h5py (docs/lightcones.md), or give a snapshot of the box");
   r.files = set.files;
   r.format = header.format;
   r.counts = header.totals;

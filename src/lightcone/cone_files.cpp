@@ -37,6 +37,10 @@ bool comes_before(const ShellParticle& a, const ShellParticle& b) {
 Snapshot snapshot_of(const std::vector<ShellParticle>& particles, const SnapshotHeader& header) {
   Snapshot set;
   set.header = header;
+  set.positions.reserve(particles.size());  // without room to grow: kShellHostBytes in src/run/light_cones.cpp
+  set.velocities.reserve(particles.size());
+  set.masses.reserve(particles.size());
+  set.ids.reserve(particles.size());
   for (const ShellParticle& particle : particles) {
     const auto factor = static_cast<float>(std::sqrt(header.time / particle.scale_factor));
     set.positions.push_back(particle.position);
@@ -52,6 +56,7 @@ ExtraDataset scale_factors(const std::vector<ShellParticle>& particles) {
   ExtraDataset extra;
   extra.name = "Ascale";
   extra.description = "Scale factor at which the light cone met the particle";
+  extra.values.reserve(particles.size());
   for (const ShellParticle& particle : particles) extra.values.push_back(particle.scale_factor);
   extra.double_precision = true;
   return extra;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
@@ -21,6 +22,30 @@ constexpr const char* kPrefix = "state_";
 
 std::string path_of(const std::string& folder, std::uint64_t step, int rank) {
   return (fs::path(folder) / fmt::format("{}{:06}.{}.hdf5", kPrefix, step, rank)).string();
+}
+
+// A line for each spool: name, bytes, checksum.
+std::string lines_of(const std::map<std::string, spool::Mark>& spools) {
+  std::string lines;
+  for (const auto& [name, mark] : spools) lines += fmt::format("{} {} {}\n", name, mark.bytes, mark.checksum);
+  return lines;
+}
+
+std::map<std::string, spool::Mark> from_lines(const std::string& lines) {
+  std::map<std::string, spool::Mark> spools;
+  std::istringstream text(lines);
+  spool::Mark mark;
+  for (std::string name; text >> name >> mark.bytes >> mark.checksum;) spools[name] = mark;
+  return spools;
+}
+
+std::string checksum_of_spools(int ranks, const std::string& lines) {
+  return restart_folder::checksum_of(fmt::format("{} ranks\n{}", ranks, lines));
+}
+
+[[noreturn]] void throw_damaged(const std::string& path, const char* what) {
+  throw Error(fmt::format("'{}' is damaged", path), fmt::format("the checksum of {} is another one", what),
+              "resume an earlier restart (maki resume .../restart_NNNNNN)");
 }
 
 std::string checksum_of(const std::vector<std::uint64_t>& counts) {
@@ -43,26 +68,14 @@ void write_state(const std::string& path, const ConeState& state, int ranks) {
   SafeFile safe(path, true);
   H5Id file = create_hdf5(safe.temporary_path());
   write_attribute<std::int32_t>(file, "Ranks", ranks);
-  {
-    H5Id spools = create_group(file, "SpoolBytes");
-    for (const auto& [name, bytes] : state.spools) write_attribute(spools, name, bytes);
-    write_maps(file, state.maps);
-  }
+  const std::string spools = lines_of(state.spools);
+  write_text_dataset(file, "Spools", spools);
+  write_attribute(file, "SpoolsXXH3", checksum_of_spools(ranks, spools));
+  write_maps(file, state.maps);
   close_hdf5(file, path);
   safe.commit();
 }
 
-// Names of the links, or of the attributes, of a group.
-std::vector<std::string> attribute_names(hid_t group) {
-  std::vector<std::string> names;
-  const auto add = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
-    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
-    return 0;
-  };
-  hsize_t at = 0;
-  check_hdf5(H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_INC, &at, add, &names), "cannot list what a file holds");
-  return names;
-}
 std::vector<std::string> link_names(hid_t group) {
   std::vector<std::string> names;
   const auto add = [](hid_t, const char* name, const H5L_info_t*, void* to) -> herr_t {
@@ -80,18 +93,17 @@ MapShare read_map(hid_t group, const std::string& name, const std::string& path)
   map.first = read_scalar<std::uint64_t>(dataset, "FirstPixel").value_or(0);
   map.counts.resize(dataset_shape(dataset).at(0));
   read_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
-  if (read_text(dataset, "XXH3") != checksum_of(map.counts))
-    throw Error(fmt::format("'{}' is damaged", path), "the checksum of a map is another one",
-                "resume an earlier restart (maki resume .../restart_NNNNNN)");
+  if (read_text(dataset, "XXH3") != checksum_of(map.counts)) throw_damaged(path, "a map");
   return map;
 }
 
-ConeState read_state(const std::string& path) {
+ConeState read_state(const std::string& path, int ranks) {
   const H5Id file = open_hdf5(path);
   ConeState state;
-  const H5Id spools = open_group(file, "SpoolBytes"), maps = open_group(file, "Maps");
-  for (const std::string& name : attribute_names(spools))
-    state.spools[name] = read_scalar<std::uint64_t>(spools, name).value_or(0);
+  const std::string spools = read_text_dataset(file, "Spools");
+  if (read_text(file, "SpoolsXXH3") != checksum_of_spools(ranks, spools)) throw_damaged(path, "the list of spools");
+  state.spools = from_lines(spools);
+  const H5Id maps = open_group(file, "Maps");
   for (const std::string& name : link_names(maps)) state.maps[std::stoul(name)] = read_map(maps, name, path);
   return state;
 }
@@ -122,9 +134,33 @@ std::vector<ConeState> read_cone_states(const std::string& folder, std::uint64_t
   std::vector<ConeState> states;
   all_succeed(ranks, [&] {
     for (int rank = ranks.rank(); rank < count; rank += ranks.size())
-      states.push_back(read_state(path_of(folder, step, rank)));
+      states.push_back(read_state(path_of(folder, step, rank), count));
   });
   return states;
+}
+
+std::map<std::string, spool::RunningMark> reopen_spools(const std::string& folder, const std::vector<ConeState>& states,
+                                                        const Communicator& ranks) {
+  std::string mine;
+  for (const ConeState& state : states) mine += lines_of(state.spools);
+  std::map<std::string, spool::RunningMark> spools;
+  const std::vector<std::string> all = gather_texts(ranks, mine);
+  all_succeed(ranks, [&] {
+    for (const std::string& lines : all)
+      for (const auto& [name, mark] : from_lines(lines))
+        if (spool::rank_of(name) % ranks.size() == ranks.rank())
+          spools.emplace(name, spool::reopen((fs::path(folder) / name).string(), mark));
+  });
+  return spools;
+}
+
+std::string damage_of_cone(const std::string& folder, std::uint64_t step, const Communicator& ranks) {
+  try {
+    (void)reopen_spools(folder, read_cone_states(folder, step, ranks), ranks);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
 }
 
 std::vector<std::uint64_t> cone_state_steps(const std::string& folder) {

@@ -66,14 +66,7 @@ std::vector<std::string> LightCone::own_spools() const {
 void LightCone::resume(std::uint64_t step) {
   resumed_at_ = step;
   old_ = read_cone_states(place_.folder, step, place_.ranks);
-  all_succeed(place_.ranks, [&] {
-    for (const ConeState& state : old_)
-      for (const auto& [name, bytes] : state.spools)
-        if (spool::bytes(path(name)) < bytes)
-          throw Error(fmt::format("'{}' has been cut off", path(name)),
-                      fmt::format("it had {} bytes at step {}", bytes, step),
-                      "the light cone cannot go on: begin again with maki run");
-  });
+  spools_ = reopen_spools(place_.folder, old_, place_.ranks);
 }
 
 void LightCone::begin(const Drift& drift, const Radii& radii) {
@@ -97,10 +90,9 @@ void LightCone::begin(const Drift& drift, const Radii& radii) {
 
 // What came after the restart has not been.
 void LightCone::cut_back() {
-  std::map<std::string, std::uint64_t> known;
-  for (const ConeState& state : old_) known.insert(state.spools.begin(), state.spools.end());
   for (const std::string& name : own_spools())
-    if (!written_.contains(static_cast<std::size_t>(spool::shell_of(name)))) spool::cut(path(name), known[name]);
+    if (!written_.contains(static_cast<std::size_t>(spool::shell_of(name))))
+      spool::cut(path(name), spools_[name].mark().bytes);
   if (place_.ranks.rank() > 0) return;
   for (const std::uint64_t step : cone_state_steps(place_.folder))
     if (step > *resumed_at_) remove_cone_state(place_.folder, step);
@@ -192,7 +184,7 @@ LightCone::Moments LightCone::moments_of(const Drift& drift, const Timeline& tim
   return moments;
 }
 
-LightCone::PixelsByShell LightCone::collect(const Drift& drift, const Moments& moments) const {
+LightCone::PixelsByShell LightCone::collect(const Drift& drift, const Moments& moments) {
   PixelsByShell pixels;
   const auto take = [&](const std::vector<Crossing>& crossings) { keep(crossings, moments, pixels); };
   find_crossings(drift.stream, drift.particles, moments.factor, moments.sphere,
@@ -223,7 +215,7 @@ LightCone::Placed LightCone::place(const Crossing& met, const Moments& moments) 
   return placed;
 }
 
-void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) const {
+void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) {
   std::vector<Placed> all(crossings.size());
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = place(crossings[i], moments);
@@ -235,7 +227,11 @@ void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& mome
       pixels[k].push_back({one.pixel, static_cast<std::uint64_t>(std::llround(one.particle.mass / quantum_))});
     if (options_.particles) particles[k].push_back(one.particle);
   }
-  for (const auto& [k, found] : particles) spool::append(path(spool::name_of(k, place_.ranks.rank())), found);
+  for (const auto& [k, found] : particles) {
+    const std::string name = spool::name_of(k, place_.ranks.rank());
+    spool::append(path(name), found);
+    spools_[name].add(found);
+  }
   for (auto& [k, found] : pixels)
     if (found.size() > kManyPixels) join_pixels(found);
 }
@@ -254,8 +250,8 @@ std::vector<std::string> LightCone::write_files(std::size_t shell, const Drift& 
   if (options_.particles) {
     std::vector<ShellParticle> particles;
     all_succeed(place_.ranks, [&] {
-      for (const std::string& name : own_spools())
-        if (spool::shell_of(name) == static_cast<int>(shell)) spool::read(path(name), particles);
+      for (const auto& [name, running] : spools_)
+        if (spool::shell_of(name) == static_cast<int>(shell)) spool::read(path(name), running.mark(), particles);
     });
     files.push_back(
         write_shell(path(fmt::format("conesnap_{:03}.hdf5", shell)), std::move(particles), facts, provenance_, place_));
@@ -267,14 +263,13 @@ std::vector<std::string> LightCone::write_files(std::size_t shell, const Drift& 
     maps_.erase(map);
   }
   written_[shell] = drift.step;
+  std::erase_if(spools_, [&](const auto& one) { return spool::shell_of(one.first) == static_cast<int>(shell); });
   return files;
 }
 
 ConeState LightCone::state() const {
   ConeState state;
-  for (const std::string& name : own_spools())
-    if (!written_.contains(static_cast<std::size_t>(spool::shell_of(name))))
-      state.spools[name] = spool::bytes(path(name));
+  for (const auto& [name, running] : spools_) state.spools[name] = running.mark();
   for (const auto& [shell, map] : maps_) state.maps[shell] = {map.share().first, map.counts()};
   return state;
 }
@@ -284,7 +279,7 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
   if (remembered == remembered_.end() && step != last_step_) return;  // the restart that the run has gone on from
   const ConeState now = remembered != remembered_.end() ? remembered->second : state();
   all_succeed(place_.ranks, [&] {
-    for (const auto& [name, bytes] : now.spools) spool::sync(path(name));
+    for (const auto& [name, mark] : now.spools) spool::sync(path(name));
   });
   write_cone_state(place_.folder, step, now, place_.ranks);
   std::uint64_t oldest = remembered_.empty() ? step : std::min(step, remembered_.begin()->first);

@@ -28,7 +28,7 @@ class LightCone {
   LightCone(const LightConeOptions& options, std::size_t observer, const Place& place, const Provenance& provenance);
 
   // Takes back what is known of step `step`, of which there has to be a state; files of later steps go with the first
-  // drift. Throws Error, the same on all ranks.
+  // drift. Throws Error, the same on all ranks, where something of it is missing or damaged.
   void resume(std::uint64_t step);
   // Takes the crossings of a drift and writes the shells that are complete with it. Returns their files.
   // Throws Error, the same on all ranks.
@@ -52,9 +52,9 @@ class LightCone {
   void refill_maps();
   std::vector<std::string> meet(const Drift& drift, const Timeline& timeline, const Radii& radii);
   Moments moments_of(const Drift& drift, const Timeline& timeline, const Radii& radii) const;
-  PixelsByShell collect(const Drift& drift, const Moments& moments) const;
+  PixelsByShell collect(const Drift& drift, const Moments& moments);
   Placed place(const Crossing& met, const Moments& moments) const;
-  void keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) const;
+  void keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels);
   void add_to_maps(const Radii& radii, const PixelsByShell& pixels);
   std::vector<std::string> write_files(std::size_t shell, const Drift& drift);
   ConeState state() const;
@@ -70,8 +70,9 @@ class LightCone {
   std::map<std::size_t, SkyMap> maps_;            // of open shells
   std::map<std::size_t, std::uint64_t> written_;  // shells whose spools may be there still: the step of their files
   std::optional<std::uint64_t> resumed_at_;
-  std::vector<ConeState> old_;                     // of the restart, until begin()
-  std::map<std::uint64_t, ConeState> remembered_;  // over sites: of the last two boundaries
+  std::vector<ConeState> old_;                        // of the restart, until begin()
+  std::map<std::string, spool::RunningMark> spools_;  // by name, of shells that are not written
+  std::map<std::uint64_t, ConeState> remembered_;     // over sites: of the last two boundaries
 };
 
 }  // namespace maki

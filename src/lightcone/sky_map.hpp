@@ -64,4 +64,7 @@ struct SkyMapFile {
 };
 void write_sky_map(const SkyMapFile& file, const SkyMap& map, const Communicator& ranks);
 
+// Numbers in the header of such a file, by their names. Throws Error.
+std::vector<double> sky_map_numbers(const std::string& path, const std::vector<std::string>& names);
+
 }  // namespace maki

@@ -23,6 +23,13 @@ struct Close {
   }
 };
 
+std::string error_text(int status) {
+  char text[FLEN_STATUS] = "";
+  fits_get_errstatus(status, text);
+  fits_clear_errmsg();
+  return fmt::format("CFITSIO: {}", text);
+}
+
 // The file while it is written, under its temporary name.
 class FitsTable {
  public:
@@ -86,10 +93,7 @@ class FitsTable {
   }
   void check(int status) const {
     if (status == 0) return;
-    char text[FLEN_STATUS] = "";
-    fits_get_errstatus(status, text);
-    fits_clear_errmsg();
-    throw Error(fmt::format("cannot write '{}'", path_), fmt::format("CFITSIO: {}", text),
+    throw Error(fmt::format("cannot write '{}'", path_), error_text(status),
                 "see whether the disk is full; nothing was left behind");
   }
 
@@ -123,6 +127,18 @@ std::vector<std::uint64_t> share_from(const SkyMap& map, int rank, const Communi
 }
 
 }  // namespace
+
+std::vector<double> sky_map_numbers(const std::string& path, const std::vector<std::string>& names) {
+  int status = 0;
+  fitsfile* opened = nullptr;
+  fits_open_table(&opened, path.c_str(), READONLY, &status);
+  const std::unique_ptr<fitsfile, Close> file(opened);
+  std::vector<double> numbers(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    fits_read_key(file.get(), TDOUBLE, names[i].c_str(), &numbers[i], nullptr, &status);
+  if (status == 0) return numbers;
+  throw Error(fmt::format("cannot read '{}'", path), error_text(status));
+}
 
 void write_sky_map(const SkyMapFile& file, const SkyMap& map, const Communicator& ranks) {
   std::optional<FitsTable> table;  // on rank 0

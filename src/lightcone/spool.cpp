@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +18,8 @@ namespace maki::spool {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::uint64_t kBlock = std::uint64_t{1} << 22;
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
   const int reason = errno;
@@ -54,7 +57,49 @@ class Descriptor {
   int number_;
 };
 
+// Fills `to` from where the file stands.
+void read_bytes(int file, const std::string& path, void* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = ::read(file, static_cast<char*>(to) + done, bytes - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, "read");
+    if (n == 0)
+      throw Error(fmt::format("'{}' has been cut off", path), fmt::format("{} bytes are missing", bytes - done));
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+void require(const std::string& path, const Mark& found, const Mark& then) {
+  if (found == then) return;
+  throw Error(fmt::format("'{}' is damaged", path), fmt::format("its first {} bytes have another checksum", then.bytes),
+              "go on from the last restart that is whole (maki resume)");
+}
+
 }  // namespace
+
+RunningMark::RunningMark() : sum_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(sum_.get()); }
+
+void RunningMark::add(const void* data, std::size_t bytes) {
+  if (bytes == 0) return;
+  XXH3_64bits_update(sum_.get(), data, bytes);
+  bytes_ += bytes;
+}
+
+Mark RunningMark::mark() const { return {bytes_, fmt::format("{:016x}", XXH3_64bits_digest(sum_.get()))}; }
+
+RunningMark reopen(const std::string& path, const Mark& then) {
+  RunningMark found;
+  if (then.bytes == 0) return found;
+  const Descriptor file(path, O_RDONLY);
+  std::vector<char> block(std::min<std::uint64_t>(kBlock, then.bytes));
+  for (std::uint64_t left = then.bytes; left > 0; left -= block.size()) {
+    block.resize(std::min<std::uint64_t>(left, block.size()));
+    read_bytes(file, path, block.data(), block.size());
+    found.add(block.data(), block.size());
+  }
+  require(path, found.mark(), then);
+  return found;
+}
 
 std::string name_of(std::size_t shell, int rank) { return fmt::format("conesnap_{:03}.{}.spool", shell, rank); }
 
@@ -97,20 +142,13 @@ void cut(const std::string& path, std::uint64_t bytes) {
   if (error) throw Error(fmt::format("cannot cut '{}' to {} bytes", path, bytes), error.message());
 }
 
-void read(const std::string& path, std::vector<ShellParticle>& to) {
-  const std::size_t records = bytes(path) / sizeof(ShellParticle), before = to.size();
-  if (records == 0) return;
-  to.resize(before + records);
-  Descriptor file(path, O_RDONLY);
-  char* const first = reinterpret_cast<char*>(to.data() + before);
-  const std::size_t all = records * sizeof(ShellParticle);
-  for (std::size_t done = 0; done < all;) {
-    const ssize_t n = ::read(file, first + done, all - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path, "read");
-    if (n == 0) throw Error(fmt::format("cannot read '{}'", path), "it has been cut off");
-    done += static_cast<std::size_t>(n);
-  }
+void read(const std::string& path, const Mark& all, std::vector<ShellParticle>& to) {
+  const std::size_t before = to.size();
+  to.resize(before + all.bytes / sizeof(ShellParticle));
+  RunningMark found;
+  if (all.bytes > 0) read_bytes(Descriptor(path, O_RDONLY), path, to.data() + before, all.bytes);
+  found.add(to.data() + before, all.bytes);
+  require(path, found.mark(), all);
 }
 
 }  // namespace maki::spool

@@ -1,8 +1,12 @@
 // Particles of a shell on the disk of each rank until the shell is complete: files of records without a head, to which
-// steps append, so that a restart needs no more than their lengths.
+// steps append, so that a restart needs no more than their lengths and checksums.
 #pragma once
 
+#include <xxhash.h>
+
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +20,29 @@ std::string name_of(std::size_t shell, int rank);
 int shell_of(const std::string& name);
 int rank_of(const std::string& name);
 
+// How much there is of a spool, and the checksum (XXH3, 64 bits) of that in 16 hexadecimal digits.
+struct Mark {
+  std::uint64_t bytes = 0;
+  std::string checksum;
+  bool operator==(const Mark&) const = default;
+};
+
+// A mark that moves on with what is appended.
+class RunningMark {
+ public:
+  RunningMark();
+  void add(const void* data, std::size_t bytes);
+  void add(const std::vector<ShellParticle>& records) { add(records.data(), records.size() * sizeof(ShellParticle)); }
+  Mark mark() const;
+
+ private:
+  std::uint64_t bytes_ = 0;
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> sum_;
+};
+
+// Reads the first bytes of a file. Throws Error where it is shorter than `then` or its checksum is another one.
+RunningMark reopen(const std::string& path, const Mark& then);
+
 // Bytes of the file; 0 where there is none.
 std::uint64_t bytes(const std::string& path);
 // Appends records; the file is made with the first ones. Throws Error.
@@ -24,7 +51,7 @@ void append(const std::string& path, const std::vector<ShellParticle>& records);
 void sync(const std::string& path);
 // Cuts the file to a length, and removes it where that is 0. Throws Error.
 void cut(const std::string& path, std::uint64_t bytes);
-// Adds the records of the file, where there is one, to `to`. Throws Error.
-void read(const std::string& path, std::vector<ShellParticle>& to);
+// Adds the records of the file to `to`. Throws Error, where it is not what was appended too.
+void read(const std::string& path, const Mark& all, std::vector<ShellParticle>& to);
 
 }  // namespace maki::spool

@@ -11,6 +11,7 @@
 #include "src/config/keys.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/report/html.hpp"
+#include "src/report/light_cones.hpp"
 #include "src/report/output_figures.hpp"
 #include "src/report/step_figures.hpp"
 #include "src/report/words.hpp"
@@ -286,11 +287,12 @@ Page report_page(const std::string& directory) {
   const std::string pictures = section("Pictures", take(pictures_part(directory, records, page.picture_bytes), source));
   const std::string spectra = section("Power spectrum", take(spectra_part(directory, records), source));
   const std::string masses = section("Groups", take(mass_functions_part(directory), source));
+  const std::string cones = section("Light cones", take(light_cones_part(directory), source));
   const std::string ranks = section(records.beginnings.back().ranks > 1 ? "Ranks and memory" : "Memory",
                                     rank_figures(records) + memory_table(records));
   const std::string messages = messages_section(source);
   std::string body =
-      heading(source) + problems_html(source.problems) + run_section(source) + pictures + spectra + masses;
+      heading(source) + problems_html(source.problems) + run_section(source) + pictures + spectra + masses + cones;
   body += energy_section(records) + steps_section(records) + force_error_section(records) + time_section(records);
   body += ranks + sites_section(source) + messages;
   body += fmt::format(

@@ -71,6 +71,15 @@ double check_bytes(const Config& config, double n, const MemoryEstimate& e) {
   return n * kForceCheckBytes + e.tree + std::min(4 * e.lists, static_cast<double>(kForceCheckLists));
 }
 
+// Shells that are complete keep their spools until no restart needs them: at most all of them.
+void add_light_cones(const Config& config, const Shares& n, MemoryEstimate& e) {
+  const LightConeBytes cones = light_cone_bytes(config, static_cast<std::uint64_t>(n.all));
+  e.light_cones = cones.disk / n.sites;
+  e.spools = (config.run.restarts_kept > 0 ? cones.spools : cones.largest_spool) / n.sites;
+  e.host_cones = (cones.largest_shell + cones.maps) / n.everywhere();
+  if (e.host_cones > 0) e.host_cones = e.host_cones * (n.ranks > 1 ? kUneven : 1) + kProgramBytes;
+}
+
 double host_start(const Config& config, double n) {
   const bool lpt = config.initial.kind == InitialKind::kLpt;
   const double grids = lpt && config.initial.lpt_order == 2 ? kLptBytes : 0;
@@ -83,7 +92,7 @@ double host_start(const Config& config, double n) {
 // between the host holds no more than the kept states.
 double MemoryEstimate::shared() const {
   const double copies = host_states + host_snapshot;
-  const double start = host_start + particles, output = device() - scratch + copies + host_output;
+  const double start = host_start + particles, output = device() - scratch + copies + std::max(host_output, host_cones);
   return std::max({start, device() + copies + kProgramBytes, output}) + std::min(kPoolRoundingBytes, 0.25 * device());
 }
 
@@ -136,7 +145,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   e.host_states = states * n * ParticleRows::kBytes;
   e.snapshot = all / sites * written.selection.fraction * snapshot_bytes(written);
   e.restart = all / sites * ParticleRows::kBytes;
-  e.light_cones = light_cone_bytes(config, particles) / sites;
+  add_light_cones(config, {all, n, ranks, sites}, e);
   const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);
   e.restarts = kept > 0 ? kept + 1 : 0;
   return e;

@@ -25,18 +25,20 @@ struct MemoryEstimate {
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
   double host_output = 0;    // groups, or particles gathered from other sites, while an output is made
+  double host_cones = 0;     // the largest shell of a light cone while it is written, and maps of open shells
   double host_snapshot = 0;  // a snapshot on its way to the disk, beside the steps that follow
   double host_states = 0;    // states for restarts: two, of several sites three
   double snapshot = 0;       // disk, each, without compression; of all ranks together
   double restart = 0;        // the same of a restart
   int restarts = 0;          // so many at once: those that are kept, and the next one
   double light_cones = 0;    // disk, of all ranks together, until the end of the run
+  double spools = 0;         // the same of particles whose shells are under way, or kept for restarts
   int ranks = 1;             // of this site
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
-  double host() const { return std::max(host_start, host_states + host_snapshot + host_output); }
-  double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones; }
+  double host() const { return std::max(host_start, host_states + host_snapshot + std::max(host_output, host_cones)); }
+  double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones + spools; }
   double shared() const;  // both, where one memory serves device and host (the CPU build)
 };
 

@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "kernels/error.hpp"
+#include "src/config/parse.hpp"
+#include "src/run/light_cones.hpp"
 #include "src/simulation/step_log.hpp"
 
 namespace maki {
@@ -44,6 +46,13 @@ void keep_own(RestartsThere& there) {
 [[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
   ring.sites->close();
   throw error;
+}
+
+// What is wrong with a restart, light cones and all; empty where it is whole.
+std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
+  if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
+  const Config config = parse_config(info.provenance.configuration, info.path + "/complete.toml");
+  return damage_of_light_cones(fs::path(info.path).parent_path().string(), config, info.step, ranks);
 }
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
@@ -89,7 +98,7 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
   std::vector<std::string> damaged;
   for (const std::uint64_t step : ring.common) {
     const auto info = std::ranges::find(own, step, &RestartInfo::step);
-    const std::vector<std::string> damage = gather_texts(sites, damage_of(*info, ranks));
+    const std::vector<std::string> damage = gather_texts(sites, damage_here(*info, ranks));
     const auto first = std::ranges::find_if(damage, [](const std::string& text) { return !text.empty(); });
     if (first == damage.end()) {
       for (const std::string& text : damaged) say(text + ": the one before has to serve.");
@@ -106,7 +115,7 @@ RestartsThere restarts_or_none(const std::string& directory, const Communicator&
   std::string there_is;
   root_succeeds(ranks, [&] {
     if (!fs::is_directory(directory)) return;
-    there_is = fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : has_ended(directory) ? "ended" : "run";
+    there_is = has_ended(directory) ? "ended" : fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : "run";
   });
   there_is = broadcast_text(ranks, there_is);
   if (there_is.empty()) return {};

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <numeric>
 
 #include "kernels/error.hpp"
 #include "src/config/resolve.hpp"
+#include "src/lightcone/cone_state.hpp"
 
 namespace maki {
 namespace {
@@ -34,25 +37,48 @@ void check_reach(const ConeShells& shells, double side) {
 
 // A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
 constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
+// On the host while a shell is written: its record, a row of the set, and the scale factor.
+constexpr double kShellHostBytes = sizeof(ShellParticle) + Snapshot::kBytes + sizeof(double);
 
 }  // namespace
 
-double light_cone_bytes(Config config, std::uint64_t particles) {
+LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
   const Config::LightCone& cone = config.lightcone;
-  if (cone.observers.empty() || !config.box.size || config.initial.kind == InitialKind::kFile) return 0;
+  if (cone.observers.empty() || !config.box.size || config.initial.kind == InitialKind::kFile) return {};
   std::vector<std::string> notes;
   resolve_cosmology(config.cosmology, nullptr, notes);
   const UnitSystem units = run_units(config, nullptr);
+  check_light_cones(config, units, config.initial.redshift);
   const Timeline timeline = Timeline::comoving(cosmology_parameters(config), units);
-  const std::vector<double> reach = make_shells(timeline, cone.edges, 1).distances;
+  const ConeShells shells = make_shells(timeline, cone.edges, static_cast<int>(cone.shells));
+  const double side = number_of(*config.box.size, "box.size", config, units);
+  check_reach(shells, side);
   const double seen = (1 - std::cos(std::min(cone.opening_angle, 180.0) * boost::math::double_constants::degree)) / 2;
-  const double volume =
-      seen * 4 / 3.0 * boost::math::double_constants::pi * (std::pow(reach.back(), 3) - std::pow(reach.front(), 3));
-  const double boxes = volume / std::pow(number_of(*config.box.size, "box.size", config, units), 3);
-  const double rows = cone.write_particles ? boxes * static_cast<double>(particles) : 0;
-  const double maps = static_cast<double>(cone.shells) * static_cast<double>(reach.size() - 1) * 12 *
-                      std::pow(static_cast<double>(cone.nside), 2) * sizeof(double);
-  return static_cast<double>(cone.observers.size()) / 3 * (rows * kShellRowBytes + maps);
+  std::vector<double> rows;
+  for (std::size_t k = 0; k < shells.count(); ++k) {
+    const double thick = std::pow(shells.distances[k + 1] / side, 3) - std::pow(shells.distances[k] / side, 3);
+    rows.push_back(cone.write_particles
+                       ? seen * 4 / 3.0 * boost::math::double_constants::pi * thick * static_cast<double>(particles)
+                       : 0);
+  }
+  const double all = std::accumulate(rows.begin(), rows.end(), 0.0), most = *std::max_element(rows.begin(), rows.end());
+  const double map = 12 * std::pow(static_cast<double>(cone.nside), 2) * sizeof(double);
+  const double observers = static_cast<double>(cone.observers.size()) / 3;
+  return {observers * (all * kShellRowBytes + static_cast<double>(shells.count()) * map),
+          observers * all * sizeof(ShellParticle), observers * most * sizeof(ShellParticle), most * kShellHostBytes,
+          observers * 2 * map};
+}
+
+std::string light_cone_folder(const std::string& directory, std::size_t observer) {
+  return (std::filesystem::path(directory) / fmt::format("lightcone_{:02}", observer)).string();
+}
+
+std::string damage_of_light_cones(const std::string& directory, const Config& config, std::uint64_t step,
+                                  const Communicator& ranks) {
+  std::string damage;
+  for (std::size_t i = 0; i < config.lightcone.observers.size() / 3 && damage.empty(); ++i)
+    damage = damage_of_cone(light_cone_folder(directory, i), step, ranks);
+  return damage;
 }
 
 LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {

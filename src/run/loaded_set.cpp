@@ -2,7 +2,6 @@
 
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 
 namespace maki {
@@ -19,10 +18,7 @@ const std::string& on_usual_device(const std::string& origin) {
 
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
     : place_(ranks), origin_(on_usual_device(path)) {
-  ReadReport report;
-  const Snapshot snapshot = read_snapshot(path, &report, ranks);
-  notes_ = report.notes;
-  load(snapshot);
+  load(read_snapshot(path, &report_, ranks));
 }
 
 LoadedSet::LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/io/snapshot_io.hpp"
 #include "src/run/products.hpp"
 
 namespace maki {
@@ -24,8 +25,9 @@ class LoadedSet {
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
   const SnapshotHeader& header() const { return header_; }
-  // What the reader has to say.
-  const std::vector<std::string>& notes() const { return notes_; }
+  // What the reader has to say; empty of a set in memory.
+  const ReadReport& report() const { return report_; }
+  const std::vector<std::string>& notes() const { return report_.notes; }
   // Where the products of this set say they come from.
   Provenance provenance() const;
 
@@ -38,7 +40,7 @@ class LoadedSet {
   Stream stream_;
   Frame frame_;
   Particles particles_;
-  std::vector<std::string> notes_;
+  ReadReport report_;
 };
 
 }  // namespace maki

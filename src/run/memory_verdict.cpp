@@ -154,10 +154,11 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
   const bool ghosts = config.run.deterministic && config.run.kind == RunKind::kCosmology;
   if (e.let > 0) lines.push_back(row(ghosts ? "ghosts, and the tree with them" : "local essential trees", e.let));
-  lines.insert(lines.end(),
-               {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)),
-                row("device, about", e.device()), row("host, at the start", e.host_start),
-                row("host, at an output", e.host_output), row("host, a snapshot on its way to disk", e.host_snapshot)});
+  lines.insert(lines.end(), {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)),
+                             row("device, about", e.device()), row("host, at the start", e.host_start),
+                             row("host, at an output", e.host_output)});
+  if (e.host_cones > 0) lines.push_back(row("host, a shell of a light cone", e.host_cones));
+  lines.insert(lines.end(), {row("host, a snapshot on its way to disk", e.host_snapshot)});
   if (e.host_states > 0) lines.push_back(row("host, states for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)
@@ -169,6 +170,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
     lines.push_back(line(what.c_str(), e.restarts * e.restart, e.sites));
   }
   if (e.light_cones > 0) lines.push_back(line("disk, light cones", e.light_cones, e.sites));
+  if (e.spools > 0) lines.push_back(line("disk, their spools", e.spools, e.sites));
   if (!memory) return lines;
   std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
   if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);
@@ -206,7 +208,9 @@ std::vector<std::string> require_memory(const Config& config, const MemoryEstima
               fmt::format("{}; take fewer{}, or set run.ignore_memory = true to go on regardless",
                           most > 0 ? fmt::format("at most {} particles do", number_text(config, most))
                                    : "no number of particles does with these settings",
-                          periodic ? ", a smaller gravity.mesh or output.power_mesh" : ""));
+                          estimate.host_cones > estimate.device() ? ", more lightcone.shells or nearer lightcone.edges"
+                          : periodic                              ? ", a smaller gravity.mesh or output.power_mesh"
+                                                                  : ""));
 }
 
 }  // namespace maki

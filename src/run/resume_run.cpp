@@ -12,6 +12,7 @@
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/config/toml_text.hpp"
 #include "src/io/restart.hpp"
 #include "src/run/build.hpp"
 #include "src/run/filed_run.hpp"
@@ -31,6 +32,26 @@ void check_unchanged(const Config& before, const Config& now) {
   }
 }
 
+bool names_directory(const std::string& setting) {
+  const std::string key = setting.substr(0, setting.find('='));
+  return key == "run.output_directory" || key == "output_directory";
+}
+
+// Throws Error where a setting names another output directory than that of the restart, or where a configuration cannot
+// hold its name.
+void check_directory(const std::string& directory, const std::vector<std::string>& settings, const Config& config) {
+  namespace fs = std::filesystem;
+  if (!is_utf8(directory))
+    throw Error(fmt::format("the name of '{}' is not UTF-8", directory),
+                "files of a run hold its configuration, in UTF-8", "give the directory another name");
+  if (std::ranges::none_of(settings, names_directory) || !config.run.output_directory) return;
+  const std::string& given = *config.run.output_directory;
+  if (fs::weakly_canonical(given) == fs::weakly_canonical(directory)) return;
+  throw Error(fmt::format("run.output_directory = \"{}\" is not where the run is", given),
+              fmt::format("its restarts are in '{}', and it goes on there", directory),
+              "leave it out; a run moves with its directory");
+}
+
 Config configuration_before(const RestartInfo& info) {
   return parse_config(info.provenance.configuration, info.path + "/complete.toml");
 }
@@ -42,7 +63,10 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
   settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings, from);
   check_unchanged(before, config);
-  config.run.output_directory = std::filesystem::path(info.path).parent_path().string();
+  const std::string parent = std::filesystem::path(info.path).parent_path().string();
+  const std::string directory = parent.empty() ? "." : parent;
+  check_directory(directory, settings, config);
+  config.run.output_directory = directory;
   return config;
 }
 

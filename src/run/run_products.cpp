@@ -142,7 +142,7 @@ void RunProducts::begin_cones(const Prepared& run, const RunFileOptions& options
   timeline_ = timeline_of(run);
   const LightConeOptions cones = light_cone_options(run, *timeline_);
   for (std::size_t i = 0; i < cones.observers.size(); ++i) {
-    cones_.emplace_back(cones, i, LightCone::Place{place(), path(fmt::format("lightcone_{:02}", i))}, provenance_);
+    cones_.emplace_back(cones, i, LightCone::Place{place(), light_cone_folder(path(""), i)}, provenance_);
     if (options.resumed_at) cones_.back().resume(*options.resumed_at);
   }
 }

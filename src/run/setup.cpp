@@ -13,6 +13,7 @@
 #include "kernels/tree/octree.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/io/check_snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/site_mesh.hpp"
@@ -65,13 +66,6 @@ Prepared prepare_cosmological(Config config, bool with_particles, const Communic
   return run;
 }
 
-void require_whole(const std::string& file, const ReadReport& report) {
-  const std::string part = text_of(report.selection, report.counts[1]);
-  if (part.empty()) return;
-  throw Error(fmt::format("a run cannot begin with '{}'", file), part,
-              "begin with a snapshot that has all particles, with a restart, or with the run's stopped.hdf5");
-}
-
 }  // namespace
 
 Prepared prepare(Config config, bool with_particles, const Communicator& ranks) {
@@ -79,7 +73,7 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
   if (config.initial.kind == InitialKind::kFile) {
     ReadReport report;
     Snapshot share = read_snapshot(config.initial.file, &report, ranks);
-    require_whole(config.initial.file, report);
+    require_whole("a run cannot begin with", config.initial.file, report);
     Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
     run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
     return run;

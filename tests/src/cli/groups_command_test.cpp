@@ -50,6 +50,27 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
+// Linking lengths are in mean distances of all particles, and forces and masses of spheres are of all.
+TEST_F(GroupsCommand, APartOfARunIsRefused) {
+  const std::string run = write("tiny.toml", kTinyUniverse) + " output.subset=0.5 output.image=false";
+  ASSERT_EQ(call("run " + run + " run.output_directory=" + path("run")).code, 0);
+  const std::string part = path("run/snapshot_001.hdf5");
+  const Result groups = call("groups " + part), forces = call("forces " + part + " -o " + path("f.hdf5"));
+  EXPECT_EQ(groups.code, 1);
+  expect_words(groups, {"groups cannot be found in", "of the 4096 particles of its run", "has all particles"});
+  EXPECT_EQ(forces.code, 1);
+  expect_words(forces, {"no forces of the run", "has all particles"});
+  EXPECT_FALSE(fs::exists(path("run/groups_001.hdf5")));
+  EXPECT_EQ(call("power " + part + " -o " + path("p.txt")).code, 0) << "of a part is a measure too";
+}
+
+TEST_F(GroupsCommand, AColourScaleUpsideDownIsRefused) {
+  const Result image = call("image " + path("snapshot_007.hdf5") + " -o " + path("i.png") + " --low 5 --high 1");
+  EXPECT_EQ(image.code, 1);
+  expect_words(image, {"--low 5 is not below --high 1"});
+  EXPECT_FALSE(fs::exists(path("i.png")));
+}
+
 TEST_F(GroupsCommand, WritesACatalogueBesideTheSnapshot) {
   const Result result = call("groups " + path("snapshot_007.hdf5"));
   ASSERT_EQ(result.code, 0) << result.output;

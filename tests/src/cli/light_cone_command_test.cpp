@@ -87,6 +87,44 @@ TEST_F(LightConeOfARun, GoesOnWhereTheRunGoesOnAlsoOnMoreRanks) {
   }
 }
 
+TEST_F(LightConeOfARun, GoesOnWhereTheNumberOfRanksChangesTwice) {
+  const std::string settings = write("cone.toml", kConeUniverse) + " run.restarts_kept=100 run.restart_steps=";
+  ASSERT_EQ(
+      call("run " + settings + "8 run.output_directory=" + path("whole"), "OMP_NUM_THREADS=1 " + launcher(4)).code, 0);
+  const std::string moved = path("moved");
+  fs::copy(path("whole"), moved, fs::copy_options::recursive);
+  const auto go_on = [&](std::size_t from, int ranks) {
+    const Result resumed = call("resume " + restarts_in(moved)[from], "OMP_NUM_THREADS=1 " + launcher(ranks));
+    ASSERT_EQ(resumed.code, 0) << resumed.output;
+  };
+  go_on(restarts_in(moved).size() / 3, 3);
+  go_on(restarts_in(moved).size() - 2, 2);
+  expect_same_cones(path("whole"), moved);
+}
+
+TEST_F(LightConeOfARun, GoesOnFromTheRestartBeforeWhereASpoolIsDamaged) {
+  const std::string config = write("cone.toml", kConeUniverse), run = path("run");
+  ASSERT_EQ(call("run " + config + " run.restart_steps=4 run.output_directory=" + run).code, 0);
+  fs::copy(run, path("copy"), fs::copy_options::recursive);
+  const std::vector<std::string> restarts = restarts_in(run);
+  ASSERT_EQ(restarts.size(), 2u);
+  fs::resize_file(run + "/lightcone_00/state_" + restarts[1].substr(restarts[1].size() - 6) + ".0.hdf5", 500);
+  const Result resumed = call("resume " + run);
+  EXPECT_EQ(resumed.code, 0) << resumed.output;
+  expect_same_cones(path("copy"), run);
+  EXPECT_NE(bytes_of(run + "/log.txt").find("damaged"), std::string::npos);
+  EXPECT_NE(bytes_of(run + "/log.txt").find("the one before has to serve"), std::string::npos);
+
+  const std::string copy = path("copy");
+  std::fstream first(copy + "/lightcone_01/conesnap_000.0.spool", std::ios::in | std::ios::out | std::ios::binary);
+  first.put('x');
+  first.close();
+  fs::remove_all(restarts_in(copy).front());
+  const Result refused = call("resume " + copy);
+  EXPECT_EQ(refused.code, 1);
+  expect_words(refused, {"no restart is whole", "conesnap_000.0.spool' is damaged", "another checksum"});
+}
+
 TEST_F(LightConeOfARun, IsWholeAfterARunThatWasKilled) {
   const std::string config = write("cone.toml", kConeUniverse);
   ASSERT_EQ(call("run " + config + " run.output_directory=" + path("whole")).code, 0);
@@ -114,6 +152,37 @@ TEST_F(LightConeOfARun, LeavesOutWhatIsNotWanted) {
   expect_words(changed, {"lightcone.nside = 16 would make another run"});
 }
 
+TEST_F(LightConeOfARun, IsNoBox) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  const std::string narrow = " 'lightcone.directions=[1,1,1]' lightcone.opening_angle=20 'lightcone.edges=[0, 0.1]' ";
+  ASSERT_EQ(call("run " + config + narrow + "run.output_directory=" + path("run")).code, 0);
+  const std::string shell = path("run/lightcone_00/conesnap_000.hdf5");  // all of it within the box
+  const Result power = call("power " + shell + " -o " + path("p.txt"));
+  EXPECT_EQ(power.code, 1);
+  expect_words(power, {"is a shell of a light cone", "snapshot"});
+  const Result info = call("info " + shell);
+  EXPECT_EQ(info.code, 0);
+  expect_words(info, {"a shell of a light cone: places from the observer"});
+  EXPECT_EQ(info.output.find("rho_crit"), std::string::npos);
+}
+
+TEST_F(LightConeOfARun, IsInTheReport) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  ASSERT_EQ(call("run " + config + " run.output_directory=" + path("run")).code, 0);
+  ASSERT_EQ(call("report " + path("run")).code, 0);
+  const std::string particles = std::to_string(read_shell(path("run/lightcone_01/conesnap_000.hdf5")).size()),
+                    page = bytes_of(path("run/report.html"));
+  for (const std::string& word : {std::string("Light cones"), std::string("lightcone_01"), std::string("0.1 to 0.3"),
+                                  std::string("NSIDE 8"), ">" + particles + "<"})
+    EXPECT_NE(page.find(word), std::string::npos) << word;
+  fs::remove(path("run/lightcone_00/conesnap_001.hdf5"));
+  write("run/lightcone_01/map_000.fits", "no map");
+  ASSERT_EQ(call("report " + path("run")).code, 0);
+  const std::string damaged = bytes_of(path("run/report.html"));
+  EXPECT_NE(damaged.find("none written"), std::string::npos);
+  EXPECT_NE(damaged.find("lightcone_01/map_000.fits"), std::string::npos);
+}
+
 TEST_F(LightConeOfARun, WrongKeysAreRefused) {
   const std::string config = write("cone.toml", kConeUniverse);
   const auto refused = [&](const std::string& setting, const std::vector<std::string>& words) {
@@ -127,6 +196,7 @@ TEST_F(LightConeOfARun, WrongKeysAreRefused) {
   refused("lightcone.directions=[0, 0, 0]", {"no direction"});
   refused("lightcone.directions=[1, 0, 0, 1]", {"4 numbers", "2 observers"});
   refused("lightcone.edges=[0.1]", {"1 edges", "at least two"});
+  refused("lightcone.edges=[]", {"0 edges", "at least two"});
   refused("lightcone.edges=[0.3, 0.1]", {"does not ascend"});
   refused("lightcone.edges=[0.3, 1.1]", {"0.3 to 1.1", "z = 1 to 0"});
   refused("lightcone.nside=12", {"nside = 12", "power of two"});

@@ -77,6 +77,41 @@ TEST_F(RunDirectory, TheFileThatARunBeginsWithIsNotRemoved) {
   EXPECT_TRUE(fs::exists(path("one/stopped.hdf5")));
 }
 
+TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
+  ASSERT_EQ(run("one", whole_).code, 0);
+  const Result elsewhere = call("resume " + path("one") + " output_directory=" + path("two"));
+  EXPECT_EQ(elsewhere.code, 1);
+  expect_words(elsewhere, {"run.output_directory", "is not where the run is", path("one")});
+  EXPECT_FALSE(fs::exists(path("two")));
+  EXPECT_EQ(call("resume " + path("one") + " run.output_directory=" + path("one/../one/")).code, 0);
+  EXPECT_EQ(run("one", "--resume").code, 0) << "the directory is among its settings";
+  const std::string last = restarts_in(path("one")).back();
+  const Result inside = call_shell("cd " + path("one") + " && " + program() + " resume " + last);
+  EXPECT_EQ(inside.code, 0) << inside.output;
+}
+
+// TOML is UTF-8: the configuration in a restart could not be read again.
+TEST_F(RunDirectory, NamesThatAreNotUtf8AreRefusedBeforeTheRun) {
+  const Result refused = run("caf\xe9", "");
+  EXPECT_EQ(refused.code, 1);
+  expect_words(refused, {"is not UTF-8", "another name"});
+  EXPECT_FALSE(fs::exists(path("caf\xe9")));
+  ASSERT_EQ(run("caf\xc3\xa9", whole_).code, 0);
+  fs::rename(path("caf\xc3\xa9"), path("caf\xe9"));
+  const Result moved = call("resume " + path("caf\xe9"));
+  EXPECT_EQ(moved.code, 1);
+  expect_words(moved, {"is not UTF-8", "give the directory another name"});
+}
+
+TEST_F(RunDirectory, ARunThatWasStoppedAndThenEndedHasEnded) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  ASSERT_EQ(call("resume " + path("one") + " time_limit=\"1 h\"").code, 0);
+  for (const std::string& name : restarts_in(path("one"))) fs::remove_all(path("one/" + name));
+  const Result again = run("one", "--resume");
+  EXPECT_EQ(again.code, 1);
+  expect_words(again, {"has come to its end"});
+}
+
 TEST_F(RunDirectory, TheRestartOfAnotherRunIsRefused) {
   ASSERT_EQ(run("one", whole_ + "initial.seed=1").code, 0);
   ASSERT_EQ(run("two", stopped_ + "initial.seed=2").code, 3);

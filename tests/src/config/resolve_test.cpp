@@ -222,6 +222,8 @@ TEST(Resolve, RefusesWhatDoesNotFitTogether) {
   EXPECT_NE(refusal(box_50({"particles_per_side=33"})).find("odd"), std::string::npos);
   EXPECT_NE(refusal(box_50({"omega_baryon=0.5"})).find("omega_baryon"), std::string::npos);
   EXPECT_NE(refusal(box_50({"transfer=table"})).find("transfer_table"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"run.name="})).find("run.name is empty"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"output.subset=1e-9"})).find("leaves none of"), std::string::npos);
   EXPECT_NE(refusal(box_50({"initial.kind=file"})).find("initial.file"), std::string::npos);
   EXPECT_NE(refusal(box_50({"initial.kind=plummer"})).find("run.kind"), std::string::npos);
 }

@@ -29,6 +29,7 @@ TEST(BadInput, MissingFile) {
   TempDir dir;
   expect_contains(error_of([&] { read_snapshot(dir / "no.hdf5"); }),
                   {"cannot read", "no.hdf5", "no such file", "check"});
+  expect_contains(error_of([&] { read_snapshot(dir / std::string(300, 'a')); }), {"cannot read", "aaa", "too long"});
   expect_contains(error_of([&] { read_snapshot(dir.path()); }), {"directory"});
 }
 

@@ -128,11 +128,34 @@ TEST(Estimate, CountsLightConesOnTheDisk) {
   const double seen = 2 * 0.5 * 4 / 3 * 3.14159265358979 * std::pow(reach, 3);
   const MemoryEstimate two = estimate_memory(config, kParticles);
   EXPECT_NEAR(two.light_cones / (seen * density * 56), 1, 1e-5);
-  EXPECT_EQ(two.disk(0), 3 * two.restart + two.light_cones);
+  EXPECT_NEAR(two.spools, two.light_cones, 1e-5 * two.spools) << "records have 56 bytes too";
+  EXPECT_EQ(two.disk(0), 3 * two.restart + two.light_cones + two.spools);
   expect_contains(disk_note(config, two, 1e9), {"light cones", "lightcone.edges"});
   config.lightcone.write_particles = false;
   config.lightcone.nside = 16;
   EXPECT_EQ(estimate_memory(config, kParticles).light_cones, 2 * 12 * 256 * 8);
+}
+
+// The largest shell of one observer, of which each particle has a record, a row of a set and a scale factor.
+TEST(Estimate, CountsAShellOnTheHost) {
+  Config config = box();
+  EXPECT_EQ(estimate_memory(config, kParticles).host_cones, 0);
+  config.lightcone.observers = {0, 0, 0, 250, 250, 250};
+  config.lightcone.edges = {0, 0.05, 0.1};
+  const MemoryEstimate two = estimate_memory(config, kParticles);
+  const double per_particle = (two.host_cones - 30e6) / (56 + 48 + 8);
+  EXPECT_GT(per_particle, 0.8 * two.light_cones / 56 / 2) << "7/8 of an observer's particles, about";
+  EXPECT_LT(per_particle, 0.9 * two.light_cones / 56 / 2);
+  EXPECT_GE(two.host(), two.host_cones + two.host_states);
+  config.lightcone.shells = 10;
+  EXPECT_LT(estimate_memory(config, kParticles).host_cones, 0.5 * two.host_cones);
+  config.run.restarts_kept = 0;
+  EXPECT_LT(estimate_memory(config, kParticles).spools, 0.5 * two.spools) << "of one shell alone";
+  std::string table;
+  for (const std::string& line : describe(config, two, kParticles, nullptr)) table += line + '\n';
+  expect_contains(table, {"host, a shell of a light cone", "disk, their spools"});
+  config.lightcone.edges = {};
+  expect_contains(error_of([&] { estimate_memory(config, kParticles); }), {"lightcone.edges has 0 edges"});
 }
 
 // Comparison of forces with a strict walk takes a copy of the particles and a second tree.
