@@ -55,10 +55,7 @@ void check(const ListenerLimits& limits) {
   at_least_one("half_open", limits.half_open);
   at_least_one("sessions", limits.sessions);
   at_least_one("sessions_per_peer", limits.sessions_per_peer);
-  at_least_one("streams_per_path", limits.streams_per_path);
   if (limits.streams_per_peer < 0) throw Error("limit streams_per_peer is below 0");
-  if (limits.streams_per_path > kMaxStreams)
-    throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
 }
 
 }  // namespace
@@ -238,7 +235,7 @@ void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> 
   const Hello& hello = greeter.hello();
   AcceptedSession session{
       greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_, {}};
-  session.settings.streams = static_cast<int>(greeter.welcome().streams);
+  session.settings.streams = static_cast<int>(hello.streams);
   session.settings.unmatched_limit = greeter.welcome().unmatched_limit;
   session.promised = sessions_.take_promised(session.session);
   Accepted accepted{{}, session.name, session.identity};

@@ -27,8 +27,7 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
              [this](Tag tag, std::uint64_t index) {
                outbox_.add_control({.type = FrameType::kMatched, .tag = tag, .index = index});
              }),
-      connections_(kMaxStreams), last_heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()),
-      public_settings_(settings) {
+      connections_(kMaxStreams), last_heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()) {
   slots_.resize(static_cast<std::size_t>(settings.streams));
   epochs_.resize(kMaxStreams);
 }
@@ -132,8 +131,6 @@ void PathCore::tear_down() {
     slot.retry = 0;
     slot.dial.reset();
     if (!slot.stream) continue;
-    slot.sent += slot.stream->sent;
-    slot.received += slot.stream->received;
     if (!slot.stream->ended()) slot.stream->finish();
     count_connection(static_cast<int>(i), -1);
     streams.push_back(std::move(slot.stream));
@@ -199,15 +196,6 @@ PathStatus PathCore::status() {
     status.outstanding = outbox_.bytes_outstanding();
     status.sent_again = outbox_.bytes_sent_again();
     status.reconnections = reconnections_;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      const Slot& slot = slots_[i];
-      StreamStatus one{static_cast<int>(i), slot.epoch, slot.stream && slot.stream->usable(), slot.sent, slot.received};
-      if (slot.stream) {
-        one.sent += slot.stream->sent;
-        one.received += slot.stream->received;
-      }
-      status.stream.push_back(one);
-    }
   });
   return status;
 }
