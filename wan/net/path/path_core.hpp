@@ -100,15 +100,11 @@ class Stream final : public Pollable {
 struct AcceptedSession {
   SessionId session{};
   std::string identity;  // of the peer, authenticated
-  std::string name;      // what it calls itself
   Hello hello;
   Address peer;
   PathSettings settings;  // of the Listener; `streams` as in the Hello, `unmatched_limit` as in the Welcome
   Holding promised;       // for the latter
 };
-
-// For the listening side (listener.cpp). Any thread.
-std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session);
 
 // Owned by handles, by its streams' callbacks and by the session table. Its parts: path_life (connecting, closing, giving up), path_streams (streams that come and go), path_traffic (what
 // streams ask and tell, pacing, acknowledgements).
@@ -120,7 +116,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
 
   // ---- any thread ----
   void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
-  void begin_accepted(AcceptedSession session);
+  static std::shared_ptr<PathCore> accept(EventLoop& loop, AcceptedSession session);  // listening side
   Request send(Tag tag, std::span<const std::byte> message, std::unique_ptr<std::byte[]> owned = nullptr);
   Request receive(Tag tag, Receive receive);
   PathStatus status();

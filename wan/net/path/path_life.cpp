@@ -14,13 +14,6 @@ constexpr double kMoment = 10;   // an attempt of at most so many seconds is one
 
 }  // namespace
 
-std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session) {
-  const std::string peer = session.name.empty() ? session.peer.text() : session.name + " at " + session.peer.text();
-  auto core = std::make_shared<PathCore>(loop, session.settings, Side::kListening, peer);
-  core->begin_accepted(std::move(session));
-  return core;
-}
-
 PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std::string peer)
     : loop_(loop), settings_(settings), side_(side), peer_(std::move(peer)), patience_(settings.patience),
       inbox_(settings.unmatched_limit, settings.message_limit,
@@ -58,16 +51,19 @@ void PathCore::connect(const DialPlan& plan, double within) {
   if (end_) std::rethrow_exception(end_);
 }
 
-void PathCore::begin_accepted(AcceptedSession session) {
-  const auto self = shared_from_this();
-  inbox_.set_promised(std::move(session.promised));
-  memory_ = HeldMemory::of(session.identity.empty() ? session.peer.host() : session.identity);
-  loop_.post([self, id = session.session, identity = session.identity, hello = session.hello] {
-    self->self_ = self;
-    self->identity_ = identity;
-    self->session_stands(id, hello.unmatched_limit, hello.message_limit, hello.patience);
-    self->tick();
+std::shared_ptr<PathCore> PathCore::accept(EventLoop& loop, AcceptedSession session) {
+  const Hello& hello = session.hello;
+  const std::string peer = hello.name.empty() ? session.peer.text() : hello.name + " at " + session.peer.text();
+  auto core = std::make_shared<PathCore>(loop, session.settings, Side::kListening, peer);
+  core->inbox_.set_promised(std::move(session.promised));
+  core->memory_ = HeldMemory::of(session.identity.empty() ? session.peer.host() : session.identity);
+  loop.post([core, id = session.session, identity = session.identity, hello] {
+    core->self_ = core;
+    core->identity_ = identity;
+    core->session_stands(id, hello.unmatched_limit, hello.message_limit, hello.patience);
+    core->tick();
   });
+  return core;
 }
 
 void PathCore::session_stands(const SessionId& session, std::uint64_t peer_unmatched, std::uint64_t peer_message,
