@@ -51,8 +51,7 @@ void add_options(CLI::App& program, MeasureOptions& o) {
   program.add_option("--repeat-plain", o.repeat_plain)->capture_default_str();
   program.add_option("--silence", o.silence, "seconds")->capture_default_str();
   program.add_option("--json", o.json, "file to write");
-  program.add_option("--trace", o.trace,
-                     "file for lines of: number of the transfer, seconds, bytes that each stream received");
+  program.add_option("--trace", o.trace, "file for lines of: number of the transfer, seconds, bytes received");
 }
 
 // A key for this measurement, in a folder that goes with it.

@@ -143,7 +143,7 @@ class ByteReader {
   template <class T>
   void field(T& value, std::type_identity_t<T> low, std::type_identity_t<T> high, const char* reason) {
     value = number<T>(high, reason);
-    if (value < low) fail(reason);
+    if (!(value >= low)) fail(reason);  // nor NaN
   }
   void field(std::string& text, std::size_t limit) { text = this->text<std::uint16_t>(limit); }
   // Their number, then one after the other by each(io, one).

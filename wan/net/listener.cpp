@@ -55,10 +55,7 @@ void check(const ListenerLimits& limits) {
   at_least_one("half_open", limits.half_open);
   at_least_one("sessions", limits.sessions);
   at_least_one("sessions_per_peer", limits.sessions_per_peer);
-  at_least_one("streams_per_path", limits.streams_per_path);
   if (limits.streams_per_peer < 0) throw Error("limit streams_per_peer is below 0");
-  if (limits.streams_per_path > kMaxStreams)
-    throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
 }
 
 }  // namespace
@@ -236,14 +233,13 @@ void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel
 
 void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> channel) {
   const Hello& hello = greeter.hello();
-  AcceptedSession session{
-      greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_, {}};
-  session.settings.streams = static_cast<int>(greeter.welcome().streams);
+  AcceptedSession session{greeter.welcome().session, channel->identity(), hello, greeter.peer(), settings_, {}};
+  session.settings.streams = static_cast<int>(hello.streams);
   session.settings.unmatched_limit = greeter.welcome().unmatched_limit;
   session.promised = sessions_.take_promised(session.session);
-  Accepted accepted{{}, session.name, session.identity};
+  Accepted accepted{{}, hello.name, session.identity};
   EventLoop& loop = context_.next_loop();
-  const auto core = make_accepted(loop, std::move(session));
+  const auto core = PathCore::accept(loop, std::move(session));
   sessions_.settle(greeter.welcome().session, core);
   core->attach(static_cast<int>(hello.stream), hello.epoch, std::move(channel));
   std::lock_guard lock(mutex_);

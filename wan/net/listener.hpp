@@ -20,7 +20,6 @@ struct ListenerLimits {
   // come later. What it may make us hold in memory is bounded too: path/held_memory.hpp.
   int sessions_per_peer = 128;
   int streams_per_peer = 0;  // of all its sessions; 0: a quarter of the files that this process may open, at least 256
-  int streams_per_path = kMaxStreams;
 };
 
 struct Accepted {

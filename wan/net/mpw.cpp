@@ -157,14 +157,8 @@ long long int MPW_DCycle(char* sendbuf, long long int sendsize, char* recvbuf, l
 
 void MPW_Relay(int* channels, int* channels2, int num_channels) {
   guarded([&] {
-    const Lanes one = lanes_of(channels, num_channels), other = lanes_of(channels2, num_channels);
-    std::vector<std::shared_ptr<maki::wan::Path>> used;
-    std::vector<RelayLane> lanes;
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      for (const Lane* lane : {&one[i], &other[i]}) used.push_back(lane->link->path());
-      lanes.push_back({used.end()[-2].get(), one[i].tag, used.back().get(), other[i].tag});
-    }
-    relay(lanes, table().environment().settings.message_limit);
+    relay(lanes_of(channels, num_channels), lanes_of(channels2, num_channels),
+          table().environment().settings.message_limit);
   });
 }
 

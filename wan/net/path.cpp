@@ -14,7 +14,6 @@ namespace maki::wan {
 
 namespace {
 
-constexpr Tag kBarrierTag = kMaxTag + 1;
 constexpr double kCloseSeconds = 5;
 
 Tag checked(Tag tag) {
@@ -60,6 +59,10 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
 }
 
 Request Path::start_send(Tag tag, std::span<const std::byte> message) { return core_->send(checked(tag), message); }
+Request Path::start_send(Tag tag, Bytes message) {
+  const auto view = message.view();
+  return core_->send(checked(tag), view, std::move(message.data));
+}
 
 Request Path::start_receive(Tag tag, std::span<std::byte> buffer) {
   return core_->receive(checked(tag), {.buffer = buffer});
@@ -83,28 +86,13 @@ Bytes Path::receive_any(Tag tag, std::size_t limit) {
   return request.take();
 }
 
-// Both are waited for whatever happens: the buffers are the library's until then.
+// A send fails only once the path is over, and then nothing is written to the buffer any more.
 std::size_t Path::send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer) {
   Request out = start_send(tag, message);
   Request in = start_receive(tag, buffer);
-  try {
-    out.wait();
-  } catch (...) {
-    try {
-      in.wait();
-    } catch (const Error&) {
-      // The first error is the one to tell.
-    }
-    throw;
-  }
+  out.wait();
   in.wait();
   return in.size();
-}
-
-void Path::barrier() {
-  Request in = Request(core_->receive(kBarrierTag, {}));
-  core_->send(kBarrierTag, {});
-  in.wait();
 }
 
 void Path::change(const PathSettings& settings) { core_->change(settings); }

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,13 +85,6 @@ class Request {
   std::shared_ptr<Operation> operation_;
 };
 
-struct StreamStatus {
-  int number = 0;
-  unsigned epoch = 0;  // connections made for this number so far
-  bool up = false;
-  std::uint64_t sent = 0, received = 0;  // payload bytes, over all epochs
-};
-
 struct PathStatus {
   std::string peer;      // "amsterdam at 1.2.3.4:6000"
   std::string identity;  // of the peer: key id, or the name in its certificate; empty when insecure
@@ -103,7 +95,6 @@ struct PathStatus {
   std::uint64_t sent = 0, received = 0, outstanding = 0;  // payload bytes; outstanding: not yet acknowledged
   std::uint64_t sent_again = 0;                           // bytes of chunks that had to be sent once more
   std::uint64_t reconnections = 0;
-  std::vector<StreamStatus> stream;
 };
 
 struct CallOptions {
@@ -131,16 +122,15 @@ class Path {
   std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
   Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
   std::size_t send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer);
-  void barrier();  // returns when the peer has called it as often
 
   // The same without waiting. Buffers stay untouched until the Request is done.
   Request start_send(Tag tag, std::span<const std::byte> message);
+  Request start_send(Tag tag, Bytes message);  // kept as long as it is needed
   Request start_receive(Tag tag, std::span<std::byte> buffer);
   Request start_receive_any(Tag tag, std::size_t limit);
 
-  // While the path lives. Streams are opened and retired without losing a byte (by the side that connected, which the
-  // other side sends a request); sizes, pacing and timeouts count from now on, the window from each stream's next
-  // connection.
+  // While the path lives. Sizes, pacing and timeouts count from now on, the window from each stream's next connection.
+  // What both sides agreed upon stays: streams, unmatched_limit, message_limit.
   void change(const PathSettings& settings);
   PathSettings settings() const;
   PathStatus status() const;

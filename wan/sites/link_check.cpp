@@ -75,7 +75,7 @@ void send_bulk(wan::Path& path) {
     round_bytes = 0;
     round = WallClock::now();
   }
-  path.start_send(kBulkTag, {});
+  path.start_send(kBulkTag, std::span<const std::byte>());
   for (wan::Request& request : in_flight) await(request);
 }
 

@@ -19,7 +19,8 @@ namespace {
 using wan::seconds_since;
 using wan::WallClock;
 
-constexpr double kPollInterval = 0.02;                    // seconds
+constexpr double kPollInterval = 0.02;  // seconds
+constexpr double kSilence = 30;         // seconds until a neighbour that was called and says nothing is called again
 constexpr double kFirstReport = 2, kReportInterval = 10;  // seconds between lines about sites that are waited for
 constexpr std::size_t kLongestNotice = 12 << 10;
 constexpr std::size_t kMostRefusedPaths = 8;  // kept open until their peers have read the notice
@@ -51,17 +52,6 @@ std::string key_of(const RingPlan& plan, int neighbour) {
                             const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
                             return Error("there is no link between sites " + here + " and " + there, reason);
                           });
-}
-
-// Gives a path from the common listener the settings of its own link. The number of streams stays as the caller asked
-// for it, and the limits as they were announced to it.
-void apply_link_settings(wan::Path& path, const LinkPlan& link) {
-  wan::PathSettings settings = link.path;
-  const wan::PathSettings now = path.settings();
-  settings.streams = now.streams;
-  settings.unmatched_limit = now.unmatched_limit;
-  settings.message_limit = now.message_limit;
-  path.change(settings);
 }
 
 }  // namespace
@@ -97,12 +87,7 @@ LinkStart::LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& contex
   if (std::any_of(links_.begin(), links_.end(), [](const StartedLink& link) { return link.peer_calls; }))
     listener_ = listen(plan, context);
   for (StartedLink& link : links_)
-    callers_.push_back(link.peer_calls ? nullptr : std::make_unique<LinkCaller>(plan_, link.site, hello_, context));
-}
-
-LinkStart::~LinkStart() {
-  for (const auto& caller : callers_)
-    if (caller) caller->stop();  // stops all threads before the destructors join the first
+    callers_.push_back(link.peer_calls ? nullptr : std::make_unique<LinkCaller>(plan_, link.site, context));
 }
 
 void LinkStart::run(bool all_or_none, double wait_limit) {
@@ -129,8 +114,6 @@ void LinkStart::run(bool all_or_none, double wait_limit) {
     }
     if (waited > next_report) next_report = waited + kReportInterval;
   }
-  for (const auto& caller : callers_)
-    if (caller) caller->stop();
 }
 
 void LinkStart::refuse(const std::string& why) {
@@ -144,11 +127,10 @@ void LinkStart::refuse(const std::string& why) {
   };
   for (Candidate& candidate : candidates_) refuse_path(std::move(candidate.path), false);
   candidates_.clear();
-  for (const auto& caller : callers_) {
-    if (!caller) continue;
-    LinkCaller::Result result = caller->take_result();
-    if (result.path.valid()) refuse_path(std::move(result.path), false);
-  }
+  for (const auto& caller : callers_) try {
+      if (auto path = caller ? caller->take() : std::nullopt) refuse_path(std::move(*path), true);
+    } catch (const Error&) {  // nobody is there to be refused
+    }
   while (auto accepted = listener_ ? listener_->accept_for(0) : std::nullopt)
     refuse_path(std::move(accepted->path), true);
 }
@@ -172,18 +154,26 @@ void LinkStart::accept() {
     StartedLink& link = links_[i];
     if (!link.peer_calls || name(link.site) != accepted->name) continue;
     if (!key_ids_[i].empty() && accepted->identity != key_ids_[i]) return refuse_caller(*accepted, key_ids_[i]);
-    Candidate candidate{i, std::move(accepted->path), {}};
-    try {
-      apply_link_settings(candidate.path, link_to(plan_, link.site));
-      candidate.path.start_send(kHelloTag, hello_);
-      candidate.hello = candidate.path.start_receive_any(kHelloTag, kLongestHello);
-      candidates_.push_back(std::move(candidate));
-    } catch (const wan::Error& error) {
-      reasons_[i] = error.what();
-    }
-    return;
+    return greet(i, std::move(accepted->path));
   }
   refuse_caller(*accepted, "");
+}
+
+void LinkStart::greet(std::size_t link, wan::Path path) try {
+  if (!callers_[link]) path.change(link_to(plan_, links_[link].site).path);
+  path.start_send(kHelloTag, hello_);
+  wan::Request hello = path.start_receive_any(kHelloTag, kLongestHello);
+  candidates_.push_back({link, std::move(path), std::move(hello)});
+} catch (const wan::Error& error) {
+  lost(link, error.what());
+}
+
+// The path of a candidate: another may come.
+void LinkStart::lost(std::size_t link, const std::string& why) {
+  if (callers_[link])
+    callers_[link]->retry(why);
+  else
+    reasons_[link] = why;
 }
 
 // `key`: the id that the caller should have shown; empty: it is no neighbour that should call.
@@ -205,15 +195,25 @@ void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
 void LinkStart::check_candidates() {
   for (std::size_t c = 0; c < candidates_.size();) {
     Candidate& candidate = candidates_[c];
+    const std::size_t link = candidate.link;
+    StartedLink& started = links_[link];
     try {
       if (!candidate.hello.test()) {
+        if (callers_[link] && seconds_since(candidate.begun) > kSilence)
+          throw wan::Error("it was reached and says nothing");
         ++c;
         continue;
       }
       const wan::Bytes hello = candidate.hello.take();
-      accept_hello(candidate.link, std::move(candidate.path), hello.view());
-    } catch (const std::exception& error) {  // the path is lost, or its peer no site: another may come
-      reasons_[candidate.link] = error.what();
+      accept_hello(link, std::move(candidate.path), hello.view());
+      if (callers_[link] && !started.up) callers_[link]->retry();
+    } catch (const wan::Error& error) {
+      lost(link, error.what());
+    } catch (const Error& error) {  // its peer is no site, or another one
+      if (callers_[link])
+        started.problem = "site " + name(started.site) + " cannot be reached (" + error.what() + ")";
+      else
+        reasons_[link] = error.what();
     }
     candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(c));
   }
@@ -223,16 +223,10 @@ void LinkStart::check_callers() {
   if (!listener_) std::this_thread::sleep_for(std::chrono::duration<double>(kPollInterval));
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (!callers_[i] || links_[i].up || !links_[i].problem.empty()) continue;
-    LinkCaller::Result result = callers_[i]->take_result();
-    if (!result.problem.empty()) {
-      links_[i].problem = result.problem;
-    } else if (result.path.valid()) {
-      try {
-        accept_hello(i, std::move(result.path), result.hello.view());
-      } catch (const Error& error) {
-        links_[i].problem = "site " + name(links_[i].site) + " cannot be reached (" + error.what() + ")";
-      }
-      if (!links_[i].up && links_[i].problem.empty()) callers_[i]->retry();
+    try {
+      if (auto path = callers_[i]->take()) greet(i, std::move(*path));
+    } catch (const Error& error) {
+      links_[i].problem = error.what();
     }
   }
 }

@@ -1,59 +1,47 @@
 // Connects a site to its neighbours, up to the exchange of hellos.
 #pragma once
 
-#include <condition_variable>
-#include <functional>
+#include <future>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "wan/net/listener.hpp"
 #include "wan/net/path.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/sites/hello.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 
 namespace maki::sites {
 
-// Calls a neighbour again and again until it answers, in a thread of its own.
+// Calls a neighbour again and again until it answers, in the background; its end waits for the attempt under way.
 class LinkCaller {
  public:
-  struct Result {
-    std::string problem;  // why no further call would help: a refusal, or an error on this side; empty: none
-    wan::Path path;       // valid once the neighbour has answered
-    wan::Bytes hello;
-  };
-
   // Begins to call at once. All references have to outlive this.
-  LinkCaller(const RingPlan& plan, int site, const Message& hello, wan::Context& context);
-  ~LinkCaller();
+  LinkCaller(const RingPlan& plan, int site, wan::Context& context);
+  LinkCaller(const LinkCaller&) = delete;
 
-  Result take_result();        // the result, once there is one; then empty
-  void retry();                // calls again, after take_result()
-  std::string reason() const;  // why the neighbour has not answered yet
-  void stop();                 // asks the thread to end; the destructor waits for it
+  // To be asked again and again: the path, once the neighbour has answered. Throws Error where no further call would
+  // help: a refusal, or an error on this side.
+  std::optional<wan::Path> take();
+  void retry(const std::string& reason = "");            // calls again, where a reason is given after a pause
+  const std::string& reason() const { return reason_; }  // why the neighbour has not answered yet
 
  private:
-  void run();
-  bool attempt();
-  void fail(const std::string& problem);
-  void pause(const std::string& reason);
+  void call();
 
   const RingPlan& plan_;
   const int site_;
-  const Message& hello_;
   wan::Context& context_;
   const SitePlace& peer_;
-  double attempt_limit_;  // time limit of the next attempt, seconds; used by the thread alone
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool calling_ = true, stopping_ = false;
+  const wan::Endpoint end_;      // that is called: the neighbour's, or its relay's
+  double within_, next_within_;  // time limits of this attempt and of the next, seconds
+  wan::WallClock::time_point begun_, not_before_{};
+  bool calling_ = true;
   std::string reason_;
-  Result result_;
-  std::thread thread_;  // declared last: it uses all the others
+  std::future<wan::Path> attempt_;
 };
 
 struct StartedLink {
@@ -71,7 +59,6 @@ class LinkStart {
   // Listens where a neighbour is to call. Throws Error for an inconsistent plan, a port that is not available, and
   // missing key files. `context` has to outlive this object, its links and its listener.
   LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& context);
-  ~LinkStart();
 
   // Returns when each link is up or has failed; with `all_or_none`, as soon as one has failed. A link that is not up
   // after `wait_limit` seconds (0: no limit) has failed.
@@ -90,9 +77,12 @@ class LinkStart {
     std::size_t link;  // of links_
     wan::Path path;
     wan::Request hello;
+    wan::WallClock::time_point begun = wan::WallClock::now();
   };
 
   void accept();
+  void greet(std::size_t link, wan::Path path);
+  void lost(std::size_t link, const std::string& why);
   void refuse_caller(wan::Accepted& accepted, const std::string& key);
   void check_candidates();
   void check_callers();

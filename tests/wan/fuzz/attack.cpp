@@ -64,8 +64,7 @@ void HostileCaller::open() try {
 }
 
 Welcome HostileListener::welcome() {
-  Welcome welcome{.streams = static_cast<std::uint32_t>(1 + below(random_, one_in(random_, 10) ? kMaxStreams : 6)),
-                  .unmatched_limit = one_in(random_, 10) ? ~0ull : 1 << 20,
+  Welcome welcome{.unmatched_limit = one_in(random_, 10) ? ~0ull : 1 << 20,
                   .message_limit = 1 << 20,
                   .patience = 60,
                   .reason = ""};
@@ -87,9 +86,7 @@ void HostileListener::open() try {
   say(encode(welcome()));
   if (one_in(random_, 50)) words[below(random_, words.size())] = static_cast<std::byte>(random_());
   if (one_in(random_, 3))  // at once with the welcome
-    say(encode(Frame{.type = FrameType::kStreams,
-                     .sequence = random_(),
-                     .total = 1 + below(random_, one_in(random_, 10) ? kMaxStreams : 8)}));
+    say(encode(Frame{.type = FrameType::kPing, .sequence = random_()}));
   stream->send(words);
   add(hello.stream, std::move(stream));
 } catch (const Error&) {  // nobody called, or the victim thought better of it
@@ -118,7 +115,6 @@ void User::start() {
 
 void User::change() {
   PathSettings settings = path_.settings();
-  settings.streams = static_cast<int>(1 + below(random_, 6));
   settings.receive_chunk = one_in(random_, 2) ? 4096 : 256 << 10;
   path_.change(settings);
 }

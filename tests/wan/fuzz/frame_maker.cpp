@@ -66,21 +66,18 @@ Frame FrameMaker::again() {
 }
 
 Frame FrameMaker::control() {
-  switch (below(random_, 16)) {
+  switch (below(random_, 12)) {
     // clang-format off
     case 0: case 1: case 2: case 3: return {.type = FrameType::kAck};
     case 4: case 5: return {.type = FrameType::kMatched, .sequence = ++sequence_, .tag = below(random_, kTags), .index = below(random_, 8)};
-    case 6: return {.type = FrameType::kMatched, .sequence = ++sequence_, .tag = kMaxTag + 1, .index = below(random_, 2)};
-    case 7: case 8: return {.type = FrameType::kStreams, .sequence = ++sequence_, .total = 1 + below(random_, one_in(random_, 20) ? kMaxStreams : 5)};
-    case 9: case 10: case 11: return {.type = FrameType::kPing, .sequence = random_()};
+    case 6: case 7: case 8: return {.type = FrameType::kPing, .sequence = random_()};
     // clang-format on
-    case 12: return {.type = FrameType::kPong, .sequence = one_in(random_, 4) ? random_() : 0};
-    case 13:
+    case 9: return {.type = FrameType::kPong, .sequence = one_in(random_, 4) ? random_() : 0};
+    case 10:
       return {.type = FrameType::kData,
               .sequence = ++sequence_,
               .tag = below(random_, kTags),
               .index = next_index_[0]++};  // empty
-    case 14: return {.type = FrameType::kRetire};
     default: return {.type = one_in(random_, 8) ? FrameType::kGoodbye : FrameType::kPing};
   }
 }

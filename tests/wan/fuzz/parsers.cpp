@@ -94,8 +94,7 @@ std::vector<Block> frames() {
   return {
       block(encode(Frame{
           .type = FrameType::kData, .length = 100, .sequence = 5, .tag = 1, .index = 2, .total = 300, .offset = 200})),
-      block(encode(Frame{.type = FrameType::kAck, .length = 24})),
-      block(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = 4})), block(encode(Frame{}))};
+      block(encode(Frame{.type = FrameType::kAck, .length = 24})), block(encode(Frame{}))};
 }
 
 std::vector<Block> received_sets() {
@@ -118,23 +117,27 @@ bool feed_endpoint(View bytes) {
   return true;
 }
 
-bool feed_words(View bytes) {
-  const Words words = Words::parse(bytes);
-  must_be_same(block(Words::parse(block(words.text())).text()), block(words.text()), "words");
-  try {
-    words.integer("count", 100);
-    words.real("pacing", 1e9);
-  } catch (const ProtocolError&) {
-  }
-  return true;
-}
-
 std::vector<Block> keys() {
   return {block("maki-key 1\n# a\nid = 0123456789abcdef\nkey = " + std::string(64, 'a') + "\n")};
 }
 std::vector<Block> endpoints() { return {block("host:1"), block("[::1]:65535"), block("1.2.3.4:80"), block(":0")}; }
-std::vector<Block> some_words() {
-  return {block("take bytes=64000000 count=3"), block("hello pacing=1e9 congestion=")};
+
+// ---- a measurement --------------------------------------------------------------------------------------------------
+
+bool feed_bench_order(View bytes) {
+  must_be_same(encode(decode_bench_order(bytes)), bytes, "bench order");
+  return true;
+}
+bool feed_bench_reply(View bytes) {
+  must_be_same(encode(decode_bench_reply(bytes)), bytes, "bench reply");
+  return true;
+}
+std::vector<Block> bench_orders() {
+  return {encode(BenchOrder{.action = BenchOrder::Action::kTake, .transfer = {.bytes = 64000000, .count = 3}}),
+          encode(BenchOrder{.action = BenchOrder::Action::kHello, .congestion = "bbr", .pacing = 1e9})};
+}
+std::vector<Block> bench_replies() {
+  return {encode(BenchReply{.kernel = {.congestion = "cubic", .congestions = {"cubic", "reno"}}})};
 }
 
 // ---- the relay ------------------------------------------------------------------------------------------------------
@@ -267,7 +270,8 @@ const std::vector<Parser>& parsers() {
       {"received", guarded<feed_received>, received_sets, false},
       {"key", guarded<feed_key>, keys, false},
       {"endpoint", guarded<feed_endpoint>, endpoints, false},
-      {"words", guarded<feed_words>, some_words, false},
+      {"bench_orders", guarded<feed_bench_order>, bench_orders, false},
+      {"bench_replies", guarded<feed_bench_reply>, bench_replies, false},
       {"challenge", guarded<feed_challenge>, challenges, false},
       {"request", guarded<feed_request>, requests, false},
       {"verdict", guarded<feed_verdict>, verdicts, false},

@@ -32,7 +32,6 @@ TEST_F(ListenerTest, WelcomesANewSessionAndItsStreams) {
   ASSERT_TRUE(welcome.has_value());
   EXPECT_EQ(welcome->answer, Answer::kWelcome);
   EXPECT_NE(welcome->session, SessionId{});
-  EXPECT_EQ(welcome->streams, 4u);
   Accepted accepted = listener.accept();
   EXPECT_EQ(accepted.name, "raw");
   EXPECT_EQ(accepted.identity, "");
@@ -59,20 +58,19 @@ TEST_F(ListenerTest, SessionsDiffer) {
 }
 
 TEST_F(ListenerTest, RefusesWhatCannotBe) {
-  Listener listener = listen({.streams_per_path = 2});
+  Listener listener = listen();
   const auto answer_to = [&](const Hello& hello) { return RawPeer(listener.address()).greet(hello).value().answer; };
   RawPeer peer(listener.address());
   const Welcome welcome = peer.greet(hello_of(0, 5)).value();
   EXPECT_EQ(welcome.answer, Answer::kWelcome);
-  EXPECT_EQ(welcome.streams, 2u);
   const Accepted accepted = listener.accept();
   SessionId other = welcome.session;
   other[0] ^= std::byte{1};
   EXPECT_EQ(answer_to(hello_of(0, 6, other)), Answer::kUnknownSession);
   EXPECT_EQ(answer_to(hello_of(0, 5, welcome.session)), Answer::kStale);
   EXPECT_EQ(answer_to(hello_of(0, 4, welcome.session)), Answer::kStale);
-  EXPECT_EQ(answer_to(hello_of(2, 1, welcome.session)), Answer::kRefused);
-  EXPECT_EQ(answer_to(hello_of(2, 1)), Answer::kRefused);
+  EXPECT_EQ(answer_to(hello_of(4, 1, welcome.session)), Answer::kRefused);
+  EXPECT_EQ(answer_to(hello_of(4, 1)), Answer::kRefused);
   Hello later = hello_of(0, 1);
   later.version = kProtocolVersion + 1;
   EXPECT_EQ(answer_to(later), Answer::kVersion);

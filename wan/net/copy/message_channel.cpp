@@ -12,14 +12,8 @@ std::size_t posted_of(Tag tag) { return tag == kDataTag ? kBatchesPosted : tag =
 }  // namespace
 
 PathChannel::~PathChannel() {
-  path_ = Path();  // closed: nothing is under way after this, and the messages' memory may go
-  for (Lane& lane : lanes_) {
-    *all_ -= lane.bytes;
-    for (Sending& sending : lane.sent) try {
-        sending.request.wait();
-      } catch (const Error&) {
-      }
-  }
+  path_ = Path();  // closed: nothing is under way after this
+  for (const Lane& lane : lanes_) *all_ -= lane.bytes;
 }
 
 template <class Start>
@@ -30,9 +24,10 @@ Request PathChannel::start(Start start) {
 }
 
 void PathChannel::wait_for_oldest(Lane& lane) {
-  lane.sent.front().request.wait();
-  lane.bytes -= lane.sent.front().message.size;
-  *all_ -= lane.sent.front().message.size;
+  auto& [request, bytes] = lane.sent.front();
+  request.wait();
+  lane.bytes -= bytes;
+  *all_ -= bytes;
   lane.sent.pop_front();
 }
 
@@ -43,11 +38,11 @@ bool PathChannel::has_room(const Lane& lane, std::size_t bytes) const {
 void PathChannel::send(Tag tag, Bytes message) {
   Lane& to = lane(tag);
   const std::lock_guard lock(to.sending);
-  while (!to.sent.empty() && (to.sent.front().request.test() || !has_room(to, message.size))) wait_for_oldest(to);
-  const auto view = message.view();
-  to.sent.push_back({start([&] { return path_.start_send(tag, view); }), std::move(message)});
-  to.bytes += view.size();
-  *all_ += view.size();
+  while (!to.sent.empty() && (to.sent.front().first.test() || !has_room(to, message.size))) wait_for_oldest(to);
+  const std::size_t bytes = message.size;
+  to.sent.emplace_back(start([&] { return path_.start_send(tag, std::move(message)); }), bytes);
+  to.bytes += bytes;
+  *all_ += bytes;
 }
 
 Request& PathChannel::next_posted(Tag tag) {

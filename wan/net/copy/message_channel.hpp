@@ -59,14 +59,10 @@ class PathChannel : public MessageChannel {
   Path& path() { return path_; }
 
  private:
-  struct Sending {
-    Request request;
-    Bytes message;
-  };
   struct Lane {  // of one tag
     std::mutex sending;
-    std::deque<Sending> sent;
-    std::size_t bytes = 0;  // of those in `sent`
+    std::deque<std::pair<Request, std::size_t>> sent;  // with their bytes
+    std::size_t bytes = 0;                             // of all of them
     std::mutex receiving;
     std::deque<Request> posted;
   };

@@ -48,10 +48,9 @@ inline void fail(const std::string& message) {
   std::exit(1);
 }
 
-// What `call` gives (0 where that is nothing); a negative value (true, for bool) where it throws. Ends the program then,
-// unless there is a handler.
+// What `call` gives (0 where that is nothing); where it throws, a negative value (true, for bool) after `on_error`.
 template <class Call>
-auto guarded(Call call) {
+auto guarded(Call call, void (*on_error)(const std::string&) = fail) {
   using Given = decltype(call());
   using Value = std::conditional_t<std::is_void_v<Given>, int, Given>;
   try {
@@ -60,7 +59,7 @@ auto guarded(Call call) {
     else
       return call(), 0;
   } catch (const std::exception& error) {
-    fail(error.what());
+    on_error(error.what());
   }
   return std::is_same_v<Value, bool> ? Value(true) : Value(-1);
 }
@@ -68,15 +67,7 @@ auto guarded(Call call) {
 // For calls that report failure by their value always.
 template <class Call>
 int reported(Call call) {
-  try {
-    if constexpr (std::is_void_v<decltype(call())>)
-      return call(), 0;
-    else
-      return call();
-  } catch (const std::exception& error) {
-    report_error(error.what());
-  }
-  return -1;
+  return guarded(call, report_error);
 }
 
 // ---- exchanges that were begun -------------------------------------------------------------------------------------

@@ -126,7 +126,6 @@ class Meeting {
 
 Meeting::~Meeting() {
   if (shared_listener_) shared_listener_->forget(expected_);
-  Dialer::leave(std::move(dialer_));
 }
 
 void Meeting::start_calling(const std::string& host) {
@@ -222,9 +221,7 @@ bool Meeting::settled(Candidate& candidate) {
 Met Meeting::take(Candidate& candidate) {
   Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports),
           candidate.called ? nullptr : shared_listener_};
-  PathSettings settings = plan_.settings;
-  if (!candidate.called) settings.streams = met.path.settings().streams;  // as the calling side has it
-  met.path.change(settings);
+  met.path.change(plan_.settings);
   return met;
 }
 

@@ -1,17 +1,17 @@
 // How two programs with MPWide's calls come to one path: what the environment says, the ways to a peer, and who is kept.
 #pragma once
 
-#include <condition_variable>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "wan/net/listener.hpp"
@@ -51,29 +51,29 @@ struct DialerPlan {
 // Calls a peer until it answers, in the background: a side that both calls and listens may be called meanwhile.
 class Dialer {
  public:
-  explicit Dialer(DialerPlan plan);
-  ~Dialer();  // waits for the attempt under way
-  // Ends without waiting: the attempt under way ends by itself, before end_all() returns.
-  static void leave(std::unique_ptr<Dialer> dialer);
+  explicit Dialer(DialerPlan plan) : plan_(std::move(plan)) { call(); }
+  ~Dialer();  // does not wait: the attempt under way ends by itself, before end_all() returns
+  Dialer(const Dialer&) = delete;
   static void end_all();
 
-  // The path, once. Throws where there is no hope: the peer refuses us, or the one attempt is over.
+  // The path, once; to be asked again and again. Throws where there is no hope: the peer refuses us, or the one attempt
+  // is over.
   std::optional<Path> take();
   void again();  // what take() gave was no good
-  std::string last_failure() const;
+  const std::string& last_failure() const { return last_failure_; }
 
  private:
-  void run();
-  void stop();
+  using Clock = std::chrono::steady_clock;
+  void call();
+  void failed(const std::exception& error, bool may_come);
 
   const DialerPlan plan_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false, wanted_ = true, again_ = false;
-  std::optional<Path> path_;
+  std::future<Path> attempt_;
+  Clock::time_point begun_, next_{};  // the attempt; not before that time another one
+  std::chrono::milliseconds pause_{50};
+  bool wanted_ = true;
   std::exception_ptr hopeless_;
   std::string last_failure_;
-  std::thread thread_;
 };
 
 // Whom a meeting waits for at a port. No addresses: anyone. `caller` is what it calls itself: where its host is this

@@ -14,104 +14,71 @@ namespace maki::wan::mpw {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstPause{50}, kLongestPause{2000};  // after a path that was no good
+constexpr std::chrono::milliseconds kLongestPause{2000};  // after a path that was no good
 
-struct EndingDialers {
+struct EndingAttempts {
   std::mutex mutex;
-  std::list<std::unique_ptr<Dialer>> dialers;
+  std::list<std::future<Path>> attempts;
 };
 
 // Never destroyed: who ends last asks end_all().
-EndingDialers& ending_dialers() {
-  static EndingDialers& all = *new EndingDialers;
+EndingAttempts& ending() {
+  static EndingAttempts& all = *new EndingAttempts;
   return all;
 }
 
 }  // namespace
 
-Dialer::Dialer(DialerPlan plan) : plan_(std::move(plan)), thread_([this] { run(); }) {}
-
 Dialer::~Dialer() {
-  stop();
-  thread_.join();
-}
-
-void Dialer::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-}
-
-void Dialer::leave(std::unique_ptr<Dialer> dialer) {
-  if (!dialer) return;
-  dialer->stop();
-  const std::lock_guard lock(ending_dialers().mutex);
-  ending_dialers().dialers.push_back(std::move(dialer));
+  if (!attempt_.valid()) return;
+  const std::lock_guard lock(ending().mutex);
+  ending().attempts.push_back(std::move(attempt_));
 }
 
 void Dialer::end_all() {
-  std::list<std::unique_ptr<Dialer>> dialers;
-  const std::lock_guard lock(ending_dialers().mutex);
-  dialers.swap(ending_dialers().dialers);
+  std::list<std::future<Path>> attempts;  // each is waited for as it goes
+  const std::lock_guard lock(ending().mutex);
+  attempts.swap(ending().attempts);
+}
+
+void Dialer::call() {
+  begun_ = Clock::now();
+  attempt_ = std::async(std::launch::async, [plan = plan_] {
+    return Path::connect(plan.peer, plan.security, plan.settings, {.name = plan.name, .within = plan.attempt});
+  });
 }
 
 std::optional<Path> Dialer::take() {
-  const std::lock_guard lock(mutex_);
   if (hopeless_) std::rethrow_exception(hopeless_);
-  return std::exchange(path_, std::nullopt);
+  if (!attempt_.valid() && wanted_ && Clock::now() >= next_) call();
+  if (!attempt_.valid() || attempt_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return {};
+  try {
+    wanted_ = false;
+    return attempt_.get();
+  } catch (const PathError& error) {
+    // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
+    const bool closed = error.seconds_down() == 0;
+    failed(error, !plan_.once && (closed || seconds_since(begun_) >= plan_.attempt));
+    if (closed) again();
+  } catch (const std::exception& error) {
+    failed(error, false);
+  }
+  return {};
+}
+
+// Within a handler: throws on where no other attempt is to be made.
+void Dialer::failed(const std::exception& error, bool may_come) {
+  last_failure_ = error.what();
+  wanted_ = may_come;
+  if (wanted_) return;
+  hopeless_ = std::current_exception();
+  throw;
 }
 
 void Dialer::again() {
-  {
-    const std::lock_guard lock(mutex_);
-    wanted_ = again_ = true;
-  }
-  changed_.notify_all();
-}
-
-std::string Dialer::last_failure() const {
-  const std::lock_guard lock(mutex_);
-  return last_failure_;
-}
-
-void Dialer::run() {
-  auto pause = kFirstPause;
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [&] { return stopping_ || wanted_; });
-    if (again_) {
-      changed_.wait_for(lock, pause, [&] { return stopping_; });
-      pause = std::min(2 * pause, kLongestPause);
-    }
-    if (stopping_) return;
-    again_ = false;
-    lock.unlock();
-    std::optional<Path> path;
-    std::exception_ptr error;
-    std::string reason;
-    bool may_come = false, closed = false;
-    const auto begun = std::chrono::steady_clock::now();
-    try {
-      path = Path::connect(plan_.peer, plan_.security, plan_.settings, {.name = plan_.name, .within = plan_.attempt});
-    } catch (const PathError& failure) {
-      // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
-      closed = failure.seconds_down() == 0;
-      may_come = closed || seconds_since(begun) >= plan_.attempt;
-      error = std::current_exception();
-      reason = failure.what();
-    } catch (const std::exception& failure) {
-      error = std::current_exception();
-      reason = failure.what();
-    }
-    lock.lock();
-    last_failure_ = reason;
-    wanted_ = !path && may_come && !plan_.once;
-    again_ = wanted_ && closed;
-    if (!path && !wanted_) hopeless_ = error;
-    path_ = std::move(path);
-  }
+  wanted_ = true;
+  next_ = Clock::now() + pause_;
+  pause_ = std::min(2 * pause_, kLongestPause);
 }
 
 // ---- being called --------------------------------------------------------------------------------------------------

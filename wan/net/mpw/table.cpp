@@ -171,10 +171,8 @@ void Table::apply() {
     std::vector<int> channels;
     for (std::size_t i = 0; i < channels_.size(); ++i)
       if (channels_[i] && channels_[i]->link == one->link) channels.push_back(static_cast<int>(i));
-    PathSettings settings = settings_for(channels);
     try {
-      settings.streams = one->link->path()->settings().streams;
-      one->link->path()->change(settings);
+      one->link->path()->change(settings_for(channels));
     } catch (const PathError&) {
       // closed or lost: whoever uses it next is told
     }

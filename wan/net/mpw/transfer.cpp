@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <deque>
 #include <exception>
-#include <list>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -166,133 +166,78 @@ void barrier(const Lane& lane) {
 
 namespace {
 
-// A message that is being passed on.
-struct Passing {
-  Bytes bytes;
-  Request sent;
-};
-
-// Messages that a path still reads from when their relay ends: theirs until it lets go of them. Never destroyed,
-// because paths may be closed as late as the program's end.
-void leave_to_path(std::deque<Passing> messages) {
-  static std::mutex mutex;
-  static auto& left = *new std::list<Passing>;
-  const std::lock_guard lock(mutex);
-  const auto over = [](Passing& one) {
-    try {
-      return one.sent.test();
-    } catch (...) {
-      return true;
-    }
-  };
-  left.remove_if(over);
-  for (Passing& one : messages) left.push_back(std::move(one));
-}
-
-// The messages of one tag on their way from a path to another.
-class OneWay {
+// Of a relay's paths those that have ended, and the reason where that was not in order.
+class Ending {
  public:
-  OneWay(Path& from, Tag from_tag, Path& to, Tag to_tag, std::size_t limit)
-      : from_(from), to_(to), from_tag_(from_tag), to_tag_(to_tag), limit_(limit) {}
-  ~OneWay() {
-    if (!going_.empty()) leave_to_path(std::move(going_));
+  void note(const Path* path, const std::exception_ptr& error) {
+    const std::lock_guard lock(mutex_);
+    paths_.insert(path);
+    if (!error_) error_ = error;
   }
-  OneWay(const OneWay&) = delete;
-
-  // Does what can be done at once. False where that is nothing.
-  bool step() {
-    bool moved = false;
-    while (!going_.empty() && sent()) {
-      going_.pop_front();
-      moved = true;
-    }
-    while (dead_ == nullptr && going_.size() < kInFlight && arrived()) moved = true;
-    return moved;
+  // Of an ended path all that came is still passed on.
+  bool stops(const Path& from) {
+    const std::lock_guard lock(mutex_);
+    return !paths_.empty() && !paths_.contains(&from);
   }
-
-  const Path* from() const { return &from_; }
-  const Path* dead() const { return dead_; }  // the path that ended, if one did
-  bool finished() const { return dead_ != nullptr && going_.empty(); }
-  std::exception_ptr error() const { return error_; }  // where it did not end in order
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
 
  private:
-  static constexpr std::size_t kInFlight = 4;  // messages
-
-  bool sent() {
-    bool done = false;
-    if (!with(to_, [&] { done = going_.front().sent.test(); })) leave_to_path(std::exchange(going_, {}));
-    return done;
-  }
-
-  bool arrived() {
-    const auto receive = [&] {
-      if (!coming_.valid()) coming_ = from_.start_receive_any(from_tag_, limit_);
-      return coming_.test();
-    };
-    bool there = false;
-    if (!with(from_, [&] { there = receive(); }) || !there) return false;
-    going_.push_back({coming_.take(), {}});
-    coming_ = {};
-    const auto send = [&] { going_.back().sent = to_.start_send(to_tag_, going_.back().bytes.view()); };
-    if (!with(to_, send)) leave_to_path(std::exchange(going_, {}));
-    return true;
-  }
-
-  // False where the path has ended.
-  template <class Use>
-  bool with(Path& path, Use use) {
-    try {
-      use();
-      return true;
-    } catch (const PathError& error) {
-      const bool orderly = error.seconds_down() == 0 && error.bytes_outstanding() == 0;
-      if (!orderly && !error_) error_ = std::current_exception();
-      dead_ = &path;
-      return false;
-    }
-  }
-
-  Path& from_;
-  Path& to_;
-  Tag from_tag_, to_tag_;
-  std::size_t limit_;
-  Request coming_;
-  std::deque<Passing> going_;
-  const Path* dead_ = nullptr;
+  std::mutex mutex_;
+  std::set<const Path*> paths_;
   std::exception_ptr error_;
 };
 
-// Some path has ended, and all that came from it has been passed on.
-bool over(const std::list<OneWay>& ways) {
-  std::vector<const Path*> ended;
-  for (const OneWay& way : ways) {
-    if (way.error()) std::rethrow_exception(way.error());
-    if (way.dead() != nullptr) ended.push_back(way.dead());
-  }
-  const auto unfinished = [&](const OneWay& way) {
-    return !way.finished() && std::find(ended.begin(), ended.end(), way.from()) != ended.end();
+// Passes on the messages of one tag, until a path of the relay has ended.
+void pass_on(Path& from, Tag from_tag, Path& to, Tag to_tag, std::size_t limit, Ending& ending) {
+  constexpr std::size_t kInFlight = 4;  // messages
+  std::deque<Request> going;
+  const auto done = [&](Request& request) {
+    while (!request.wait_for(kLookAround))
+      if (ending.stops(from)) return false;
+    return true;
   };
-  return !ended.empty() && std::none_of(ways.begin(), ways.end(), unfinished);
+  const Path* used = &from;
+  try {
+    for (;;) {
+      used = &from;
+      Request coming = from.start_receive_any(from_tag, limit);
+      if (!done(coming)) return;
+      used = &to;
+      going.push_back(to.start_send(to_tag, coming.take()));
+      if (going.size() < kInFlight) continue;
+      if (!done(going.front())) return;
+      going.pop_front();
+    }
+  } catch (const PathError& error) {
+    const bool orderly = error.seconds_down() == 0 && error.bytes_outstanding() == 0;
+    ending.note(used, orderly ? nullptr : std::current_exception());
+  } catch (...) {
+    ending.note(nullptr, std::current_exception());
+  }
 }
 
 }  // namespace
 
-void relay(std::span<const RelayLane> lanes, std::size_t limit) {
-  using Pause = std::chrono::duration<double, std::micro>;
-  constexpr Pause kShortest{10}, kLongest{500};
-  std::list<OneWay> ways;
-  for (const RelayLane& lane : lanes) {
-    ways.emplace_back(*lane.one, lane.one_tag, *lane.other, lane.other_tag, limit);
-    ways.emplace_back(*lane.other, lane.other_tag, *lane.one, lane.one_tag, limit);
+void relay(const std::vector<Lane>& one, const std::vector<Lane>& other, std::size_t limit) {
+  Ending ending;
+  std::vector<std::jthread> ways;
+  const auto begin = [&](const Lane& from, const Lane& to) {
+    ways.emplace_back([=, source = from.link->path(), target = to.link->path(), &ending] {
+      pass_on(*source, from.tag, *target, to.tag, limit, ending);
+    });
+  };
+  try {
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      begin(one[i], other[i]);
+      begin(other[i], one[i]);
+    }
+  } catch (...) {
+    ending.note(nullptr, std::current_exception());
   }
-  Pause pause = kShortest;
-  while (true) {
-    bool moved = false;
-    for (OneWay& way : ways) moved = way.step() || moved;
-    if (over(ways)) return;
-    pause = moved ? kShortest : std::min(2 * pause, kLongest);
-    if (!moved) std::this_thread::sleep_for(pause);
-  }
+  ways.clear();
+  ending.rethrow();
 }
 
 }  // namespace maki::wan::mpw

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -84,15 +83,9 @@ std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part
 // Returns when the peer has called it for this channel too.
 void barrier(const Lane& lane);
 
-// Passes every message of the lanes on, both ways, until a path ends (orderly: returns; else throws PathError).
-// Messages keep their order; at most `limit` bytes each, and passed on when they are there as a whole: where bytes
-// should flow through, there is relay/relay.hpp.
-struct RelayLane {
-  Path* one = nullptr;
-  Tag one_tag = 0;
-  Path* other = nullptr;
-  Tag other_tag = 0;
-};
-void relay(std::span<const RelayLane> lanes, std::size_t limit);
+// Passes every message of a lane on to its partner, both ways, until a path ends (orderly: returns; else throws
+// PathError). Messages keep their order; at most `limit` bytes each, and passed on when they are there as a whole: where
+// bytes should flow through, there is relay/relay.hpp.
+void relay(const std::vector<Lane>& one, const std::vector<Lane>& other, std::size_t limit);
 
 }  // namespace maki::wan::mpw

@@ -94,7 +94,6 @@ class Inbox {
  public:
   // `matched(tag, index)` is called when a message and its receive have met.
   Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit, std::function<void(Tag, std::uint64_t)> matched);
-  void set_message_limit(std::uint64_t bytes) { message_limit_ = bytes; }
   void set_memory(std::shared_ptr<HeldMemory> memory) { memory_ = std::move(memory); }  // for gaps; none: not counted
   void set_promised(Holding promised) {
     promised_ = std::move(promised);
@@ -121,7 +120,7 @@ class Inbox {
   void abandoned(Landing& landing);
 
   const std::uint64_t unmatched_limit_;  // the peer was promised it
-  std::uint64_t message_limit_;
+  const std::uint64_t message_limit_;
   std::function<void(Tag, std::uint64_t)> matched_;
   std::map<Tag, std::uint64_t> next_receive_;
   std::map<Name, std::shared_ptr<InMessage>> messages_;
@@ -133,9 +132,9 @@ class Inbox {
 
 struct OutMessage {
   Tag tag = 0;
-  std::span<const std::byte> data;  // the caller's memory, or `copy`
-  std::unique_ptr<std::byte[]> copy;
-  Holding holding;                       // for it
+  std::span<const std::byte> data;  // the caller's memory, or `owned`
+  std::unique_ptr<std::byte[]> owned;
+  Holding holding;                       // for a copy in it
   std::shared_ptr<Operation> operation;  // null where the caller does not wait for it
 
   // The outbox's own.

@@ -162,10 +162,9 @@ Welcome SessionTable::refuse(Answer answer, const std::string& reason) {
   return welcome;
 }
 
-Welcome SessionTable::accept(const SessionId& session, const Entry& entry, int streams) const {
+Welcome SessionTable::accept(const SessionId& session, const Entry& entry) const {
   Welcome welcome;
   welcome.session = session;
-  welcome.streams = static_cast<std::uint32_t>(streams);
   welcome.unmatched_limit = entry.unmatched_limit;
   welcome.message_limit = settings_.message_limit;
   welcome.patience = settings_.patience;
@@ -174,9 +173,6 @@ Welcome SessionTable::accept(const SessionId& session, const Entry& entry, int s
 
 Welcome SessionTable::answer(const Hello& hello, const std::string& identity, const std::string& host) {
   if (hello.version != kProtocolVersion) return refuse(Answer::kVersion);
-  if (hello.stream >= static_cast<std::uint32_t>(limits_.streams_per_path)) {
-    return refuse(Answer::kRefused, fmt::format("at most {} streams a path", limits_.streams_per_path));
-  }
   if (hello.is_new()) remove_ended();
   const Count there = count(identity, host);
   const char* each = identity.empty() ? "insecure address" : "key";
@@ -209,11 +205,8 @@ bool SessionTable::replaces(const Hello& hello, const std::string& identity) con
 Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host,
                                  const Count& there) {
   if (entries_.size() >= static_cast<std::size_t>(limits_.sessions)) return refuse(Answer::kBusy);
-  const int streams =
-      std::clamp(static_cast<int>(std::min<std::uint32_t>(hello.streams, kMaxStreams)), 1, limits_.streams_per_path);
-  if (hello.epoch == 0 || hello.stream >= static_cast<std::uint32_t>(streams))
-    return refuse(Answer::kRefused, "a stream that cannot be");
-  Entry entry{.identity = identity, .host = host, .core = {}, .promised = {}};
+  if (hello.epoch == 0 || hello.stream >= hello.streams) return refuse(Answer::kRefused, "a stream that cannot be");
+  Entry entry{.identity = identity, .host = host, .core = {}, .streams = hello.streams, .promised = {}};
   const auto memory = HeldMemory::of(identity.empty() ? host : identity);
   const int others = std::max(0, limits_.sessions_per_peer - there.sessions - 1);
   entry.unmatched_limit = memory->room_for_path(settings_.unmatched_limit, static_cast<std::uint64_t>(others));
@@ -222,7 +215,7 @@ Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity
                                              there.sessions, identity.empty() ? "insecure address" : "key"));
   SessionId session{};
   while (session == SessionId{} || entries_.contains(session)) random_bytes(session);
-  return accept(session, entries_[session] = std::move(entry), streams);
+  return accept(session, entries_[session] = std::move(entry));
 }
 
 Welcome SessionTable::answer_join(const Hello& hello, const std::string& identity) {
@@ -234,10 +227,11 @@ Welcome SessionTable::answer_join(const Hello& hello, const std::string& identit
   // Somebody else's session is answered like none.
   if (!same_in_constant_time(bytes(entry.identity), bytes(identity)) || core == nullptr)
     return refuse(Answer::kUnknownSession);
+  if (hello.stream >= entry.streams) return refuse(Answer::kRefused, "a stream that cannot be");
   const long epoch = core->epoch_of(static_cast<int>(hello.stream));
   if (epoch < 0) return refuse(Answer::kUnknownSession);
   if (static_cast<long>(hello.epoch) <= epoch) return refuse(Answer::kStale);
-  return accept(hello.session, entry, limits_.streams_per_path);
+  return accept(hello.session, entry);
 }
 
 void SessionTable::settle(const SessionId& session, const std::shared_ptr<PathCore>& core) {

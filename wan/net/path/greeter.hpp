@@ -83,6 +83,7 @@ class SessionTable {
     std::string identity, host;
     std::weak_ptr<PathCore> core;
     bool settled = false;
+    std::uint32_t streams = 1;
     std::uint64_t unmatched_limit = 0;  // as in its Welcome
     Holding promised;
   };
@@ -90,7 +91,7 @@ class SessionTable {
     int sessions = 0, streams = 0;
   };
 
-  Welcome accept(const SessionId& session, const Entry& entry, int streams) const;
+  Welcome accept(const SessionId& session, const Entry& entry) const;
   Welcome answer_new(const Hello& hello, const std::string& identity, const std::string& host, const Count& there);
   Welcome answer_join(const Hello& hello, const std::string& identity);
   Count count(const std::string& identity, const std::string& host) const;

@@ -133,7 +133,7 @@ void Outbox::finish_if_done(OutMessage& message) {
   if (!message.all_cut || message.chunks_unacknowledged > 0 || message.being_written > 0) return;
   if (message.operation) message.operation->finish(message.data.size());
   message.operation.reset();
-  message.copy.reset();  // nobody reads it any more, though the message counts until it is asked for
+  message.owned.reset();  // nobody reads it any more, though the message counts until it is asked for
   message.holding = {};
 }
 

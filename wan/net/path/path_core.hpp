@@ -33,16 +33,13 @@ class Stream final : public Pollable {
   ~Stream() override;
 
   int number() const { return number_; }
-  bool usable() const { return !ended_ && !retiring_; }  // takes chunks
-  bool idle() const { return usable() && !writing(); }
-  bool retired_by_peer() const { return peer_retired_; }
+  bool idle() const { return !ended_ && !writing(); }
   bool ended() const { return ended_; }
   const Channel& channel() const { return *channel_; }
 
   void start();  // watches the socket; nothing is read inside this call
   void send_control(const Frame& frame, std::vector<std::byte> payload = {});
   void pump();       // writes as much as the socket takes, at most a chunk's worth at a time
-  void retire();     // sends what it has begun, then kRetire, and then nothing more
   void break_off();  // as if the network had
   void give_up(const std::string& why) { end(why); }
   void stop();    // nothing is read or written after this, and the path hears nothing more of it
@@ -73,8 +70,7 @@ class Stream final : public Pollable {
   PathCore& path_;
   const int number_;
   std::unique_ptr<Channel> channel_;
-  bool ended_ = false, retiring_ = false, retire_sent_ = false, peer_retired_ = false;
-  bool wants_write_ = false, flushed_ = true, watched_ = false;
+  bool ended_ = false, wants_write_ = false, flushed_ = true, watched_ = false;
 
   // Out: headers, control frames and small chunks are copied together; a large payload follows from where it lies.
   struct Control {
@@ -104,15 +100,11 @@ class Stream final : public Pollable {
 struct AcceptedSession {
   SessionId session{};
   std::string identity;  // of the peer, authenticated
-  std::string name;      // what it calls itself
   Hello hello;
   Address peer;
-  PathSettings settings;  // of the Listener; `streams` and `unmatched_limit` as in the Welcome
+  PathSettings settings;  // of the Listener; `streams` as in the Hello, `unmatched_limit` as in the Welcome
   Holding promised;       // for the latter
 };
-
-// For the listening side (listener.cpp). Any thread.
-std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session);
 
 // Owned by handles, by its streams' callbacks and by the session table. Its parts: path_life (connecting, closing, giving up), path_streams (streams that come and go), path_traffic (what
 // streams ask and tell, pacing, acknowledgements).
@@ -124,11 +116,11 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
 
   // ---- any thread ----
   void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
-  void begin_accepted(AcceptedSession session);
-  Request send(Tag tag, std::span<const std::byte> message);
+  static std::shared_ptr<PathCore> accept(EventLoop& loop, AcceptedSession session);  // listening side
+  Request send(Tag tag, std::span<const std::byte> message, std::unique_ptr<std::byte[]> owned = nullptr);
   Request receive(Tag tag, Receive receive);
   PathStatus status();
-  PathSettings settings() const;
+  PathSettings settings();
   void change(const PathSettings& settings);
   void drop_stream(int number);
   bool close(double seconds);
@@ -158,10 +150,9 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Dial> dial;
     EventLoop::Timer retry = 0;
-    unsigned epoch = 0;                    // of the stream that is or was here
-    unsigned tried = 0;                    // of the latest attempt
-    double pause = 0;                      // before the next attempt
-    std::uint64_t sent = 0, received = 0;  // of streams that are gone
+    unsigned epoch = 0;  // of the stream that is or was here
+    unsigned tried = 0;  // of the latest attempt
+    double pause = 0;    // before the next attempt
   };
 
   // path_life
@@ -180,7 +171,6 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void retry_later(int number);
   void adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel);
   void set_options(const Channel& channel, const PathSettings& settings);
-  void set_streams(int streams);
   void remove(int number);
   void count_connection(int number, int change);
   void tick();
@@ -195,7 +185,6 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   bool pacing_allows(std::size_t bytes);
   void acknowledge_soon(bool at_once);
   void take_pong(const Frame& frame);
-  void streams_asked(std::uint64_t streams);
   void goodbye_came(std::span<const std::byte> words);
 
   EventLoop& loop_;
@@ -242,7 +231,6 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   // Shared with the callers' threads.
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  PathSettings public_settings_;
   std::vector<unsigned> epochs_;
   std::exception_ptr end_;              // why the path is over
   std::shared_ptr<HeldMemory> memory_;  // of the peer; set before anybody sends

@@ -14,21 +14,13 @@ constexpr double kMoment = 10;   // an attempt of at most so many seconds is one
 
 }  // namespace
 
-std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session) {
-  const std::string peer = session.name.empty() ? session.peer.text() : session.name + " at " + session.peer.text();
-  auto core = std::make_shared<PathCore>(loop, session.settings, Side::kListening, peer);
-  core->begin_accepted(std::move(session));
-  return core;
-}
-
 PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std::string peer)
     : loop_(loop), settings_(settings), side_(side), peer_(std::move(peer)), patience_(settings.patience),
       inbox_(settings.unmatched_limit, settings.message_limit,
              [this](Tag tag, std::uint64_t index) {
                outbox_.add_control({.type = FrameType::kMatched, .tag = tag, .index = index});
              }),
-      connections_(kMaxStreams), last_heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()),
-      public_settings_(settings) {
+      connections_(kMaxStreams), last_heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()) {
   slots_.resize(static_cast<std::size_t>(settings.streams));
   epochs_.resize(kMaxStreams);
 }
@@ -59,16 +51,19 @@ void PathCore::connect(const DialPlan& plan, double within) {
   if (end_) std::rethrow_exception(end_);
 }
 
-void PathCore::begin_accepted(AcceptedSession session) {
-  const auto self = shared_from_this();
-  inbox_.set_promised(std::move(session.promised));
-  memory_ = HeldMemory::of(session.identity.empty() ? session.peer.host() : session.identity);
-  loop_.post([self, id = session.session, identity = session.identity, hello = session.hello] {
-    self->self_ = self;
-    self->identity_ = identity;
-    self->session_stands(id, hello.unmatched_limit, hello.message_limit, hello.patience);
-    self->tick();
+std::shared_ptr<PathCore> PathCore::accept(EventLoop& loop, AcceptedSession session) {
+  const Hello& hello = session.hello;
+  const std::string peer = hello.name.empty() ? session.peer.text() : hello.name + " at " + session.peer.text();
+  auto core = std::make_shared<PathCore>(loop, session.settings, Side::kListening, peer);
+  core->inbox_.set_promised(std::move(session.promised));
+  core->memory_ = HeldMemory::of(session.identity.empty() ? session.peer.host() : session.identity);
+  loop.post([core, id = session.session, identity = session.identity, hello] {
+    core->self_ = core;
+    core->identity_ = identity;
+    core->session_stands(id, hello.unmatched_limit, hello.message_limit, hello.patience);
+    core->tick();
   });
+  return core;
 }
 
 void PathCore::session_stands(const SessionId& session, std::uint64_t peer_unmatched, std::uint64_t peer_message,
@@ -132,8 +127,6 @@ void PathCore::tear_down() {
     slot.retry = 0;
     slot.dial.reset();
     if (!slot.stream) continue;
-    slot.sent += slot.stream->sent;
-    slot.received += slot.stream->received;
     if (!slot.stream->ended()) slot.stream->finish();
     count_connection(static_cast<int>(i), -1);
     streams.push_back(std::move(slot.stream));
@@ -199,15 +192,6 @@ PathStatus PathCore::status() {
     status.outstanding = outbox_.bytes_outstanding();
     status.sent_again = outbox_.bytes_sent_again();
     status.reconnections = reconnections_;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      const Slot& slot = slots_[i];
-      StreamStatus one{static_cast<int>(i), slot.epoch, slot.stream && slot.stream->usable(), slot.sent, slot.received};
-      if (slot.stream) {
-        one.sent += slot.stream->sent;
-        one.received += slot.stream->received;
-      }
-      status.stream.push_back(one);
-    }
   });
   return status;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "wan/net/error.hpp"
 #include "wan/net/path/path_core.hpp"
@@ -20,7 +21,7 @@ double seconds(EventLoop::Clock::duration time) { return std::chrono::duration<d
 
 int PathCore::streams_up() const {
   return static_cast<int>(std::count_if(slots_.begin(), slots_.end(),
-                                        [](const Slot& slot) { return slot.stream && slot.stream->usable(); }));
+                                        [](const Slot& slot) { return slot.stream && !slot.stream->ended(); }));
 }
 
 void PathCore::log_streams(const std::string& text) {
@@ -66,10 +67,6 @@ void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcom
     identity_ = channel->identity();
     plan_.peer = welcome.party;
     session_stands(welcome.session, welcome.unmatched_limit, welcome.message_limit, welcome.patience);
-    if (static_cast<int>(welcome.streams) < settings_.streams) {
-      log(LogLevel::kWarning, fmt::format("{} allows {} streams, not {}", peer_, welcome.streams, settings_.streams));
-      settings_.streams = std::max(1, static_cast<int>(welcome.streams));
-    }
   }
   count_connection(number, 1);
   adopt(number, slot.tried, std::move(channel));
@@ -97,14 +94,13 @@ void PathCore::dial_failed(int number, DialFailure failure, const std::string& r
 
 void PathCore::retry_later(int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  if (over_ || slot.retry || number >= settings_.streams) return;
+  if (over_ || slot.retry) return;
   slot.retry = loop_.after(slot.pause, [this, number] { dial(number); });
   slot.pause = std::clamp(2 * slot.pause, kFirstPause, kLongestPause);
 }
 
 void PathCore::dial_missing() {
   if (over_ || side_ != Side::kConnecting || !standing_ || farewell_) return;
-  slots_.resize(std::max(slots_.size(), static_cast<std::size_t>(settings_.streams)));
   for (int i = 0; i < settings_.streams; ++i) {
     const Slot& slot = slots_[static_cast<std::size_t>(i)];
     if (!slot.stream && !slot.dial && !slot.retry) dial(i);
@@ -135,7 +131,6 @@ long PathCore::epoch_of(int number) const {
 }
 
 void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel) {
-  if (!over_ && static_cast<std::size_t>(number) >= slots_.size()) slots_.resize(static_cast<std::size_t>(number) + 1);
   if (over_ || epoch <= slots_[static_cast<std::size_t>(number)].epoch) {  // it came late
     count_connection(number, -1);
     return;
@@ -164,8 +159,6 @@ void PathCore::set_options(const Channel& channel, const PathSettings& settings)
 // Takes a stream out of its slot; what it carried is sent again by others.
 void PathCore::remove(int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  slot.sent += slot.stream->sent;
-  slot.received += slot.stream->received;
   std::shared_ptr<Stream> stream = std::move(slot.stream);
   stream->stop();
   count_connection(number, -1);
@@ -177,7 +170,6 @@ void PathCore::remove(int number) {
 void PathCore::ended(Stream& stream, const std::string& why) {
   if (over_) return;
   const int number = stream.number();
-  const bool retired = stream.retired_by_peer();
   double& wait = slots_[static_cast<std::size_t>(number)].pause;
   if (seconds(Clock::now() - stream.born) > kLongestPause) wait = 0;
   if (stream.sent + stream.received > 0) wait = std::min(wait, kFirstPause);  // it was of use: soon again
@@ -186,11 +178,9 @@ void PathCore::ended(Stream& stream, const std::string& why) {
     if (streams_up() == 0) tear_down();
     return;
   }
-  if (!retired) {
-    last_failure_ = why;
-    if (streams_up() == 0) log_streams(fmt::format("the path to {} is down: {}", peer_, why));
-  }
-  if (side_ == Side::kConnecting && standing_ && number < settings_.streams) retry_later(number);
+  last_failure_ = why;
+  if (streams_up() == 0) log_streams(fmt::format("the path to {} is down: {}", peer_, why));
+  if (side_ == Side::kConnecting && standing_) retry_later(number);
   kick();
 }
 
@@ -199,50 +189,27 @@ void PathCore::received_data(Stream& stream) {
   spoken_ = true;
 }
 
-void PathCore::set_streams(int streams) {
-  settings_.streams = streams;
-  {
-    const std::lock_guard lock(mutex_);
-    public_settings_.streams = streams;
-  }
-  for (std::size_t i = static_cast<std::size_t>(streams); i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    loop_.cancel(slot.retry);
-    slot.retry = 0;
-    if (slot.dial) --dialing_;
-    slot.dial.reset();
-    if (slot.stream && slot.stream->usable()) slot.stream->retire();
-  }
-  dial_missing();
-}
-
 void PathCore::change(const PathSettings& settings) {
   settings.check();
   rethrow_if_over();
   loop_.call([&] {
-    const int streams = settings.streams;
-    const bool other = streams != settings_.streams;
-    const double patience_before = settings_.patience;
-    settings_ = settings;
-    if (settings.patience != patience_before) patience_ = settings.patience;
-    {
-      const std::lock_guard lock(mutex_);
-      public_settings_ = settings;
-    }
-    inbox_.set_message_limit(settings.message_limit);
-    PathSettings options = settings;
+    if (settings.patience != settings_.patience) patience_ = settings.patience;
+    const PathSettings agreed = std::exchange(settings_, settings);
+    settings_.streams = agreed.streams;
+    settings_.unmatched_limit = agreed.unmatched_limit;
+    settings_.message_limit = agreed.message_limit;
+    PathSettings options = settings_;
     options.window = 0;  // counts from the next connection
     for (const Slot& slot : slots_)
       if (slot.stream && !slot.stream->ended()) set_options(slot.stream->channel(), options);
-    if (other && side_ == Side::kConnecting) set_streams(streams);
-    if (other) outbox_.add_control({.type = FrameType::kStreams, .total = static_cast<std::uint64_t>(streams)});
     kick();
   });
 }
 
-PathSettings PathCore::settings() const {
-  const std::lock_guard lock(mutex_);
-  return public_settings_;
+PathSettings PathCore::settings() {
+  PathSettings settings;
+  loop_.call([&] { settings = settings_; });
+  return settings;
 }
 
 void PathCore::drop_stream(int number) {

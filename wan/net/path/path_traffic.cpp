@@ -22,7 +22,7 @@ constexpr std::size_t kLongestReason = 1000;  // of a goodbye
 
 // ---- callers ----
 
-Request PathCore::send(Tag tag, std::span<const std::byte> message) {
+Request PathCore::send(Tag tag, std::span<const std::byte> message, std::unique_ptr<std::byte[]> owned) {
   rethrow_if_over();
   if (message.size() > peer_message_limit_)
     throw Error(fmt::format("A message of {} bytes is too long for {}", message.size(), peer_),
@@ -32,12 +32,14 @@ Request PathCore::send(Tag tag, std::span<const std::byte> message) {
   auto out = std::make_shared<OutMessage>();
   out->tag = tag;
   out->data = message;
+  out->owned = std::move(owned);
   out->operation = operation;
-  if (message.size() <= kCopiedMessage && copied_.fetch_add(message.size()) + message.size() <= kCopiedAtMost &&
+  if (!out->owned && message.size() <= kCopiedMessage &&
+      copied_.fetch_add(message.size()) + message.size() <= kCopiedAtMost &&
       out->holding.grow_to(message.size() + kUnmatchedCost, memory_)) {
-    out->copy.reset(new std::byte[std::max<std::size_t>(message.size(), 1)]);
-    if (!message.empty()) std::memcpy(out->copy.get(), message.data(), message.size());
-    out->data = {out->copy.get(), message.size()};
+    out->owned.reset(new std::byte[std::max<std::size_t>(message.size(), 1)]);
+    if (!message.empty()) std::memcpy(out->owned.get(), message.data(), message.size());
+    out->data = {out->owned.get(), message.size()};
     out->operation.reset();
     operation->finish(message.size());
   }
@@ -186,10 +188,6 @@ void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::
       acknowledge_soon(false);
       kick();
       break;
-    case FrameType::kStreams:
-      acknowledge_soon(false);
-      streams_asked(frame.total);
-      break;
     case FrameType::kAck: {
       outbox_.acknowledge(ReceivedSet::decode(payload));
       if (outbox_.empty()) {
@@ -205,20 +203,8 @@ void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::
       stream.pump();
       break;
     case FrameType::kPong: take_pong(frame); break;
-    case FrameType::kRetire: stream.retire(); break;
     case FrameType::kGoodbye: goodbye_came(payload); break;
     case FrameType::kData: break;
-  }
-}
-
-// From 1 to kMaxStreams. The listening side asks; the connecting side tells.
-void PathCore::streams_asked(std::uint64_t streams) {
-  if (side_ == Side::kConnecting) {
-    set_streams(static_cast<int>(streams));
-  } else {
-    settings_.streams = static_cast<int>(streams);
-    const std::lock_guard lock(mutex_);
-    public_settings_.streams = settings_.streams;
   }
 }
 

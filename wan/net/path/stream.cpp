@@ -31,15 +31,10 @@ void Stream::start() {
 }
 
 void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
-  if (retire_sent_ || ended_) return;
+  if (ended_) return;
   // A peer that asks for heartbeats and does not read them gets no more.
   if (frame.type == FrameType::kPong && control_.size() >= kMostWaiting) return;
   control_.push_back({frame, std::move(payload)});
-}
-
-void Stream::retire() {
-  retiring_ = true;
-  pump();
 }
 
 void Stream::break_off() { ::shutdown(channel_->descriptor(), SHUT_RDWR); }
@@ -91,9 +86,8 @@ bool Stream::load() {
     control_.pop_front();
   }
   std::vector<std::byte> acknowledgement;
-  if (!retire_sent_ && path_.take_acknowledgement(acknowledgement))
-    append_whole({.type = FrameType::kAck}, acknowledgement);
-  while (!retiring_ && head_.size() < kGathered) {
+  if (path_.take_acknowledgement(acknowledgement)) append_whole({.type = FrameType::kAck}, acknowledgement);
+  while (head_.size() < kGathered) {
     const auto chunk = path_.next_chunk(*this);
     if (!chunk) break;
     const auto payload = chunk->payload();
@@ -107,10 +101,6 @@ bool Stream::load() {
     chunk_ = chunk;
     path_.begin_writing(*chunk);
     break;
-  }
-  if (retiring_ && !retire_sent_ && control_.empty()) {
-    append_whole({.type = FrameType::kRetire}, {});
-    retire_sent_ = true;
   }
   return !head_.empty();
 }
@@ -152,9 +142,7 @@ void Stream::write_some() {
     if (result.status == IoStatus::kClosed) return end("the connection was closed");
     if (result.status == IoStatus::kWantWrite || turn >= most) return want_write(true);
   }
-  if (ended_) return;
   want_write(!flushed_);
-  if (retire_sent_ && flushed_) channel_->finish_writing();
 }
 
 // True when the kernel has all that was written.
@@ -227,7 +215,7 @@ bool Stream::read_more(std::size_t& taken) {
   }
   const IoResult result = channel_->read(into);
   if (result.status == IoStatus::kClosed) {
-    end(peer_retired_ ? "" : "the connection was closed");
+    end("the connection was closed");
     return false;
   }
   if (result.bytes == 0) {
@@ -271,7 +259,6 @@ void Stream::take(std::span<const std::byte> bytes) {
 void Stream::begin_frame() {
   header_filled_ = 0;
   frame_ = decode_frame(header_);
-  if (peer_retired_) throw ProtocolError("Frames came after the last one of a stream");
   payload_filled_ = 0;
   landing_.reset();
   if (frame_.type == FrameType::kData) {
@@ -288,7 +275,6 @@ void Stream::finish_frame() {
   if (frame_.type != FrameType::kData) {
     if (!channel_->encrypted() && frame_.length > 0 && checksum(control_payload_) != frame_.checksum)
       throw ProtocolError("A control frame came with a wrong checksum");
-    if (frame_.type == FrameType::kRetire) peer_retired_ = true;
     path_.control(*this, frame_, control_payload_);
     return;
   }

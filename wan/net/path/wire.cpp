@@ -50,7 +50,6 @@ template <class Io>
 void fields(Io& io, Of<Io, Welcome>& welcome) {
   io.field(welcome.answer);
   io.field(welcome.session);
-  io.field(welcome.streams);
   io.field(welcome.unmatched_limit);
   io.field(welcome.message_limit);
   io.field(welcome.patience);
@@ -105,8 +104,6 @@ std::string fault_of(const Welcome& welcome) {
   if (static_cast<std::uint32_t>(welcome.answer) > static_cast<std::uint32_t>(Answer::kRefused))
     return "an answer that does not exist";
   if (welcome.answer == Answer::kWelcome && welcome.session == SessionId{}) return "a welcome without a session id";
-  if (welcome.streams < 1 || welcome.streams > kMaxStreams)
-    return fmt::format("{} streams, 1 to {}", welcome.streams, kMaxStreams);
   if (!std::isfinite(welcome.patience) || welcome.patience < 0) return "patience is not a time";
   if (welcome.reason.size() > kReasonBytes || printable(welcome.reason) != welcome.reason)
     return "a reason that is not a short text";
@@ -124,14 +121,9 @@ std::string fault_of(const Frame& frame) {
   if (frame.sequenced() && frame.sequence == 0) return "a sequenced frame without its number";
   switch (frame.type) {
     case FrameType::kData: return fault_of_data(frame);
-    case FrameType::kStreams:
-      if (frame.total < 1 || frame.total > static_cast<std::uint64_t>(kMaxStreams))
-        return fmt::format("{} streams, 1 to {}", frame.total, kMaxStreams);
-      [[fallthrough]];
     case FrameType::kMatched:
     case FrameType::kPing:
     case FrameType::kPong:
-    case FrameType::kRetire:
       return frame.length == 0 ? std::string{} : fmt::format("a payload of {} bytes where there is none", frame.length);
     case FrameType::kAck:
     case FrameType::kGoodbye:

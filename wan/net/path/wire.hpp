@@ -14,7 +14,7 @@
 
 namespace maki::wan {
 
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 inline constexpr std::size_t kHelloBytes = 192;
 inline constexpr std::size_t kWelcomeBytes = 192;
 inline constexpr std::size_t kFrameBytes = 64;
@@ -31,7 +31,7 @@ struct Hello {
   SessionId session{};
   std::uint32_t stream = 0;   // number within the path
   std::uint32_t epoch = 0;    // of that stream: each connection has a higher one
-  std::uint32_t streams = 1;  // how many the path will have
+  std::uint32_t streams = 1;  // how many the path has
   std::uint64_t unmatched_limit = 0;
   std::uint64_t message_limit = 0;
   double patience = 0;
@@ -55,7 +55,6 @@ struct Welcome {
   Answer answer = Answer::kWelcome;
   std::uint32_t version = kProtocolVersion;
   SessionId session{};
-  std::uint32_t streams = 1;  // at most so many
   std::uint64_t unmatched_limit = 0;
   std::uint64_t message_limit = 0;
   double patience = 0;
@@ -67,11 +66,9 @@ struct Welcome {
 enum class FrameType : std::uint16_t {
   kData = 1,     // a chunk of a message. Sequenced.
   kMatched = 2,  // the receive of (tag, index) is posted: send all of it. Sequenced.
-  kStreams = 3,  // the listening side asks for `total` streams. Sequenced.
   kAck = 4,      // payload: what has been received (ReceivedSet)
   kPing = 5,     // sequence: anything; comes back in kPong
   kPong = 6,
-  kRetire = 7,   // the last frame on this stream from this side
   kGoodbye = 8,  // the path ends; payload: why, in words (empty: orderly)
 };
 
@@ -82,9 +79,7 @@ struct Frame {
   std::uint64_t tag = 0, index = 0;     // the message: index-th of its tag, from 0
   std::uint64_t total = 0, offset = 0;  // bytes of the message, and where this chunk belongs
   std::uint64_t checksum = 0;           // XXH3 of the payload; 0 under TLS
-  bool sequenced() const {
-    return type == FrameType::kData || type == FrameType::kMatched || type == FrameType::kStreams;
-  }
+  bool sequenced() const { return type == FrameType::kData || type == FrameType::kMatched; }
   bool operator==(const Frame&) const = default;
 };
 

@@ -54,55 +54,14 @@ std::size_t RelaySettings::descriptors() const {
          kOfAThread * static_cast<std::size_t>(thread_count(*this)) + kOthers;
 }
 
-class Relay::Handle {
- public:
-  explicit Handle(const RelaySettings& settings) : loop_("relay"), core_(std::make_unique<RelayCore>(loop_, settings)) {
-    address_ = {core_->address().host(), core_->address().port()};
-    for (int i = 0; i < thread_count(settings); ++i) {
-      pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
-                                                   [this](const SessionReport& report) {
-                                                     loop_.post([this, report] { core_->ended(report); });
-                                                   }));
-    }
-    loop_.call([this] {
-      core_->begin([this](std::uint64_t number, Socket caller, Socket target) {
-        pumps_[next_++ % pumps_.size()]->add(number, std::move(caller), std::move(target));
-      });
-    });
-  }
-
-  // First no new sessions, then none at all, and the core hears of the end of each.
-  ~Handle() {
-    loop_.call([this] { core_->stop(); });
-    pumps_.clear();
-    loop_.call([this] { core_.reset(); });
-  }
-
-  Endpoint address() const { return address_; }
-
-  RelayStatus status() {
-    RelayStatus status;
-    loop_.call([&] { status = core_->status(); });
-    for (const auto& pump : pumps_) status.bytes += pump->bytes();
-    return status;
-  }
-
- private:
-  EventLoop loop_;
-  std::unique_ptr<RelayCore> core_;
-  std::vector<std::unique_ptr<RelayPump>> pumps_;
-  std::size_t next_ = 0;
-  Endpoint address_;
-};
-
 Relay::Relay(const RelaySettings& settings) {
   settings.check();
-  handle_ = std::make_unique<Handle>(settings);
+  core_ = std::make_unique<RelayCore>(settings, thread_count(settings));
 }
 
 Relay::~Relay() = default;
-Endpoint Relay::address() const { return handle_->address(); }
-RelayStatus Relay::status() const { return handle_->status(); }
+Endpoint Relay::address() const { return {core_->address().host(), core_->address().port()}; }
+RelayStatus Relay::status() const { return core_->status(); }
 
 // ---- a client, until it is refused or handed on --------------------------------------------------------------------
 

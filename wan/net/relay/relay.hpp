@@ -44,6 +44,8 @@ struct RelayStatus {
   std::uint64_t bytes = 0;  // passed on, both ways
 };
 
+class RelayCore;
+
 class Relay {
  public:
   // Listens when it returns. Throws Error, SecurityError.
@@ -56,8 +58,7 @@ class Relay {
   RelayStatus status() const;
 
  private:
-  class Handle;
-  std::unique_ptr<Handle> handle_;
+  std::unique_ptr<RelayCore> core_;
 };
 
 }  // namespace maki::wan

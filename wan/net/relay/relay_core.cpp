@@ -28,18 +28,24 @@ void bound_unsent(const Socket& socket) {
 
 }  // namespace
 
-RelayCore::RelayCore(EventLoop& loop, const RelaySettings& settings)
-    : loop_(loop), settings_(settings), keys_(KeyRing::read(settings.key_files)) {
+RelayCore::RelayCore(const RelaySettings& settings, int threads)
+    : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
   settings_.socket.streams = 1;
   for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = resolve(endpoint);
   socket_ = listen_on(settings_.listen, settings_.socket);
+  for (int i = 0; i < threads; ++i) {
+    pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
+                                                 [this](const SessionReport& report) {
+                                                   loop_.post([this, report] { ended(report); });
+                                                 }));
+  }
+  loop_.call([this] { loop_.watch(socket_.descriptor(), true, false, *this); });
 }
 
-RelayCore::~RelayCore() { stop(); }
-
-void RelayCore::begin(Join join) {
-  join_ = std::move(join);
-  loop_.watch(socket_.descriptor(), true, false, *this);
+// First no new sessions, then none at all; the loop hears of the end of each before its own.
+RelayCore::~RelayCore() {
+  loop_.call([this] { stop(); });
+  pumps_.clear();
 }
 
 void RelayCore::stop() {
@@ -55,13 +61,18 @@ void RelayCore::stop() {
   names_.clear();
 }
 
-RelayStatus RelayCore::status() const {
-  return {.sessions = static_cast<int>(sessions_.size()),
-          .half_open = static_cast<int>(asking_.size()),
-          .names = static_cast<int>(names_.size()),
-          .sessions_ever = sessions_ever_,
-          .refused = refused_,
-          .bytes = 0};
+RelayStatus RelayCore::status() {
+  RelayStatus status;
+  loop_.call([&] {
+    status = {.sessions = static_cast<int>(sessions_.size()),
+              .half_open = static_cast<int>(asking_.size()),
+              .names = static_cast<int>(names_.size()),
+              .sessions_ever = sessions_ever_,
+              .refused = refused_,
+              .bytes = 0};
+  });
+  for (const auto& pump : pumps_) status.bytes += pump->bytes();
+  return status;
 }
 
 void RelayCore::on_ready(bool, bool) {
@@ -243,7 +254,7 @@ void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to)
     sessions_[number] = session;
     bound_unsent(socket);
     bound_unsent(*kept);
-    join_(number, std::move(socket), std::move(*kept));
+    pumps_[next_pump_++ % pumps_.size()]->add(number, std::move(socket), std::move(*kept));
   });
 }
 

@@ -61,22 +61,17 @@ class RelayClient final : private Pollable {
   EventLoop::Timer timer_ = 0;
 };
 
-// What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are
-// moved by others.
+// What a relay decides: who may, who is meant, and which two connections belong together. In a thread of its own; the
+// bytes are moved by others.
 class RelayCore final : private Pollable {
  public:
-  // Any thread; then everything in the loop's.
-  RelayCore(EventLoop& loop, const RelaySettings& settings);
+  // Any thread. `threads`: that move bytes.
+  RelayCore(const RelaySettings& settings, int threads);
   ~RelayCore() override;
-
-  using Join = std::function<void(std::uint64_t number, Socket caller, Socket target)>;
-  void begin(Join join);
-  void stop();  // takes no one any more; sessions go on
-  void ended(const SessionReport& report);
   Address address() const { return local_address(socket_.descriptor()); }
-  RelayStatus status() const;  // but for the bytes
+  RelayStatus status();
 
-  // Of its clients.
+  // Of its clients, in the loop's thread.
   void asked(RelayClient& client);                         // decide() is to follow, now or later
   void gone(RelayClient& client, const std::string& why);  // nothing follows
 
@@ -100,6 +95,8 @@ class RelayCore final : private Pollable {
   };
   using Clients = std::map<std::uint64_t, std::unique_ptr<RelayClient>>;  // in the order of their arrival
 
+  void stop();  // takes no one any more; sessions go on
+  void ended(const SessionReport& report);
   void on_ready(bool readable, bool writable) override;
   void take(Socket socket, const Address& address);
   void refuse(RelayClient& client, Code code, const std::string& reason);
@@ -118,12 +115,10 @@ class RelayCore final : private Pollable {
   void unenroll(const std::string& name, const std::string& reason);
   void note(const std::string& text);
 
-  EventLoop& loop_;
   RelaySettings settings_;
   KeyRing keys_;
   std::map<std::string, std::vector<Address>> destinations_;
   Socket socket_;
-  Join join_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
   Clients asking_;                                             // not yet known
   Crowd<RelayClient> strangers_;                               // the same, by where they come from
@@ -136,6 +131,9 @@ class RelayCore final : private Pollable {
   EventLoop::Timer pause_ = 0;
   EventLoop::Clock::time_point note_second_{};
   int notes_ = 0;
+  std::vector<std::unique_ptr<RelayPump>> pumps_;
+  std::size_t next_pump_ = 0;
+  EventLoop loop_{"relay"};  // last: its thread uses all the rest
 };
 
 }  // namespace maki::wan

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -40,19 +42,14 @@ struct SecretText {
   SecretText& operator=(const SecretText&) = delete;
 };
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool from_hex(std::string_view text, std::span<std::byte> out) {
   if (text.size() != 2 * out.size()) return false;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    out[i] = static_cast<std::byte>(high * 16 + low);
+  const char* at = text.data();
+  for (std::byte& byte : out) {
+    std::uint8_t value = 0;
+    if (std::from_chars(at, at + 2, value, 16).ptr != at + 2) return false;
+    byte = std::byte{value};
+    at += 2;
   }
   return true;
 }

@@ -1,13 +1,13 @@
 // What the two ends of a measurement say to each other over the path that they measure: orders of the side that
 // called, replies of the side that was called, echoes, and payload that nobody looks at.
 //
-//   hello window= congestion= ...  -> welcome (kernel limits), or again: the listener was made anew, call again
-//   change send_chunk= receive_chunk= pacing=  -> changed
-//   echo count=                    8 bytes each way, so often; back comes the clock of the side that was called, in ns
-//   take bytes= count= flight=     -> ready, then payload, then done at= (messages, so many of them in flight)
-//   give bytes=                    -> given at= (the clock at the begin of the sending), and payload
-//   both bytes= at=                payload both ways from that time on -> done at= began=
-//   cpu                            -> used seconds=
+//   hello  -> welcome, or again: the listener was made anew, call again; or refused: it cannot have such sockets
+//   change -> changed
+//   echo   8 bytes each way, `count` times; back comes the clock of the side that was called, in ns
+//   take   -> ready, then payload, then done: when the last of it came (`count` messages, `flight` of them at once)
+//   give   -> given: when the sending began, and payload
+//   both   payload both ways from a time on -> done: when the last of it came, and when the sending began
+//   cpu    -> used
 //   bye, or later: the caller will call again with other settings
 #pragma once
 
@@ -16,14 +16,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "wan/net/error.hpp"
@@ -33,36 +30,8 @@
 
 namespace maki::wan {
 
-inline constexpr std::size_t kMaxWords = 4096;  // bytes of one message
-
-// Short messages between the two ends: a word and values by name, "take bytes=64000000 count=3".
-class Words {
- public:
-  explicit Words(std::string order = "") : order_(std::move(order)) {}
-  // Throws ProtocolError for what text() cannot have made.
-  static Words parse(std::span<const std::byte> bytes);
-
-  const std::string& order() const { return order_; }
-  // Names and values hold no spaces and no '='; an empty value is allowed.
-  Words& set(const std::string& name, std::string_view value);
-  Words& set(const std::string& name, std::uint64_t value);
-  Words& set(const std::string& name, double value);
-
-  // Throw ProtocolError where it is missing or no number in the range.
-  std::string text(const std::string& name) const;
-  std::uint64_t integer(const std::string& name, std::uint64_t highest) const;
-  double real(const std::string& name, double highest) const;  // 0 or more
-
-  std::string text() const;
-
- private:
-  std::string order_;
-  std::map<std::string, std::string> values_;
-};
-
 inline constexpr Tag kOrders = 1, kReplies = 2, kEchoes = 3, kPayload = 4;
 inline constexpr std::uint64_t kLargestTransfer = std::uint64_t{1} << 30;
-inline constexpr std::uint64_t kMostEchoes = 100000;
 
 inline std::uint64_t nanoseconds(std::chrono::steady_clock::time_point time) {
   return static_cast<std::uint64_t>(
@@ -79,18 +48,36 @@ inline double cpu_seconds() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-inline void send_words(Path& path, Tag tag, const Words& words) {
-  const std::string text = words.text();
-  path.send(tag, std::as_bytes(std::span(text)));
-}
-inline Words receive_words(Path& path, Tag tag) { return Words::parse(path.receive_any(tag, kMaxWords).view()); }
-
 // So many messages of so many bytes, at most `flight` of them at once.
 struct TransferOrder {
   std::uint64_t bytes = 0, count = 1, flight = 1;
-  static TransferOrder of(const Words& order);
-  void write(Words& order) const { order.set("bytes", bytes).set("count", count).set("flight", flight); }
 };
+
+struct BenchOrder {
+  enum class Action : std::uint32_t { kHello = 1, kChange, kEcho, kTake, kGive, kBoth, kCpu, kBye, kLater };
+  Action action = Action::kBye;
+  // hello; change without window and congestion. pacing: of what the side that was called sends, bytes/s.
+  std::uint64_t window = 0, send_chunk = 0, receive_chunk = 0;
+  std::string congestion = {};
+  double pacing = 0;
+  TransferOrder transfer = {};
+  std::uint64_t at = 0;  // both: ns of the clock there
+};
+
+struct BenchReply {
+  enum class What : std::uint32_t { kWelcome = 1, kAgain, kRefused, kChanged, kReady, kDone, kGiven, kUsed };
+  What what = What::kWelcome;
+  KernelLimits kernel = {};
+  std::uint64_t at = 0, began = 0;  // ns of the clock there
+  double seconds = 0;               // of the processor
+};
+
+inline constexpr std::size_t kMaxBenchMessage = 4096;
+std::vector<std::byte> encode(const BenchOrder& order);
+std::vector<std::byte> encode(const BenchReply& reply);
+// Throw ProtocolError for anything that encode() cannot have made.
+BenchOrder decode_bench_order(std::span<const std::byte> bytes);
+BenchReply decode_bench_reply(std::span<const std::byte> bytes);
 
 // Memory of a payload: touched beforehand, and not to be compressed on the way.
 class PayloadBuffer {
@@ -142,8 +129,9 @@ class BenchClient : public MeasuredLink {
   void connect(const Trial& trial);
   bool greet(const Trial& trial);  // false: call again
   void await_streams(int streams);
-  void leave(const char* word);
-  Words ask(const Words& order, const char* reply);
+  void leave(BenchOrder::Action word);
+  BenchReply ask(const BenchOrder& order, BenchReply::What expected);
+  BenchReply hear();
   Timing take(std::size_t bytes);
   Timing give(std::size_t bytes);
   Timing both(std::size_t bytes);

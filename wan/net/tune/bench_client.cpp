@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
-
-#include "wan/net/tune/measure.hpp"
 
 namespace maki::wan {
 
@@ -21,17 +20,6 @@ std::span<std::byte> PayloadBuffer::of(std::size_t bytes) {
   for (std::size_t i = std::max(before, kBlock); i < bytes_.size(); i += std::min(kBlock, bytes_.size() - i))
     std::memcpy(&bytes_[i], bytes_.data(), std::min(kBlock, bytes_.size() - i));
   return std::span(bytes_).first(bytes);
-}
-
-TransferOrder TransferOrder::of(const Words& order) {
-  constexpr std::uint64_t kMany = 1 << 20;
-  TransferOrder given;
-  given.bytes = order.integer("bytes", kLargestTransfer);
-  given.count = order.integer("count", kMany);
-  given.flight = order.integer("flight", kMany);
-  if (given.flight == 0 || given.bytes * given.flight > kLargestTransfer)
-    throw ProtocolError("the peer's measurement ordered a transfer that is too large");
-  return given;
 }
 
 TransferQueue::TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start)
@@ -60,6 +48,9 @@ std::chrono::steady_clock::time_point TransferQueue::finish() {
 
 namespace {
 
+using Action = BenchOrder::Action;
+using What = BenchReply::What;
+
 constexpr double kClockAge = 20;     // seconds after which the clocks are compared again
 constexpr double kStreamsWait = 20;  // for all streams of a path to be up
 constexpr int kCalls = 5;
@@ -67,11 +58,13 @@ constexpr int kCalls = 5;
 double seconds_of(std::uint64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
 double seconds_now() { return seconds_of(nanoseconds_now()); }
 
-Words with_settings(const char* order, const Trial& trial) {
-  Words words(order);
-  words.set("send_chunk", std::uint64_t{trial.settings.send_chunk});
-  words.set("receive_chunk", std::uint64_t{trial.settings.receive_chunk});
-  return words.set("pacing", trial.pacing_in);
+BenchOrder with_settings(BenchOrder::Action action, const Trial& trial) {
+  return {.action = action,
+          .window = trial.settings.window,
+          .send_chunk = trial.settings.send_chunk,
+          .receive_chunk = trial.settings.receive_chunk,
+          .congestion = trial.settings.congestion,
+          .pacing = trial.pacing_in};
 }
 
 // What a path can change while it lives.
@@ -85,12 +78,12 @@ bool same_sockets(const Trial& a, const Trial& b) {
 BenchClient::BenchClient(const Endpoint& peer, const Security& security, const RelayRoute& relay)
     : peer_(peer), security_(security), relay_(relay) {}
 
-BenchClient::~BenchClient() { leave("bye"); }
+BenchClient::~BenchClient() { leave(Action::kBye); }
 
-void BenchClient::leave(const char* word) {
+void BenchClient::leave(Action word) {
   if (!path_.valid()) return;
   try {
-    send_words(path_, kOrders, Words(word));
+    path_.send(kOrders, encode(BenchOrder{.action = word}));
     path_.close(10);
   } catch (const Error&) {  // the path is gone already
   }
@@ -102,13 +95,13 @@ void BenchClient::use(const Trial& trial) {
     connect(trial);
   } else if (!(*trial_ == trial)) {
     path_.change(trial.settings);
-    ask(with_settings("change", trial), "changed");
+    ask(with_settings(Action::kChange, trial), What::kChanged);
   }
   trial_ = trial;
 }
 
 void BenchClient::connect(const Trial& trial) {
-  leave("later");
+  leave(Action::kLater);
   round_trip_ = 0;
   offset_at_ = -1e9;
   for (int call = 0; call < kCalls; ++call) {
@@ -122,20 +115,18 @@ void BenchClient::connect(const Trial& trial) {
 }
 
 bool BenchClient::greet(const Trial& trial) {
-  Words hello = with_settings("hello", trial);
-  hello.set("window", std::uint64_t{trial.settings.window}).set("congestion", trial.settings.congestion);
-  send_words(path_, kOrders, hello);
-  const Words reply = receive_words(path_, kReplies);
-  if (reply.order() == "again") return false;
-  if (reply.order() == "refused") {
+  path_.send(kOrders, encode(with_settings(Action::kHello, trial)));
+  const BenchReply reply = hear();
+  if (reply.what == What::kAgain) return false;
+  if (reply.what == What::kRefused) {
     throw Error(fmt::format("{} cannot listen with our window or congestion control", peer_.text()),
                 "its own output says why");
   }
-  if (reply.order() != "welcome") {
+  if (reply.what != What::kWelcome) {
     throw ProtocolError(fmt::format("{} does not measure", peer_.text()), "it answered otherwise",
                         "start 'maki wan bench --listen' there");
   }
-  there_ = KernelLimits::read(reply);
+  there_ = reply.kernel;
   return true;
 }
 
@@ -146,16 +137,18 @@ void BenchClient::await_streams(int streams) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
-Words BenchClient::ask(const Words& order, const char* reply) {
-  send_words(path_, kOrders, order);
-  const Words words = receive_words(path_, kReplies);
-  if (words.order() != reply)
-    throw ProtocolError(fmt::format("{} answered '{}' to '{}'", peer_.text(), words.order(), order.order()));
-  return words;
+BenchReply BenchClient::hear() { return decode_bench_reply(path_.receive_any(kReplies, kMaxBenchMessage).view()); }
+
+BenchReply BenchClient::ask(const BenchOrder& order, What expected) {
+  path_.send(kOrders, encode(order));
+  const BenchReply reply = hear();
+  if (reply.what != expected) throw ProtocolError(fmt::format("{} answered otherwise than it was asked", peer_.text()));
+  return reply;
 }
 
 std::vector<double> BenchClient::round_trips(int count) {
-  send_words(path_, kOrders, Words("echo").set("count", static_cast<std::uint64_t>(count)));
+  path_.send(kOrders,
+             encode(BenchOrder{.action = Action::kEcho, .transfer = {.count = static_cast<std::uint64_t>(count)}}));
   std::vector<double> times;
   double shortest = 1e9;
   for (int i = 0; i < count; ++i) {
@@ -191,20 +184,18 @@ Timing BenchClient::take(std::size_t bytes) { return {send_many({bytes, 1, 1}), 
 double BenchClient::send_many(const TransferOrder& order) {
   out_.of(order.bytes * order.flight);
   keep_clock();
-  Words words("take");
-  order.write(words);
-  ask(words, "ready");
+  ask({.action = Action::kTake, .transfer = order}, What::kReady);
   const double begin = seconds_now();
   TransferQueue sends(order, out_, [&](std::span<std::byte> place) { return path_.start_send(kPayload, place); });
   sends.finish();
-  return of_theirs(receive_words(path_, kReplies).integer("at", ~std::uint64_t{0})) - begin;
+  return of_theirs(hear().at) - begin;
 }
 
 Timing BenchClient::give(std::size_t bytes) {
   Request arrival = path_.start_receive(kPayload, in_.of(bytes));
-  const Words given = ask(Words("give").set("bytes", std::uint64_t{bytes}), "given");
+  const BenchReply given = ask({.action = Action::kGive, .transfer = {.bytes = bytes}}, What::kGiven);
   arrival.wait();
-  return {0, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(given.integer("at", ~std::uint64_t{0}))};
+  return {0, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(given.at)};
 }
 
 Timing BenchClient::both(std::size_t bytes) {
@@ -212,23 +203,20 @@ Timing BenchClient::both(std::size_t bytes) {
   Request arrival = path_.start_receive(kPayload, in_.of(bytes));
   // Late enough for the order to be there.
   const double begin_at = seconds_now() + round_trip_ + 0.01;
-  send_words(path_, kOrders,
-             Words("both")
-                 .set("bytes", std::uint64_t{bytes})
-                 .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
+  const auto at = static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0));
+  path_.send(kOrders, encode(BenchOrder{.action = Action::kBoth, .transfer = {.bytes = bytes}, .at = at}));
   std::this_thread::sleep_for(std::chrono::duration<double>(std::max(begin_at - seconds_now(), 0.0)));
   const double begin = seconds_now();
   Request sending = path_.start_send(kPayload, payload);
   arrival.wait();
-  const Words done = receive_words(path_, kReplies);
+  const BenchReply done = hear();
   sending.wait();
-  return {of_theirs(done.integer("at", ~std::uint64_t{0})) - begin,
-          seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.integer("began", ~std::uint64_t{0}))};
+  return {of_theirs(done.at) - begin, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.began)};
 }
 
 void BenchClient::rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 double BenchClient::now() const { return seconds_now(); }
 
-CpuUse BenchClient::cpu() { return {cpu_seconds(), ask(Words("cpu"), "used").real("seconds", 1e12)}; }
+CpuUse BenchClient::cpu() { return {cpu_seconds(), ask({.action = Action::kCpu}, What::kUsed).seconds}; }
 
 }  // namespace maki::wan

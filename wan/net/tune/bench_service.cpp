@@ -10,20 +10,25 @@
 namespace maki::wan {
 namespace {
 
-constexpr double kHighestRate = 1e15;
+using Action = BenchOrder::Action;
+using What = BenchReply::What;
+
 constexpr std::uint64_t kNanosecond = 1'000'000'000;
 
-// What a caller wants of our end, of what a path can change; how many streams it has is the caller's affair.
-void read_order(const Words& order, PathSettings& settings) {
-  settings.send_chunk = order.integer("send_chunk", kLargestTransfer);
-  settings.receive_chunk = order.integer("receive_chunk", kLargestTransfer);
-  settings.pacing_rate = order.real("pacing", kHighestRate);
+// What a caller wants of our end, of what a path can change.
+void read_order(const BenchOrder& order, PathSettings& settings) {
+  settings.send_chunk = order.send_chunk;
+  settings.receive_chunk = order.receive_chunk;
+  settings.pacing_rate = order.pacing;
 }
-void adopt(Path& path, const Words& order) {
+void adopt(Path& path, const BenchOrder& order) {
   PathSettings settings = path.settings();
   read_order(order, settings);
   path.change(settings);  // checks them
 }
+
+BenchOrder hear(Path& path) { return decode_bench_order(path.receive_any(kOrders, kMaxBenchMessage).view()); }
+void reply(Path& path, const BenchReply& reply) { path.send(kReplies, encode(reply)); }
 
 class Session {
  public:
@@ -32,35 +37,23 @@ class Session {
   // Until the caller has finished: true, or leaves to call again with other settings: false.
   bool run() {
     for (;;) {
-      const Words order = receive_words(path_, kOrders);
-      if (order.order() == "bye" || order.order() == "later") return order.order() == "bye";
+      const BenchOrder order = hear(path_);
+      if (order.action == Action::kBye || order.action == Action::kLater) return order.action == Action::kBye;
       carry_out(order);
     }
   }
 
  private:
-  void carry_out(const Words& order) {
-    const std::string& what = order.order();
-    if (what == "change")
-      change(order);
-    else if (what == "echo")
-      echo(order.integer("count", kMostEchoes));
-    else if (what == "take")
-      take(TransferOrder::of(order));
-    else if (what == "give")
-      give(order.integer("bytes", kLargestTransfer));
-    else if (what == "both")
-      both(order);
-    else if (what == "cpu")
-      send_words(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
-    else
-      throw ProtocolError(
-          fmt::format("the peer's measurement ordered '{}', which is unknown here", what.substr(0, 40)));
-  }
-
-  void change(const Words& order) {
-    adopt(path_, order);
-    send_words(path_, kReplies, Words("changed"));
+  void carry_out(const BenchOrder& order) {
+    switch (order.action) {
+      case Action::kChange: adopt(path_, order); return reply(path_, {.what = What::kChanged});
+      case Action::kEcho: return echo(order.transfer.count);
+      case Action::kTake: return take(order.transfer);
+      case Action::kGive: return give(order.transfer.bytes);
+      case Action::kBoth: return both(order.transfer.bytes, order.at);
+      case Action::kCpu: return reply(path_, {.what = What::kUsed, .seconds = cpu_seconds()});
+      default: throw ProtocolError("the peer's measurement began a second time");
+    }
   }
 
   void echo(std::uint64_t count) {
@@ -75,22 +68,20 @@ class Session {
   void take(const TransferOrder& order) {
     TransferQueue arrivals(order, in_,
                            [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
-    send_words(path_, kReplies, Words("ready"));
+    reply(path_, {.what = What::kReady});
     const auto at = arrivals.finish();
-    send_words(path_, kReplies, Words("done").set("at", nanoseconds(at)));
+    reply(path_, {.what = What::kDone, .at = nanoseconds(at)});
   }
 
   void give(std::uint64_t bytes) {
     const auto payload = out_.of(bytes);
     const std::uint64_t at = nanoseconds_now();
     Request sending = path_.start_send(kPayload, payload);
-    send_words(path_, kReplies, Words("given").set("at", at));
+    reply(path_, {.what = What::kGiven, .at = at});
     sending.wait();
   }
 
-  void both(const Words& order) {
-    const std::uint64_t bytes = order.integer("bytes", kLargestTransfer);
-    const std::uint64_t at = order.integer("at", ~std::uint64_t{0});
+  void both(std::uint64_t bytes, std::uint64_t at) {
     const auto payload = out_.of(bytes);
     Request arrival = path_.start_receive(kPayload, in_.of(bytes));
     const std::uint64_t now = nanoseconds_now();
@@ -98,7 +89,7 @@ class Session {
     const std::uint64_t began = nanoseconds_now();
     Request sending = path_.start_send(kPayload, payload);
     arrival.wait();
-    send_words(path_, kReplies, Words("done").set("at", nanoseconds(arrival.done_at())).set("began", began));
+    reply(path_, {.what = What::kDone, .at = nanoseconds(arrival.done_at()), .began = began});
     sending.wait();
   }
 
@@ -137,11 +128,11 @@ class Server {
   // True when the caller has finished, false when it will call again.
   bool serve(Accepted& caller) {
     Path& path = caller.path;
-    const Words hello = receive_words(path, kOrders);
-    if (hello.order() != "hello") throw ProtocolError("the peer's measurement began without a hello");
+    const BenchOrder hello = hear(path);
+    if (hello.action != Action::kHello) throw ProtocolError("the peer's measurement began without a hello");
     PathSettings asked = service_.settings;
-    asked.window = hello.integer("window", kLargestTransfer);
-    asked.congestion = hello.text("congestion");
+    asked.window = hello.window;
+    asked.congestion = hello.congestion;
     read_order(hello, asked);
     asked.check();
     const bool same_sockets = asked.window == settings_.window && asked.congestion == settings_.congestion;
@@ -152,18 +143,16 @@ class Server {
       } catch (const Error& error) {
         settings_ = before;
         listen();
-        send_words(path, kReplies, Words("refused"));
+        reply(path, {.what = What::kRefused});
         path.close(10);
         throw;
       }
-      send_words(path, kReplies, Words("again"));
+      reply(path, {.what = What::kAgain});
       path.close(10);
       return false;
     }
     adopt(path, hello);
-    Words welcome("welcome");
-    KernelLimits::of_this_machine().write(welcome);
-    send_words(path, kReplies, welcome);
+    reply(path, {.what = What::kWelcome, .kernel = KernelLimits::of_this_machine()});
     if (finished_) service_.report(fmt::format("{} measures", path.status().peer));  // else it goes on
     finished_ = Session(path).run();
     path.close(10);

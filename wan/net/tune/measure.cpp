@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 #include "wan/net/socket/tcp.hpp"
-#include "wan/net/tune/bench.hpp"
 
 namespace maki::wan {
 
@@ -79,28 +77,6 @@ KernelLimits KernelLimits::of_this_machine() {
   const std::vector<std::string> congestion = words_of("ipv4/tcp_congestion_control");
   if (!congestion.empty()) limits.congestion = congestion.front();
   limits.congestions = usable_congestions();
-  return limits;
-}
-
-void KernelLimits::write(Words& words) const {
-  std::string list;
-  for (const std::string& name : congestions) list += (list.empty() ? "" : ",") + name;
-  words.set("rmem_max", rmem_max).set("wmem_max", wmem_max).set("tcp_rmem", tcp_rmem_max).set("tcp_wmem", tcp_wmem_max);
-  words.set("slow_start_after_idle", std::uint64_t{slow_start_after_idle}).set("congestion", congestion);
-  words.set("congestions", list);
-}
-
-KernelLimits KernelLimits::read(const Words& words) {
-  constexpr std::uint64_t kHighest = std::uint64_t{1} << 62;
-  KernelLimits limits;
-  limits.rmem_max = words.integer("rmem_max", kHighest);
-  limits.wmem_max = words.integer("wmem_max", kHighest);
-  limits.tcp_rmem_max = words.integer("tcp_rmem", kHighest);
-  limits.tcp_wmem_max = words.integer("tcp_wmem", kHighest);
-  limits.slow_start_after_idle = words.integer("slow_start_after_idle", 1) == 1;
-  limits.congestion = words.text("congestion");
-  std::istringstream list(words.text("congestions"));
-  for (std::string name; std::getline(list, name, ',');) limits.congestions.push_back(name);
   return limits;
 }
 

@@ -12,8 +12,6 @@
 
 namespace maki::wan {
 
-class Words;
-
 // What the kernel of one end allows its sockets. Bytes; 0 where it does not say.
 struct KernelLimits {
   std::uint64_t rmem_max = 0, wmem_max = 0;          // bounds of SO_RCVBUF and SO_SNDBUF: settings.window
@@ -23,8 +21,7 @@ struct KernelLimits {
   std::vector<std::string> congestions;  // those that a program may use here
 
   static KernelLimits of_this_machine();
-  void write(Words& words) const;
-  static KernelLimits read(const Words& words);
+  bool operator==(const KernelLimits&) const = default;
 };
 
 struct Limit {

@@ -64,8 +64,10 @@ TEST(Link, ClosedUnderACallItEndsTheCall) {
 
 TEST(RelayOfLanes, PassesOnBothWaysInOrderUntilOneSideCloses) {
   Pair left(test::streams(2)), right(test::streams(2));
-  const std::vector<RelayLane> lanes{{&left.there, 5, &right.there, 5}, {&left.there, 6, &right.there, 7}};
-  auto relaying = std::async(std::launch::async, [&] { relay(lanes, 1 << 20); });
+  const auto left_link = std::make_shared<Link>(std::move(left.there), nullptr, 2);
+  const auto right_link = std::make_shared<Link>(std::move(right.there), nullptr, 2);
+  const std::vector<Lane> one{{left_link, 5, 0}, {left_link, 6, 1}}, other{{right_link, 5, 0}, {right_link, 7, 1}};
+  auto relaying = std::async(std::launch::async, [&] { relay(one, other, 1 << 20); });
   const auto send_all = [](Path& path, Tag tag, unsigned seed) {
     for (unsigned i = 0; i < 40; ++i) path.send(tag, pattern(i % 3 == 0 ? 200000 : i, seed + i));
   };
@@ -76,13 +78,13 @@ TEST(RelayOfLanes, PassesOnBothWaysInOrderUntilOneSideCloses) {
     return true;
   };
   std::vector<std::future<void>> senders;
-  for (const RelayLane& lane : lanes) {
-    senders.push_back(std::async(std::launch::async, [&] { send_all(left.here, lane.one_tag, 500); }));
-    senders.push_back(std::async(std::launch::async, [&] { send_all(right.here, lane.other_tag, 5000); }));
+  for (std::size_t i = 0; i < 2; ++i) {
+    senders.push_back(std::async(std::launch::async, [&, i] { send_all(left.here, one[i].tag, 500); }));
+    senders.push_back(std::async(std::launch::async, [&, i] { send_all(right.here, other[i].tag, 5000); }));
   }
-  for (const RelayLane& lane : lanes) {
-    EXPECT_TRUE(all_came(right.here, lane.other_tag, 500));
-    EXPECT_TRUE(all_came(left.here, lane.one_tag, 5000));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(all_came(right.here, other[i].tag, 500));
+    EXPECT_TRUE(all_came(left.here, one[i].tag, 5000));
   }
   for (auto& one : senders) one.get();
   // What was sent before the end is still passed on.

@@ -29,41 +29,6 @@ class Hostile : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(),
                          [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
 
-// Welcome and frames in one record: the caller has them in its hands before it has a stream.
-TEST_P(Hostile, AListenerThatAsksForManyStreamsAtOnce) {
-  const Security security = this->security();
-  for (int round = 0; round < 5; ++round) {
-    test::RawListener listener;
-    auto called = std::async(std::launch::async,
-                             [&] { return Path::connect(listener.endpoint(), security, test::streams(1 + round)); });
-    HandMadeStream stream(listener.accept(), security);
-    stream.hear();
-    std::vector<std::byte> words;
-    const auto add = [&](const auto& block) { words.insert(words.end(), block.begin(), block.end()); };
-    add(encode(test::welcome_of(Answer::kWelcome, kMaxStreams)));
-    add(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = kMaxStreams}));
-    stream.send(words);
-    Path path = called.get();
-    EXPECT_TRUE(comes_true([&] { return path.settings().streams == kMaxStreams; }));
-    path.close(0);
-  }
-}
-
-TEST_P(Hostile, AListenerThatChangesTheNumberOfStreamsAtOnce) {
-  const Security security = this->security();
-  Listener listener({"127.0.0.1", 0}, security, {});
-  std::vector<Path> here, there;
-  for (int round = 0; round < 10; ++round) {
-    auto called =
-        std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(1)); });
-    there.push_back(std::move(listener.accept().path));
-    there.back().change(test::streams(20));
-    here.push_back(called.get());
-    EXPECT_TRUE(comes_true([&] { return here.back().status().streams_up == 20; }));
-    here.back().close(1);
-  }
-}
-
 TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   const Security security = this->security();
   Listener listener({"127.0.0.1", 0}, security, patient());
@@ -77,8 +42,7 @@ TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
     if (epoch % 2 == 0) replaced.erase(replaced.begin(), replaced.end() - 1);  // ends while its place is being taken
     replaced.back().send({.type = FrameType::kPing});
   }
-  EXPECT_TRUE(comes_true([&] { return path.status().stream.size() > 1 && path.status().stream[1].epoch == 300; }));
-  EXPECT_TRUE(comes_true([&] { return path.status().streams_up == 2; }));
+  EXPECT_TRUE(comes_true([&] { return path.status().reconnections == 299 && path.status().streams_up == 2; }));
   first.send({.type = FrameType::kData, .length = 3, .sequence = 1, .tag = 1, .total = 3}, test::pattern(3, 1));
   EXPECT_EQ(path.receive_any(1, 10).size, 3u);
   path.close(0);

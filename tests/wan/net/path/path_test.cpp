@@ -86,18 +86,6 @@ TEST_P(PathOf, ManySmallOnesBackAndForth) {
   EXPECT_EQ(number, 500u);
 }
 
-TEST_P(PathOf, ABarrierWaitsForTheOther) {
-  std::atomic<int> arrived = 0;
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    ++arrived;
-    pair_.there.barrier();
-  });
-  pair_.here.barrier();
-  EXPECT_EQ(arrived, 1);
-  other.join();
-}
-
 TEST(Path, MessagesBeyondTheMemoryForUnmatchedDataWaitForTheirReceive) {
   PathSettings settings = test::streams(4);
   settings.unmatched_limit = 1 << 20;
@@ -142,28 +130,6 @@ TEST(Path, TellsAWaitingReceiveThatThePeerHasClosed) {
   Request receive = pair.there.start_receive(1, buffer);
   pair.here.close(5);
   EXPECT_THROW(receive.wait(), PathError);
-}
-
-TEST(Path, ChangesTheNumberOfStreamsWhileMessagesFly) {
-  for (const bool connecting : {true, false}) {
-    test::Pair pair(test::streams(4));
-    Path& one = connecting ? pair.here : pair.there;
-    const auto sent = pattern(3000000, 1);
-    std::vector<std::byte> got(sent.size());
-    for (const int count : {16, 2, 7, 1, 4}) {
-      PathSettings settings = one.settings();
-      settings.streams = count;
-      one.change(settings);
-      for (int i = 0; i < 10; ++i) {
-        std::fill(got.begin(), got.end(), std::byte{0});
-        Request receive = pair.there.start_receive(1, got);
-        pair.here.send(1, sent);
-        receive.wait();
-        ASSERT_TRUE(got == sent);
-      }
-      EXPECT_TRUE(comes_true([&] { return pair.here.status().streams_up == count; }));
-    }
-  }
 }
 
 TEST(Path, PacingHoldsTheRate) {

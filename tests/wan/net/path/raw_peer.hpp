@@ -108,11 +108,10 @@ inline Hello hello_of(std::uint32_t stream, std::uint32_t epoch, const SessionId
   return hello;
 }
 
-inline Welcome welcome_of(Answer answer, std::uint32_t streams = 3) {
+inline Welcome welcome_of(Answer answer) {
   Welcome welcome;
   welcome.answer = answer;
   welcome.session.fill(std::byte{7});
-  welcome.streams = streams;
   welcome.unmatched_limit = welcome.message_limit = 1 << 20;
   welcome.patience = 60;
   if (answer != Answer::kWelcome) welcome.reason = "because of the test";

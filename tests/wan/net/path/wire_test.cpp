@@ -30,7 +30,6 @@ Hello some_hello() {
 Welcome some_welcome() {
   Welcome welcome;
   welcome.session[3] = std::byte{9};
-  welcome.streams = 16;
   welcome.unmatched_limit = 5;
   welcome.message_limit = 6;
   welcome.patience = 600;
@@ -139,12 +138,12 @@ TEST(Wire, SealedNonsenseIsRefused) {
   const auto welcome = encode(some_welcome());
   EXPECT_THROW(decode_welcome(with_byte(welcome, 12, 6)), ProtocolError) << "answer 6";
   EXPECT_THROW(decode_welcome(with_byte(welcome, 19, 0)), ProtocolError) << "welcome without session";
-  EXPECT_THROW(decode_welcome(with_byte(welcome, 32, 0)), ProtocolError) << "no streams";
-  EXPECT_THROW(decode_welcome(with_byte(welcome, 60, 96)), ProtocolError) << "reason longer than its field";
+  EXPECT_THROW(decode_welcome(with_byte(welcome, 56, 96)), ProtocolError) << "reason longer than its field";
   EXPECT_THROW(decode_welcome(with_byte(welcome, 175, 1)), ProtocolError) << "padding";
   const auto frame = encode(some_frame());
   EXPECT_THROW(decode_frame(with_byte(frame, 2, 0)), ProtocolError) << "type 0";
   EXPECT_THROW(decode_frame(with_byte(frame, 2, 9)), ProtocolError) << "type 9";
+  EXPECT_THROW(decode_frame(with_byte(frame, 2, 7)), ProtocolError) << "type 7, of an earlier protocol";
   EXPECT_THROW(decode_frame(with_byte(frame, 3, 1)), ProtocolError) << "type 257";
   EXPECT_THROW(decode_frame(with_byte(frame, 4, 1)), ProtocolError)
       << "payload above the limit, past the end of the message";
@@ -163,7 +162,6 @@ TEST(Wire, FramesThatCannotBeAreNotSent) {
   refused([](Frame& f) { f.length = kMaxPayload + 1; });
   refused([](Frame& f) { f.type = FrameType::kPing; });
   refused([](Frame& f) { f = {.type = FrameType::kAck, .length = kMaxControl + 1}; });
-  refused([](Frame& f) { f = {.type = FrameType::kStreams, .sequence = 1, .total = 257}; });
   Hello hello = some_hello();
   hello.name += 'x';
   EXPECT_THROW(encode(hello), Error);
@@ -173,12 +171,11 @@ TEST(Wire, FramesThatCannotBeAreNotSent) {
 }
 
 TEST(Wire, EmptyMessageAndControlFramesAreFrames) {
-  for (const Frame& frame : {Frame{.type = FrameType::kData, .sequence = 1, .tag = 3},
-                             Frame{.type = FrameType::kMatched, .sequence = 2, .tag = 3, .index = 1},
-                             Frame{.type = FrameType::kStreams, .sequence = 3, .total = 4},
-                             Frame{.type = FrameType::kAck, .length = kMaxControl},
-                             Frame{.type = FrameType::kPing, .sequence = ~0ull}, Frame{.type = FrameType::kPong},
-                             Frame{.type = FrameType::kRetire}, Frame{.type = FrameType::kGoodbye, .length = 12}}) {
+  for (const Frame& frame :
+       {Frame{.type = FrameType::kData, .sequence = 1, .tag = 3},
+        Frame{.type = FrameType::kMatched, .sequence = 2, .tag = 3, .index = 1},
+        Frame{.type = FrameType::kAck, .length = kMaxControl}, Frame{.type = FrameType::kPing, .sequence = ~0ull},
+        Frame{.type = FrameType::kPong}, Frame{.type = FrameType::kGoodbye, .length = 12}}) {
     EXPECT_EQ(decode_frame(encode(frame)), frame);
   }
 }

@@ -218,7 +218,6 @@ TEST_F(Attacks, ImpossibleFramesEndTheirStreamOnly) {
       {{.type = kData, .length = 100, .sequence = 0, .tag = 9, .total = 100}, "no number"},
       {{.type = kNoType, .length = 100, .sequence = 1000, .tag = 9, .total = 100}, "no type"},
       {{.type = FrameType::kAck, .length = kMaxControl + 1}, "a large acknowledgement"},
-      {{.type = FrameType::kStreams, .sequence = 1001, .total = 1000}, "a thousand streams"},
       {{.type = FrameType::kMatched, .sequence = 1002, .tag = 5, .index = 5}, "a message that was never sent"}};
   for (const auto& [frame, what] : frames)
     attack([&frame = frame](HandMadeStream& bad) { bad.send_unchecked(frame); }, what);

@@ -3,37 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "wan/net/tune/bench.hpp"
 
 namespace {
 
 using namespace maki::wan;
-
-Words parse(const std::string& text) { return Words::parse(std::as_bytes(std::span(text))); }
-
-TEST(Words, AreReadAsTheyWereWritten) {
-  Words words("take");
-  words.set("bytes", std::uint64_t{1} << 40).set("rate", 1e8 / 3).set("empty", "").set("name", "cubic,bbr");
-  const Words again = parse(words.text());
-  EXPECT_EQ(again.order(), "take");
-  EXPECT_EQ(again.integer("bytes", ~std::uint64_t{0}), std::uint64_t{1} << 40);
-  EXPECT_EQ(again.real("rate", 1e9), 1e8 / 3);
-  EXPECT_EQ(again.text("empty"), "");
-  EXPECT_EQ(again.text("name"), "cubic,bbr");
-  EXPECT_EQ(parse("bye").order(), "bye");
-}
-
-TEST(Words, RefuseWhatNoPeerSays) {
-  for (const std::string text : {"", " ", "=1", "take bytes", "take  bytes=1", "take by=tes=1", "take\nbytes=1"})
-    EXPECT_THROW(parse(text), ProtocolError) << text;
-  EXPECT_THROW(parse(std::string(kMaxWords + 1, 'a')), ProtocolError);
-  for (const std::string text : {"take bytes=-1", "take bytes=1x", "take bytes=", "take bytes=99", "take bytes=nan"}) {
-    EXPECT_THROW(parse(text).integer("bytes", 98), ProtocolError) << text;
-    EXPECT_THROW(parse(text).real("bytes", 98), ProtocolError) << text;
-  }
-  EXPECT_THROW(parse("take").integer("bytes", 98), ProtocolError);
-}
 
 std::string all_of(const std::vector<Limit>& limits) {
   std::string text;
@@ -44,16 +20,24 @@ std::string all_of(const std::vector<Limit>& limits) {
 const KernelLimits kStock{212992, 212992, 6u << 20, 4u << 20, true, "cubic", {"cubic", "reno"}};
 
 TEST(KernelLimits, GoOverTheWayUnchanged) {
-  Words words("welcome");
-  kStock.write(words);
-  const KernelLimits again = KernelLimits::read(parse(words.text()));
-  EXPECT_EQ(again.rmem_max, kStock.rmem_max);
-  EXPECT_EQ(again.wmem_max, kStock.wmem_max);
-  EXPECT_EQ(again.tcp_rmem_max, kStock.tcp_rmem_max);
-  EXPECT_EQ(again.tcp_wmem_max, kStock.tcp_wmem_max);
-  EXPECT_EQ(again.slow_start_after_idle, true);
-  EXPECT_EQ(again.congestion, "cubic");
-  EXPECT_EQ(again.congestions, kStock.congestions);
+  EXPECT_EQ(decode_bench_reply(encode(BenchReply{.kernel = kStock})).kernel, kStock);
+}
+
+TEST(BenchMessages, RefuseWhatNoPeerSays) {
+  using Action = BenchOrder::Action;
+  const auto refused = [](const BenchOrder& order) { EXPECT_THROW(decode_bench_order(encode(order)), ProtocolError); };
+  refused({.action = static_cast<Action>(77)});
+  refused({.action = Action::kTake, .transfer = {.bytes = kLargestTransfer + 1}});
+  refused({.action = Action::kTake, .transfer = {.bytes = kLargestTransfer, .flight = 2}});
+  refused({.action = Action::kTake, .transfer = {.flight = 0}});
+  refused({.action = Action::kHello, .congestion = "a\x1b[2J"});
+  refused({.action = Action::kHello, .pacing = -1});
+  refused({.action = Action::kHello, .pacing = std::numeric_limits<double>::quiet_NaN()});
+  auto bytes = encode(BenchOrder{.action = Action::kCpu});
+  EXPECT_NO_THROW(decode_bench_order(bytes));
+  bytes.push_back(std::byte{0});
+  EXPECT_THROW(decode_bench_order(bytes), ProtocolError);
+  EXPECT_THROW(decode_bench_order({}), ProtocolError);
 }
 
 TEST(KernelLimits, ThisMachineIsRead) {
