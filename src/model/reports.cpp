@@ -326,7 +326,8 @@ Report maki_predict_report(const MakiRun& run, const Machine& machine) {
   add("mean", t.mean(run),
       fmt::format("rebuilds every {:g}, mesh every {:g}", run.rebuild_every, run.long_every).c_str());
   report.plot = maki_table_report(run, machine).plot;
-  report.notes = {fmt::format("{} ({:g} ranks, {} sites).", maki_name(run, machine), run.ranks, run.sites),
+  report.notes = {fmt::format("{} ({:g} rank{}, {} site{}).", maki_name(run, machine), run.ranks,
+                              run.ranks > 1 ? "s" : "", run.sites, run.sites > 1 ? "s" : ""),
                   fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run))};
   if (run.memory.device > 0) report.notes.push_back(memory_note(run.memory));
   if (run.sites > 1) {
