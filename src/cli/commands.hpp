@@ -46,8 +46,9 @@ CLI::App* add_command(CLI::App& program, const char* name, const char* meaning, 
   return command;
 }
 
-// The commands of `maki model`.
+// The commands of `maki model`, of which one is not a report.
 void add_model_commands(CLI::App& program);
+void add_model_calibrate(CLI::App& model);
 
 // The commands of `maki sites`, each of which adds itself.
 void add_sites_commands(CLI::App& program);

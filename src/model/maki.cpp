@@ -18,8 +18,6 @@ constexpr double kTreeBytes =
 constexpr double kMeshBytes = 3;  // of a cell, both meshes, coded: "Mesh bytes", z = 10 to 0 at N/M = 1
 constexpr double kTransposeBytes =
     32;  // of a cell: four transforms, two transposes each, 8 bytes a complex of half the cells
-constexpr double kParticleBytes = 150;  // at the peak, with lists: docs/design.md, "Memory"
-constexpr double kCellBytes = 17;  // of the mesh: 57.6 bytes a particle with 3.375 cells a particle, "Memory by array"
 constexpr double kMovedShare = 0.01;  // of a site's particles change site at a rebuild: assumed
 constexpr double kMovedBytes = 44;    // of a particle: position, momentum, id, last bits
 
@@ -74,10 +72,6 @@ double maki_tree_bytes(const MakiRun& run) {
 
 // Each site's part goes the shorter way around to all others: half of the parts pass each direction of a link.
 double maki_mesh_bytes(const MakiRun& run) { return kMeshBytes * run.cells / run.sites * (run.sites / 2); }
-
-double maki_memory_bytes(const MakiRun& run) {
-  return (kParticleBytes * run.particles + kCellBytes * run.cells * run.sites) / run.ranks;
-}
 
 MakiStep maki_step(const MakiRun& run, const Machine& machine) {
   if (!machine.maki) {

@@ -14,6 +14,13 @@
 
 namespace maki::model {
 
+// Bytes of one rank at its peak. The models count none of their own: they are told what the estimate of a run says
+// (src/run/estimate.hpp).
+struct RankMemory {
+  double device = 0, host = 0;
+  double shared = 0;  // where one memory serves both, as without a GPU; less than their sum: peaks at different times
+};
+
 struct MakiRun {
   double particles = 0;  // N
   double cells = 0;      // M, of the whole mesh; 0: none
@@ -22,6 +29,7 @@ struct MakiRun {
   int sites = 1;
   double rebuild_every = 9;  // steps, where error decides: 87 of 770 (bench/NOTES.md, "The same bits ...")
   double long_every = 7.5;   // steps: at z = 0 two of 15 use the mesh (the same)
+  RankMemory memory = {};    // zero: not known
 };
 
 // Seconds of one step of each kind, of the slowest site.
@@ -43,8 +51,6 @@ double maki_interactions(const MakiRun& run, const MakiConstants& constants);
 // Bytes in a step from a site to its neighbours (trees), and with the mesh through each direction of a link.
 double maki_tree_bytes(const MakiRun& run);
 double maki_mesh_bytes(const MakiRun& run);
-// Bytes of device memory of a rank; the mesh is spread over the ranks of its site.
-double maki_memory_bytes(const MakiRun& run);
 
 // Throws Error where the machine has no [maki], or no network where there are several ranks.
 MakiStep maki_step(const MakiRun& run, const Machine& machine);

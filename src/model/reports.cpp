@@ -248,6 +248,13 @@ MakiRun over(MakiRun run, int sites, double ranks) {
   return run;
 }
 
+std::string memory_note(const RankMemory& memory) {
+  return fmt::format(
+      "Memory of a rank: {:.4g} GB of a GPU and {:.4g} GB of its host, or {:.4g} GB without a GPU (as maki run "
+      "--estimate).",
+      1e-9 * memory.device, 1e-9 * memory.host, 1e-9 * memory.shared);
+}
+
 // Mean seconds of a step, relative to one site.
 double maki_gain(const MakiRun& run, const Machine& machine, int sites, bool each) {
   const MakiRun one = over(run, 1, run.ranks), many = over(run, sites, each ? sites * run.ranks : run.ranks);
@@ -319,9 +326,10 @@ Report maki_predict_report(const MakiRun& run, const Machine& machine) {
   add("mean", t.mean(run),
       fmt::format("rebuilds every {:g}, mesh every {:g}", run.rebuild_every, run.long_every).c_str());
   report.plot = maki_table_report(run, machine).plot;
-  report.notes = {fmt::format("{} ({:g} ranks, {} sites).", maki_name(run, machine), run.ranks, run.sites),
-                  fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run)),
-                  fmt::format("Memory of a rank: {:.4g} GB.", 1e-9 * maki_memory_bytes(run))};
+  report.notes = {fmt::format("{} ({:g} rank{}, {} site{}).", maki_name(run, machine), run.ranks,
+                              run.ranks > 1 ? "s" : "", run.sites, run.sites > 1 ? "s" : ""),
+                  fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run))};
+  if (run.memory.device > 0) report.notes.push_back(memory_note(run.memory));
   if (run.sites > 1) {
     report.notes.push_back(
         fmt::format("Between sites: {:.4g} MB of trees a step, {:.4g} MB of the mesh where it is used.",

@@ -1,5 +1,7 @@
 #include "src/simulation/step_parts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -58,6 +60,10 @@ void PartSums::step(const StepMetrics& metrics, const PhaseTimers& timers, const
   if (metrics.step == 0) return;
   const StepParts parts = parts_of(metrics, timers);
   const bool made = metrics.gravity.rebuilt;
+  if (made && first_made_ == 0) {
+    first_made_ = metrics.seconds;
+    return;
+  }
   (made ? sums_.made_steps : sums_.kept_steps) += 1;
   sums_.long_steps += parts.mesh > 0 ? 1 : 0;
   sums_.interactions += static_cast<double>(metrics.gravity.interactions);
@@ -78,7 +84,13 @@ std::string PartSums::report(const Communicator& ranks, const ModelledRun& of) c
     return "To see modelled times of each phase beside these: maki model calibrate -o FILE, once on this machine, and "
            "run.machine = \"FILE\".\n";
   set_apart(mean, waits_of_sites_);
-  return model::comparison_text(mean, of.run, *of.machine);
+  std::string text = model::comparison_text(mean, of.run, *of.machine);
+  if (first_made_ > 0)
+    text += fmt::format(
+        "Left out: the first forces, and the first step with new lists after them ({:.4f} s), which take memory from the "
+        "system that later ones find.\n",
+        first_made_);
+  return text;
 }
 
 }  // namespace maki

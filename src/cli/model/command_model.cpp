@@ -1,10 +1,9 @@
 // maki model: how long a step will take, where, and what limits it. No run is made.
 #include "src/cli/commands.hpp"
 
+#include <cmath>
 #include <optional>
 
-#include "host/comm/job.hpp"
-#include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "src/config/machine_file.hpp"
 #include "src/config/parse.hpp"
@@ -12,9 +11,8 @@
 #include "src/gravity/gravity.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/model/reports.hpp"
-#include "src/run/calibrate.hpp"
+#include "src/run/estimate.hpp"
 #include "src/run/setup.hpp"
-#include "src/run/start_run.hpp"
 
 namespace maki {
 namespace {
@@ -22,6 +20,7 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> settings;
+  std::optional<Config> run;  // what they say
   std::string machine, sites_file;
   std::string kind, method;
   double particles = 0, mesh = 0, theta = 0, processes = 1;
@@ -47,6 +46,7 @@ void take_from_config(Options& given) {
         static_cast<double>(run.config.gravity.reuse.value_or(run.config.run.deterministic ? kGhostReuse : 0));
   if (given.method.empty() && run.config.run.kind == RunKind::kIsolated)
     given.method = run.config.gravity.method == Method::kDirect ? "direct" : "tree";
+  given.run = run.config;
 }
 
 void fill_defaults(Options& given) {
@@ -55,7 +55,7 @@ void fill_defaults(Options& given) {
   if (given.cut == 0) given.cut = preset_numbers(Preset::kStandard).r_cut;
   if (given.rebuild_every == 0) given.rebuild_every = model::MakiRun().rebuild_every;
   if (given.kind == "maki" && given.mesh == 0)
-    given.mesh = preset_numbers(Preset::kStandard).mesh_factor * given.particles;
+    given.mesh = static_cast<double>(good_mesh(preset_numbers(Preset::kStandard).mesh_factor * given.particles - 1e-6));
 }
 
 void check(const Options& given) {
@@ -78,11 +78,23 @@ model::Problem problem_of(const Options& given) {
   return p;
 }
 
+// Of a configuration, or of a box with all defaults.
+model::RankMemory memory_of(const Options& given, const model::MakiRun& run) {
+  Config config = given.run ? *given.run : parse_config("", "maki model", {"run.kind=cosmology", "box.size=1 Mpc/h"});
+  config.gravity.mesh = std::llround(std::cbrt(run.cells));
+  config.gravity.r_cut = run.cut;
+  config.sites.ring.resize(static_cast<std::size_t>(run.sites));
+  const auto particles = static_cast<std::uint64_t>(std::llround(run.particles));
+  const MemoryEstimate e = estimate_memory(config, particles, static_cast<int>(std::ceil(run.ranks / run.sites)));
+  return {e.device(), e.host(), e.shared()};
+}
+
 model::MakiRun maki_run(const Options& given) {
   model::MakiRun run;
   run.particles = cube(given.particles), run.cells = cube(given.mesh), run.cut = given.cut;
   run.ranks = given.processes, run.sites = given.sites;
   run.rebuild_every = given.rebuild_every, run.long_every = given.long_every;
+  run.memory = memory_of(given, run);
   return run;
 }
 
@@ -182,22 +194,6 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   command->add_option("--svg", options->svg, "write a plot as well")->type_name("FILE");
 }
 
-struct CalibrateOptions {
-  std::string output;
-  int particles = 0;
-};
-
-void calibrate_here(const CalibrateOptions& given) {
-  select_device(usual_device(), usual_threads());
-  std::optional<SafeFile> file;
-  if (!given.output.empty()) file.emplace(given.output, true);  // refused before the measurement, not after
-  const std::string text = calibrate(given.particles, [](const std::string& line) { say_now(line); });
-  fmt::print("\n{}", text);
-  if (!file) return;
-  file->write(text);
-  file->commit();
-}
-
 }  // namespace
 
 void add_model_commands(CLI::App& program) {
@@ -229,16 +225,7 @@ void add_model_commands(CLI::App& program) {
   add_report(*group, "predict", "One step: seconds by part, what takes most, memory",
              "maki model predict configs/cosmo_128.toml --machine configs/machines/laptop.toml",
              ReportOfModels{model::predict_report, model::fdps_predict_report, model::maki_predict_report});
-  auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command = add_command(
-      *group, "calibrate",
-      "Measure what Maki takes on this machine, in a minute, as a machine for the other commands (without its network)",
-      "maki model calibrate -o desk.toml", options, calibrate_here);
-  command->add_option("-o,--output", options->output, "write it to this file too")->type_name("FILE");
-  command
-      ->add_option("--particles", options->particles,
-                   "along a side of the largest run, rounded to a multiple of 8; else 128, on a GPU 256")
-      ->check(CLI::Range(64, 512));
+  add_model_calibrate(*group);
 }
 
 }  // namespace maki

@@ -11,7 +11,11 @@ constexpr std::size_t kSmall = 16 << 10;   // goes before bulk data
 constexpr std::size_t kRecord = 16 << 10;  // of TLS: a chunk with its header fills whole records
 constexpr std::size_t kSharesLeft = 2;     // near the end of what is queued, each stream gets this part of its share
 
-std::size_t whole_records(std::size_t bytes) { return std::max(kRecord, bytes / kRecord * kRecord) - kFrameBytes; }
+// The least piece leaves at once also on a stream that has paused: what TCP sends before it hears of the other end is ten
+// segments, 14 kB.
+constexpr std::size_t kLeast = 13 << 10;
+
+std::size_t whole_records(std::size_t bytes) { return std::max(kLeast, bytes / kRecord * kRecord) - kFrameBytes; }
 
 // Behind all that are as urgent.
 void queue_up(std::deque<std::shared_ptr<OutMessage>>& messages, std::shared_ptr<OutMessage> message) {

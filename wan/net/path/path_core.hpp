@@ -171,6 +171,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void retry_later(int number);
   void adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel);
   void set_options(const Channel& channel, const PathSettings& settings);
+  void pace_long_sends();
   void remove(int number);
   void count_connection(int number, int change);
   void tick();
@@ -219,7 +220,8 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   EventLoop::Timer acknowledgement_timer_ = 0;
   std::uint64_t unacknowledged_ = 0;  // bytes received since the last one
 
-  double tokens_ = 0;  // bytes that pacing allows now
+  bool long_sends_ = false;  // there was one: the kernel paces all streams
+  double tokens_ = 0;        // bytes that pacing allows now
   Clock::time_point tokens_at_;
   EventLoop::Timer pacing_timer_ = 0;
 

@@ -6,12 +6,14 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/path/path_core.hpp"
+#include "wan/net/socket/pacing.hpp"
 
 namespace maki::wan {
 namespace {
 
 constexpr double kFirstPause = 0.1, kLongestPause = 2;  // seconds between attempts
 constexpr int kDialsAtOnce = 128;
+constexpr double kLongSend = 0.3;  // seconds
 constexpr double kFirstWords =
     5;  // stream_timeouts that a session is kept for a peer who has sent nothing but its greeting
 
@@ -151,9 +153,19 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
 void PathCore::set_options(const Channel& channel, const PathSettings& settings) {
   try {
     apply_options(channel.descriptor(), settings);
+    if (long_sends_) bound_pacing(channel.descriptor(), settings.pacing_rate);
   } catch (const Error& error) {
     log_once(LogLevel::kWarning, fmt::format("a stream to {} goes without an option: {}", peer_, error.what()));
   }
+}
+
+// From the first send that takes longer than the longest way around the Earth and back, the kernel paces all streams.
+void PathCore::pace_long_sends() {
+  const double rate = settings_.pacing_rate;
+  if (long_sends_ || rate <= 0 || static_cast<double>(outbox_.bytes_outstanding()) <= kLongSend * rate) return;
+  long_sends_ = true;
+  for (const Slot& slot : slots_)
+    if (slot.stream) bound_pacing(slot.stream->channel().descriptor(), rate);
 }
 
 // Takes a stream out of its slot; what it carried is sent again by others.

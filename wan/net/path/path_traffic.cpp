@@ -50,6 +50,7 @@ Request PathCore::send(Tag tag, std::span<const std::byte> message, std::unique_
     }
     self->sent_ += out->data.size();
     self->outbox_.add(out);
+    self->pace_long_sends();
     self->kick();
   });
   return Request(operation);

@@ -12,14 +12,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <random>
 #include <thread>
 
 #include "wan/net/error.hpp"
+#include "wan/net/socket/pacing.hpp"
 
 namespace maki::wan {
 
@@ -153,15 +152,6 @@ void set_congestion(int descriptor, const std::string& name) {
                   "; others may come with a kernel module (modprobe tcp_" + name + ")");
 }
 
-// The whole path's rate bounds each of its streams: how they share it changes from moment to moment.
-void set_pacing(int descriptor, double rate) {
-  const std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
-  const std::uint64_t bytes = rate > 0 ? static_cast<std::uint64_t>(std::llround(rate)) : none;
-  if (setsockopt(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof(bytes)) != 0 && rate > 0) {
-    log_once(LogLevel::kWarning, std::string("the kernel does not pace sockets (") + std::strerror(errno) + ")");
-  }
-}
-
 }  // namespace
 
 void apply_options(int descriptor, const PathSettings& settings) {
@@ -172,7 +162,7 @@ void apply_options(int descriptor, const PathSettings& settings) {
     set_window(descriptor, SO_RCVBUF, settings.window, "net.core.rmem_max");
   }
   if (!settings.congestion.empty()) set_congestion(descriptor, settings.congestion);
-  set_pacing(descriptor, settings.pacing_rate);
+  bound_pacing(descriptor, is_paced(descriptor) ? settings.pacing_rate : 0);
   // A single stream has nobody to leave its bytes to, and does better with a full buffer; 0 is the kernel's own mark.
   set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings.streams > 1 ? kUnsent : 0, "TCP_NOTSENT_LOWAT");
 }

@@ -1,6 +1,10 @@
 // maki model, called as a user calls it.
+#include <fmt/format.h>
+
 #include <sstream>
 
+#include "src/config/parse.hpp"
+#include "src/run/estimate.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki {
@@ -54,6 +58,21 @@ TEST_F(ProgramModel, SaysWhatIsMissing) {
                {"lists 5 sites, not 6"});
 }
 
+TEST_F(ProgramModel, MemoryIsThatOfTheEstimateOfARun) {
+  const std::string config = write("tiny.toml", test::kTinyUniverse);
+  const MemoryEstimate own = estimate_memory(load_config(config, {}), 16 * 16 * 16);
+  expect_words(call("model predict " + config + machine("h100_node")),
+               {fmt::format("Memory of a rank: {:.4g} GB of a GPU and {:.4g} GB of its host, or {:.4g} GB without",
+                            1e-9 * own.device(), 1e-9 * own.host(), 1e-9 * own.shared())});
+  // Of a box that no configuration describes: all defaults, two sites of eight ranks.
+  Config box = parse_config("", "box", {"run.kind=cosmology", "box.size=1 Mpc/h", "gravity.mesh=384"});
+  box.sites.ring.resize(2);
+  const MemoryEstimate share = estimate_memory(box, 256 * 256 * 256, 8);
+  const std::string sides = " --particles 256 --mesh 384 --over 2 --processes 16";
+  expect_words(call("model predict" + sides + machine("h100_node")),
+               {fmt::format("Memory of a rank: {:.4g} GB of a GPU", 1e-9 * share.device())});
+}
+
 // All that ends a run's log is there, with modelled times or with how to come by them.
 TEST_F(ProgramModel, ARunsLogEndsWithModelledTimes) {
   const std::string machine = write("desk.toml",
@@ -68,7 +87,7 @@ TEST_F(ProgramModel, ARunsLogEndsWithModelledTimes) {
   };
   ASSERT_EQ(call(run + path("with") + " run.machine=" + machine).code, 0);
   expect_words(log_of("with"), {"beside Maki's own model of 'desk'", "forces by lists", "new trees and lists",
-                                "Furthest off: ", "; the model has ", " of 1e-09 s."});
+                                "Furthest off: ", "; the model has ", " of 1e-09 s.", "Left out: the first forces"});
   ASSERT_EQ(call(run + path("without")).code, 0);
   expect_words(log_of("without"), {"maki model calibrate", "run.machine"});
   EXPECT_EQ(log_of("without").output.find("Furthest off"), std::string::npos);
