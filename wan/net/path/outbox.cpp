@@ -12,8 +12,8 @@ constexpr std::size_t kRecord = 16 << 10;  // of TLS: a chunk with its header fi
 constexpr std::size_t kSharesLeft = 2;     // near the end of what is queued, each stream gets this part of its share
 
 // The least piece leaves at once also on a stream that has paused: what TCP sends before it hears of the other end is ten
-// segments, 14 kB.
-constexpr std::size_t kLeast = 13 << 10;
+// segments of 1448 bytes. One is left for an acknowledgement that went before.
+constexpr std::size_t kLeast = 12 << 10;
 
 std::size_t whole_records(std::size_t bytes) { return std::max(kLeast, bytes / kRecord * kRecord) - kFrameBytes; }
 

@@ -48,6 +48,7 @@ class Stream final : public Pollable {
   const Clock::time_point born = Clock::now();
   Clock::time_point last_heard = born, last_ping{};
   std::uint64_t sent = 0, received = 0;  // payload bytes of data frames
+  std::uint64_t written = 0;             // bytes of all frames
 
   void on_ready(bool readable, bool writable) override;
 

@@ -76,10 +76,10 @@ void PathCore::kick() {
     if (!acknowledgement_due_ && (pacing_timer_ || !outbox_.waiting())) break;
     Stream* stream = slots_[(first + i) % count].stream.get();
     if (stream == nullptr || !stream->idle()) continue;
-    const std::uint64_t before = stream->sent;
+    const std::uint64_t before = stream->written;
     stream->pump();
     // One that got nothing because of pacing is the first to be asked when the time has come.
-    if (!over_ && stream->sent > before) turn_ = (first + i + 1) % count;
+    if (!over_ && stream->written > before) turn_ = (first + i + 1) % count;
   }
 }
 

@@ -137,6 +137,7 @@ void Stream::write_some() {
     head_done_ += of_head;
     body_done_ += result.bytes - of_head;
     turn += result.bytes;
+    written += result.bytes;
     flushed_ = false;
     if (!writing()) let_go();
     if (result.status == IoStatus::kClosed) return end("the connection was closed");
