@@ -151,7 +151,8 @@ MakiConstants read_maki(const toml::table& table, const std::string& file) {
               {"fixed_kept", Kind::kSeconds, &c.fixed_kept},
               {"mesh_particle", Kind::kSeconds, &c.mesh_particle},
               {"mesh_cell", Kind::kSeconds, &c.mesh_cell},
-              {"code_cell", Kind::kSeconds, &c.code_cell}},
+              {"code_cell", Kind::kSeconds, &c.code_cell},
+              {"fixed_code", Kind::kSeconds, &c.fixed_code}},
              {}, [](const std::string&, const toml::node&) { return false; });
   if (c.pair == 0 || c.interactions == 0) {
     throw Error(fmt::format("{}: [maki] is not complete", place_of(file, table)), "",

@@ -45,6 +45,7 @@ struct MakiConstants {
   double mesh_particle = 0;         // seconds a particle: assignment and interpolation
   double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step
   double code_cell = 33e-9;         // seconds a cell: both meshes of other sites coded, decoded and added, one core
+  double fixed_code = 1.4e-3;       // seconds, whatever the number of cells: the same, messages handed on
 };
 
 struct Machine {

@@ -94,7 +94,7 @@ MakiStep maki_step(const MakiRun& run, const Machine& machine) {
   if (run.cells > 0) {
     step.mesh = c.mesh_particle * own + c.mesh_cell * run.cells * std::log2(run.cells) / local;
     if (local > 1) step.transpose = kTransposeBytes * run.cells / local / net.lan_rate;
-    if (run.sites > 1) step.code = c.code_cell * run.cells / local;
+    if (run.sites > 1) step.code = c.fixed_code + c.code_cell * run.cells / local;
   }
   if (run.ranks > 1) {  // trees of other ranks travel while the own one is evaluated
     const double message = net.lan_round_trip / 2 + kTreeBytes * around(run) / net.lan_rate;
