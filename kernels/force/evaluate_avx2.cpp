@@ -113,14 +113,14 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
 // The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
 // reach[axis] along all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
-                           const float* reach, float* to, float* too) {
+                           const float* reach, float* const (&to)[2]) {
   const __m128i middle = as_vector(centre);
   const __m128 most = _mm_loadu_ps(reach), sign = _mm_set1_ps(-0.0f);
   int within = 0;  // by component
   for (unsigned i = 0; i < count; ++i) {
     const __m128 record = move_record(_mm_load_si128(reinterpret_cast<const __m128i*>(from + i)), middle, scale);
-    _mm_storeu_ps(to + 4 * i, record);
-    _mm_storeu_ps(too + 4 * i, record);
+    _mm_storeu_ps(to[0] + 4 * i, record);
+    _mm_storeu_ps(to[1] + 4 * i, record);
     within |= _mm_movemask_ps(_mm_cmp_ps(_mm_andnot_ps(sign, record), most, _CMP_LT_OQ));
   }
   return (within & 7) == 7;

@@ -123,7 +123,7 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
 // The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
 // reach[axis] along all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
-                           const float* reach, float* to, float* too) {
+                           const float* reach, float* const (&to)[2]) {
   const __m512i middle = in_each_record(centre);
   const __m512 factor = _mm512_set1_ps(scale), most = _mm512_maskz_broadcast_f32x4(kAll, _mm_loadu_ps(reach));
   const std::uint64_t there = words_of(count);
@@ -132,8 +132,8 @@ inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std
   for (unsigned v = 0; v < 4; ++v) {
     const auto here = static_cast<__mmask16>(there >> (16 * v));
     const __m512 record = move_records(_mm512_maskz_loadu_epi32(here, from + 4 * v), middle, factor);
-    _mm512_storeu_ps(to + 16 * v, record);
-    _mm512_storeu_ps(too + 16 * v, record);
+    _mm512_storeu_ps(to[0] + 16 * v, record);
+    _mm512_storeu_ps(to[1] + 16 * v, record);
     within |= _mm512_mask_cmp_ps_mask(here, _mm512_abs_ps(record), most, _CMP_LT_OQ);
   }
   return (within & within >> 1 & within >> 2 & 0x1111u) != 0;

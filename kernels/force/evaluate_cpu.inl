@@ -124,12 +124,12 @@ class GroupEvaluation {
       const unsigned take = count - done < 16 ? count - done : 16;
       if (far_.n + take > kSourceBlock) flush(k_, kernels_.particles, far_);
       if (near_.n + take > kSourceBlock) flush(k_, kernels_.near, near_);
-      float *const far = far_.data + 4 * far_.n, *const near = near_.data + 4 * near_.n;
+      float* const places[2] = {far_.data + 4 * far_.n, near_.data + 4 * near_.n};
       bool is_near = own;
       if (spline_)
-        is_near |= gather_sixteen(from + done, take, centre_, k_.bits_to_unit, reach_, far, near);
+        is_near |= gather_sixteen(from + done, take, centre_, k_.bits_to_unit, reach_, places);
       else
-        gather_particles(from + done, take, centre_, k_.bits_to_unit, own ? near : far);
+        gather_particles(from + done, take, centre_, k_.bits_to_unit, places[own ? 1 : 0]);
       far_.n += is_near ? 0 : take;
       near_.n += is_near ? take : 0;
     }

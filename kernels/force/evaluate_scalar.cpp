@@ -77,13 +77,13 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
 // The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
 // reach[axis] along all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
-                           const float* reach, float* to, float* too) {
-  gather_particles(from, count, centre, scale, to);
-  __builtin_memcpy(too, to, count * 4 * sizeof(float));
+                           const float* reach, float* const (&to)[2]) {
+  gather_particles(from, count, centre, scale, to[0]);
+  __builtin_memcpy(to[1], to[0], count * 4 * sizeof(float));
   bool within[3] = {false, false, false};
   for (unsigned i = 0; i < count; ++i)
     for (unsigned axis = 0; axis < 3; ++axis)
-      within[axis] = within[axis] || __builtin_fabsf(to[4 * i + axis]) < reach[axis];
+      within[axis] = within[axis] || __builtin_fabsf(to[0][4 * i + axis]) < reach[axis];
   return within[0] && within[1] && within[2];
 }
 

@@ -170,12 +170,13 @@ struct StoreRecord {
 
 }  // namespace
 
-void queue_reopen(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  InteractionLists& lists, const ReopenRecord* before, ReopenRecord* record) {
+void queue_reopen(const Stream& stream, Octree& tree, const Reopening& what, InteractionLists& lists,
+                  const ReopenRecord* before, ReopenRecord* record) {
+  const ListView& view = what.view;
   const std::size_t n = view.count;
-  const StaleCriterion criterion{options.rule(), margin, StaleCells::kDivisible};
+  const StaleCriterion criterion{what.options.rule(), what.margin, StaleCells::kDivisible};
   const Reopened reopened{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
-                          tree.child_count.data(), criterion,         options.small_cell};
+                          tree.child_count.data(), criterion,         what.options.small_cell};
   DeviceBuffer<ListRange> found("lists.scratch", n);
   DeviceBuffer<std::uint32_t> stale("lists.scratch", n), words("lists.scratch", n);
   DeviceBuffer<std::uint64_t> offset("lists.scratch", n + 1);
@@ -195,14 +196,12 @@ bool finish_reopen(const ReopenRecord& record, InteractionLists& lists) {
   return record.words <= room;
 }
 
-void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  InteractionLists& lists) {
+void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists) {
   DeviceBuffer<ReopenRecord> record("lists.scratch", 1);
   for (;;) {
     record.fill_zero(stream);
-    ListView now = view;
-    now.words = lists.words.data();  // they may have moved
-    queue_reopen(stream, tree, options, margin, now, lists, nullptr, record.data());
+    what.view.words = lists.words.data();  // they may have moved
+    queue_reopen(stream, tree, what, lists, nullptr, record.data());
     ReopenRecord found;
     copy_to_host(stream, &found, record.data(), sizeof found);
     if (finish_reopen(found, lists)) return;

@@ -134,19 +134,24 @@ void flag_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion&
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
                                 const ListView& lists, DeviceBuffer<std::uint32_t>& stale);
 
-// Opens the divisible cells that have come near, by more than this margin, in the lists of `view`, a view of `lists`: what
-// stood for them below them serves in their place. Unlike a new walk this meets no cell that the kept list does not hold,
-// and so needs no particles beyond its reach. Words are added behind those in use.
-void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  InteractionLists& lists);
+// Kept lists in which cells are opened.
+struct Reopening {
+  const WalkOptions& options;
+  float margin;   // by more than which a cell has come too near
+  ListView view;  // of the lists
+};
+// Opens the divisible cells that have come near: what stood for them below them serves in their place. Unlike a new walk
+// this meets no cell that the kept list does not hold, and so needs no particles beyond its reach. Words are added behind
+// those in use.
+void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists);
 
 // The same without waiting. Lists that find no room stay as they are: *record, which has to be zero, says how many words all
 // of them take. before: the record of a call whose end the host does not know yet, or null.
 struct ReopenRecord {
   std::uint64_t words;
 };
-void queue_reopen(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  InteractionLists& lists, const ReopenRecord* before, ReopenRecord* record);
+void queue_reopen(const Stream& stream, Octree& tree, const Reopening& what, InteractionLists& lists,
+                  const ReopenRecord* before, ReopenRecord* record);
 // To be called with what the record says, in the order of the calls. Returns whether all lists found room.
 bool finish_reopen(const ReopenRecord& record, InteractionLists& lists);
 

@@ -61,14 +61,14 @@ void KeptLists::reopen(const Stream& stream, Octree& tree, const WalkOptions& wa
   if (lists.count == 0) return;
   const ReopenRecord* const before = reopened_.empty() ? nullptr : reopened_.back().place;
   reopened_.push_back(results.make<ReopenRecord>(stream));
-  queue_reopen(stream, tree, walk, kStaleMargin, lists, lists_, before, reopened_.back().place);
+  queue_reopen(stream, tree, {walk, kStaleMargin, lists}, lists_, before, reopened_.back().place);
 }
 
 bool KeptLists::finish_reopened(const Stream& stream, Octree& tree, const WalkOptions& walk,
                                 const DeviceBuffer<Group>& groups, Results& results) {
   bool good = true;
   for (const auto& record : std::exchange(reopened_, {})) good = finish_reopen(results[record], lists_) && good;
-  if (!good) reopen_lists(stream, tree, walk, kStaleMargin, view(groups), lists_);
+  if (!good) reopen_lists(stream, tree, {walk, kStaleMargin, view(groups)}, lists_);
   return good;
 }
 

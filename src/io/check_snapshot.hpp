@@ -12,6 +12,8 @@
 
 namespace maki {
 
+struct ReadReport;
+
 // Checks the arrays of `snapshot`, which came from `source` (named in messages), in this order: at least one particle,
 // finite positions and velocities, finite positive masses, positions inside the box, particles at one point (after
 // rounding to 2^-32 of the box; only noted). Positions outside of a periodic box are wrapped, unless they are so many
@@ -22,7 +24,6 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
                     const Communicator& ranks = Communicator::self());
 
 // Throws Error where the file holds a part of a run's particles and `what`, such as "a run cannot begin with", needs all.
-struct ReadReport;
 void require_whole(const std::string& what, const std::string& file, const ReadReport& report);
 
 // Particles at one point: no force between them moves them apart, only their velocities do.

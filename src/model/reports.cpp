@@ -19,17 +19,23 @@ std::string name_of(const Problem& p) {
                      p.block_steps ? ", block steps" : "");
 }
 
+// A quantity over the number of sites: its name, the head of its column, its value.
+struct OverSites {
+  const char *name, *head;
+  std::function<double(int)> value;
+};
 // One curve over sites 1, 2, ... with a column of processes.
-Report over_sites(const std::string& what, const char* head, const Problem& p, const Machine& machine, int sites,
-                  const std::function<double(int)>& processes, const std::function<double(int)>& value) {
+Report over_sites(const OverSites& what, const Problem& p, const Machine& machine, int sites,
+                  const std::function<double(int)>& processes) {
   Report report;
-  report.table.heads = {"sites", "processes", head, "seconds a step", "most"};
-  report.plot = {fmt::format("{}: {}", machine.name, name_of(p)), "sites", what, false, false, {{what, {}, {}}}};
+  report.table.heads = {"sites", "processes", what.head, "seconds a step", "most"};
+  report.plot = {
+      fmt::format("{}: {}", machine.name, name_of(p)), "sites", what.name, false, false, {{what.name, {}, {}}}};
   for (int s = 1; s <= sites; ++s) {
     const StepTime time = step_time(p, machine, s, processes(s));
-    report.table.rows.push_back({std::to_string(s), number(processes(s)), fmt::format("{:.3f}", value(s)),
+    report.table.rows.push_back({std::to_string(s), number(processes(s)), fmt::format("{:.3f}", what.value(s)),
                                  number(time.whole()), time.largest()});
-    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(value(s));
+    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(what.value(s));
   }
   return report;
 }
@@ -97,15 +103,13 @@ Report table_report(const Problem& p, const Machine& machine, int sites, double 
 }
 
 Report speedup_report(const Problem& p, const Machine& machine, int sites, double processes) {
-  return over_sites(
-      "speedup", "S", p, machine, sites, [=](int s) { return s * processes; },
-      [&](int s) { return speedup(p, machine, s, processes); });
+  return over_sites({"speedup", "S", [&](int s) { return speedup(p, machine, s, processes); }}, p, machine, sites,
+                    [=](int s) { return s * processes; });
 }
 
 Report efficiency_report(const Problem& p, const Machine& machine, int sites, double processes) {
-  return over_sites(
-      "efficiency", "E", p, machine, sites, [=](int) { return processes; },
-      [&](int s) { return efficiency(p, machine, s, processes); });
+  return over_sites({"efficiency", "E", [&](int s) { return efficiency(p, machine, s, processes); }}, p, machine, sites,
+                    [=](int) { return processes; });
 }
 
 Report bandwidth_report(const Problem& p, const Machine& machine, int sites, double processes) {

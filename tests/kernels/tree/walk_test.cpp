@@ -221,7 +221,7 @@ TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
       return lists;
     };
     ASSERT_GT(find_stale_groups(w.stream, w.tree, criterion, view(), stale), 10u);
-    reopen_lists(w.stream, w.tree, options, criterion.margin, view(), w.lists);
+    reopen_lists(w.stream, w.tree, {options, criterion.margin, view()}, w.lists);
     EXPECT_EQ(find_stale_groups(w.stream, w.tree, criterion, view(), stale), 0u);
     const auto now = testing::words_of(w.stream, w.lists);
     for (std::uint32_t g = 0; g < w.group_count(); ++g) {
