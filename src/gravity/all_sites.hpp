@@ -2,16 +2,18 @@
 // all sites rebuild. For a site alone only this decision.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/site_agreement.hpp"
-#include "src/gravity/tree_drift.hpp"
 #include "src/gravity/tree_imports.hpp"
 #include "wan/sites/site_migration.hpp"
 #include "wan/sites/site_trees.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -80,5 +82,10 @@ class AllSites final : public TreeImports {
   std::uint64_t judged_ = ~std::uint64_t{0};  // number of the last evaluation whose sums were judged
   double work_ = 0, cost_ = 0;                // SiteWork since the rebuild
 };
+
+// The unit for the particles of all sites (choose_mass_unit()), alike at all of them: two round trips. Collective over
+// the site's ranks. Throws Error as choose_mass_unit() does.
+MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const MeshOptions& options,
+                            const SourceParticle* particles, std::size_t n);
 
 }  // namespace maki

@@ -9,8 +9,8 @@
 #include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/gravity_sums.hpp"
-#include "src/gravity/all_sources.hpp"
-#include "src/gravity/site_mass_unit.hpp"
+#include "src/gravity/all_ranks.hpp"
+#include "src/gravity/all_sites.hpp"
 #include "src/gravity/tree_gravity.hpp"
 #include "wan/sites/site_mesh.hpp"
 

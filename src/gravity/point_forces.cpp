@@ -2,7 +2,7 @@
 
 #include "kernels/measure/gravity_sums.hpp"
 #include "src/gravity/list_forces.hpp"
-#include "src/gravity/own_tree.hpp"
+#include "src/gravity/source_trees.hpp"
 
 namespace maki {
 namespace {

@@ -10,10 +10,8 @@
 #include "src/gravity/all_sites.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/list_forces.hpp"
-#include "src/gravity/list_probes.hpp"
-#include "src/gravity/own_tree.hpp"
-#include "src/gravity/rank_domains.hpp"
-#include "src/gravity/rank_trees.hpp"
+#include "src/gravity/kept_lists.hpp"
+#include "src/gravity/all_ranks.hpp"
 #include "src/gravity/source_trees.hpp"
 
 namespace maki {

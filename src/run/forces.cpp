@@ -12,7 +12,6 @@
 #include "src/gravity/point_forces.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
-#include "src/gravity/reference/target_sums.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/gravity_field.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/gravity/tree_drift.hpp"
+#include "src/gravity/gravity.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"

@@ -1,8 +1,44 @@
 #include "src/gravity/reference/direct.hpp"
 
-#include "src/gravity/reference/target_sums.hpp"
+#include <cmath>
 
 namespace maki {
+
+namespace {
+
+// The cubic spline's potential is piecewise polynomial in q = r / h; coefficients of q^-1 .. q^5 of p h.
+struct SplinePiece {
+  double inverse;
+  double power[6];
+};
+constexpr SplinePiece kInner = {0, {14.0 / 5, 0, -16.0 / 3, 0, 48.0 / 5, -32.0 / 5}};
+constexpr SplinePiece kOuter = {-1.0 / 15, {16.0 / 5, 0, -32.0 / 3, 16, -48.0 / 5, 32.0 / 15}};
+
+// p and -p'/r.
+PairValue spline_pair(double q, double h) {
+  const SplinePiece& piece = q < 0.5 ? kInner : kOuter;
+  double p = piece.inverse == 0 ? 0 : piece.inverse / q;
+  double g = piece.inverse == 0 ? 0 : piece.inverse / (q * q * q);
+  double power = 1;  // q^(j - 2), for j >= 2
+  p += piece.power[0];
+  for (int j = 2; j < 6; ++j, power *= q) {
+    p += piece.power[j] * power * q * q;
+    g -= j * piece.power[j] * power;
+  }
+  return {g / (h * h * h), p / h};
+}
+
+}  // namespace
+
+PairValue softened_newton(double r2, Softening kind, double softening) {
+  if (kind == Softening::kSpline) {
+    const double r = std::sqrt(r2), h = kSplineSupport * softening;
+    if (r < h) return spline_pair(r / h, h);
+    return {1 / (r2 * r), 1 / r};
+  }
+  const double s2 = r2 + softening * softening, inverse = 1 / std::sqrt(s2);
+  return {inverse / s2, inverse};
+}
 
 ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                           const std::vector<Vector3>& targets, const DirectReferenceOptions& options,

@@ -1,11 +1,37 @@
-// Direct sum in double precision over an isolated set: the reference for isolated forces.
+// Reference sums in double precision: what they have in common, and the direct sum over an isolated set.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
 
-#include "src/gravity/reference/softened_pair.hpp"
+#include "kernels/force/split.hpp"
 
 namespace maki {
+
+using Vector3 = std::array<double, 3>;
+
+// The softened pair force in double precision, independent of kernels/force, which it checks.
+struct PairValue {
+  double g;  // acceleration = m g r towards the source
+  double p;  // potential = -m p
+};
+
+// Newton's pair at distance^2 r2, softened (Plummer length `softening`; the spline's support is 2.8 of it; 0: not at
+// all).
+PairValue softened_newton(double r2, Softening kind, double softening);
+
+// Results of a reference sum, by target.
+struct ReferenceForces {
+  std::vector<Vector3> acceleration;  // mass / side^2, G = 1
+  std::vector<double> potential;      // mass / side, G = 1; without the target's own -m / softening
+};
+
+// Element by element, the sum of all parts of a set that lies on several processes. Collective.
+using SumOfParts = std::function<void(std::span<double>)>;
 
 struct DirectReferenceOptions {
   Softening kind = Softening::kPlummer;
@@ -21,5 +47,49 @@ ReferenceForces direct_reference(const std::vector<Vector3>& positions, const st
 ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                           const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
                                           const SumOfParts& sum);
+
+// What the reference sums have in common: a sum for each target, over processes that hold parts of the set.
+struct TargetSum {
+  double ax = 0, ay = 0, az = 0, potential = 0;
+
+  // Adds a pair with mg = m g, and mp = m p, at `d` from the target.
+  void add(double mg, const Vector3& d, double mp) {
+    ax += mg * d[0], ay += mg * d[1], az += mg * d[2];
+    potential -= mp;
+  }
+};
+
+class TargetSums {
+ public:
+  explicit TargetSums(std::size_t targets) : sums_(4 * targets) {}
+  void set(std::size_t target, const TargetSum& s) {
+    const double values[] = {s.ax, s.ay, s.az, s.potential};
+    std::copy_n(values, 4, sums_.begin() + static_cast<std::ptrdiff_t>(4 * target));
+  }
+
+  ReferenceForces over_parts(const SumOfParts& sum) {
+    sum(sums_);
+    ReferenceForces forces;
+    for (std::size_t i = 0; i < sums_.size(); i += 4) {
+      forces.acceleration.push_back({sums_[i], sums_[i + 1], sums_[i + 2]});
+      forces.potential.push_back(sums_[i + 3]);
+    }
+    return forces;
+  }
+
+ private:
+  std::vector<double> sums_;  // [target][ax, ay, az, potential]
+};
+
+// SumOfParts where this process holds all particles.
+inline void whole_set(std::span<double>) {}
+
+// Positions of the targets with these indices; of all where there are none.
+inline std::vector<Vector3> places_of(const std::vector<Vector3>& positions, const std::vector<std::size_t>& targets) {
+  if (targets.empty()) return positions;
+  std::vector<Vector3> places;
+  for (const std::size_t target : targets) places.push_back(positions[target]);
+  return places;
+}
 
 }  // namespace maki

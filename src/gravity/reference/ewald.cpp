@@ -4,7 +4,7 @@
 #include <cmath>
 #include <complex>
 
-#include "src/gravity/reference/target_sums.hpp"
+#include "src/gravity/reference/direct.hpp"
 
 namespace maki {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "src/gravity/reference/softened_pair.hpp"
+#include "src/gravity/reference/direct.hpp"
 
 namespace maki {
 

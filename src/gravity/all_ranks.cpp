@@ -1,0 +1,86 @@
+#include "src/gravity/all_ranks.hpp"
+
+#include <array>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "kernels/error.hpp"
+
+namespace maki {
+
+void RankDomains::cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs) {
+  if (ranks_.size() == 1) return;
+  const Samples samples = gather_samples(stream, ranks_, particles, costs(), updates_++);
+  domains_ = domains_ ? multisect(samples.points, {}, *domains_, Smoothing{})
+                      : multisect(samples.points, {}, choose_factors(ranks_.size()));
+}
+
+void RankDomains::move(const Stream& stream, Particles& particles, VectorArray* carried) const {
+  if (!domains_) return;
+  std::array<DeviceBuffer<float>*, 3> extra{};
+  if (carried) extra = {&carried->x, &carried->y, &carried->z};
+  migrate(stream, ranks_, *domains_, particles, std::span(extra.data(), carried ? 3 : 0));
+}
+
+RankTrees::RankTrees(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
+    : TreeImports(timers, "export trees", "wait for trees"), ranks_(ranks),
+      let_(ranks, LetOptions{.error_lengths = options.open_by_error, .compress = options.let_compression}) {
+  let_.send_whole_cells(options.ghost_level);
+}
+
+void RankTrees::know_drift(std::uint64_t own_particles) {
+  if (drift_.known()) return;
+  ranks_.sum(std::span(&own_particles, 1));
+  drift_.begin(own_particles);
+}
+
+void RankTrees::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+                      bool fresh) {
+  if (fresh)
+    let_.rebuild(stream, tree, particles, walk, static_cast<float>(drift_.use()));
+  else
+    let_.update(stream, tree, particles);
+}
+
+void RankTrees::report(GravityCounts& counts) const {
+  const LetCounts& let = let_.counts();
+  counts.let_cells = let.cells_received;
+  counts.let_particles = let.particles_received;
+  counts.let_bytes = let.bytes_sent;
+  counts.let_messages = let.messages_sent;
+  counts.let_exchange_seconds = let.exchange_seconds;
+  counts.let_waited_seconds = let.waited_seconds;
+}
+
+AllSources::View AllSources::gather(const Stream& stream, const Particles& particles) {
+  const Communicator& ranks = payload_.ranks();
+  if (ranks.size() == 1) return {particles.source.data(), static_cast<std::uint32_t>(particles.size()), 0};
+  const auto self = static_cast<std::size_t>(ranks.rank());
+  const std::uint64_t mine = particles.size();
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, counts.data(), sizeof mine);
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : counts) total += count;
+  if (total > std::numeric_limits<std::uint32_t>::max())
+    throw Error("too many particles for a direct sum", std::to_string(total) + " particles, the limit is 2^32 - 1",
+                "use gravity.method = \"tree\"");
+  all_.resize(total);
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  std::uint64_t first = 0, own = 0;
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    const auto rank = static_cast<int>(r);
+    if (r == self)
+      own = first;
+    else
+      in.push_back({rank, all_.data() + first, counts[r] * sizeof(SourceParticle)});
+    if (r != self) out.push_back({rank, particles.source.data(), mine * sizeof(SourceParticle)});
+    first += counts[r];
+  }
+  copy_on_device(stream, all_.data() + own, particles.source.data(), mine * sizeof(SourceParticle));
+  payload_.exchange(stream, out, in);
+  return {all_.data(), static_cast<std::uint32_t>(total), static_cast<std::uint32_t>(own)};
+}
+
+}  // namespace maki
