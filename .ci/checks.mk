@@ -23,11 +23,8 @@ CLANG_TIDY ?= clang-tidy
 tidy: compile_commands.json
 	@$(CLANG_TIDY) -p . --quiet $(or $(FILES),$(error tidy: FILES="..." names the sources))
 
-# What reads bytes of others, and what that needs; clang only, because libFuzzer is a part of it.
-FUZZ_SOURCES := tests/wan/fuzz/fuzz_main.cpp tests/wan/fuzz/parsers.cpp wan/net/settings.cpp wan/net/quantity.cpp wan/net/error.cpp \
-                wan/net/path/wire.cpp wan/net/secure/key.cpp wan/net/socket/tcp.cpp wan/net/socket/pacing.cpp wan/net/socket/address.cpp \
-                wan/net/relay/admission.cpp wan/net/tune/bench_messages.cpp \
-                $(wildcard $(addprefix wan/net/copy/,message.cpp root.cpp digest.cpp))
+# The readers of others' bytes, with all of the module; clang only, because libFuzzer is a part of it.
+FUZZ_SOURCES := tests/wan/fuzz/fuzz_main.cpp tests/wan/fuzz/parsers.cpp $(WAN)
 FUZZ_OBJECTS := $(patsubst %,$(BUILD)/fuzz/%.o,$(FUZZ_SOURCES))
 FUZZ_FLAGS   := -std=c++20 -O1 -g1 -I. $(PACKAGE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all
 RUNS ?= 1000000

@@ -13,8 +13,8 @@
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/memory.hpp"
-#include "kernels/mesh/four_point.cuh"
 #include "kernels/mesh/mesh_solver.cuh"
+#include "kernels/mesh/modes.cuh"
 
 namespace maki {
 

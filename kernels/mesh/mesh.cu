@@ -6,8 +6,8 @@
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
-#include "kernels/mesh/four_point.cuh"
 #include "kernels/mesh/mesh_solver.cuh"
+#include "kernels/mesh/modes.cuh"
 
 namespace maki {
 

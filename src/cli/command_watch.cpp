@@ -9,11 +9,13 @@
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
+#include "src/report/page.hpp"
 #include "src/report/status.hpp"
 #include "src/report/words.hpp"
 #include "src/simulation/run_files.hpp"
 
 namespace maki {
+
 namespace {
 
 struct Options {
@@ -119,6 +121,19 @@ void add_watch_command(CLI::App& program) {
   command->add_flag("--once", options->once, "say where it stands, and do not wait");
   command->add_option("--interval", options->interval, "seconds between looks; default: 1 on a terminal, else 5")
       ->check(CLI::Range(0.05, 86400.0));
+}
+
+// maki report: what a run did, as one page.
+void add_report_command(CLI::App& program) {
+  struct Options {
+    std::string directory;
+  };
+  auto options = std::make_shared<Options>();
+  const auto write = [](const Options& given) { fmt::print("wrote {}\n", report::write_report(given.directory)); };
+  CLI::App* command =
+      add_command(program, "report", "Write a page about a run: pictures, spectra, energy, time, memory",
+                  "maki report output/quickstart", options, on_first_rank(write));
+  command->add_option("DIRECTORY", options->directory, "output directory of a run, finished or not")->required();
 }
 
 }  // namespace maki

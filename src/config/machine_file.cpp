@@ -7,7 +7,6 @@
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
-#include "src/config/toml_text.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/sites/ring.hpp"
 

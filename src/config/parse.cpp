@@ -8,7 +8,6 @@
 #include "src/config/keys.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/config/text.hpp"
-#include "src/config/toml_text.hpp"
 
 namespace maki {
 namespace {

@@ -1,10 +1,14 @@
-// Words, files and the names of keys of paths, as all readers of configurations need them.
+// Words, files, TOML and the names of keys of paths, as all readers of configurations need them.
 #pragma once
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "kernels/error.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/net/settings.hpp"
 
@@ -33,6 +37,28 @@ inline std::string nearest_path_key(const std::string& word) {
   std::vector<std::string> names;
   for (const PathKey& key : path_keys()) names.push_back(key.name);
   return nearest_name(names, word);
+}
+
+// TOML as text, with the errors of the application: `name` stands for the file in messages. Throws Error, with the line, where the text is no TOML.
+inline toml::table parse_toml(const std::string& text, const std::string& name) {
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
+                std::string(error.description()));
+  }
+}
+
+// Whether TOML can hold a text. Names of files may be of any bytes.
+inline bool is_utf8(std::string text) {
+  for (char& byte : text)
+    if ((static_cast<unsigned char>(byte) & 0x80u) == 0) byte = ' ';
+  try {
+    (void)toml::parse("#" + text);
+    return true;
+  } catch (const toml::parse_error&) {
+    return false;
+  }
 }
 
 }  // namespace maki

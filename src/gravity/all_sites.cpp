@@ -1,6 +1,7 @@
 #include "src/gravity/all_sites.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 

@@ -44,7 +44,8 @@ struct StepSums {
 // no cells) a lesser one than that of the mesh.
 double reference_error(double fresh_error, double theta);
 
-// Decisions are alike on all ranks if the sums given are.
+// The decision to rebuild: by the measured error of kept lists, and by their cost and the domains' imbalance. Alike on
+// all ranks if the sums given are.
 class RebuildJudge {
  public:
   explicit RebuildJudge(double tolerance) : tolerance_(tolerance) {}

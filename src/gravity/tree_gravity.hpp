@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "src/gravity/all_ranks.hpp"
 #include "src/gravity/all_sites.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/list_forces.hpp"
 #include "src/gravity/kept_lists.hpp"
-#include "src/gravity/all_ranks.hpp"
+#include "src/gravity/list_forces.hpp"
 #include "src/gravity/source_trees.hpp"
 
 namespace maki {

@@ -1,4 +1,4 @@
-// Exchange of trees with other ranks: one interface for ranks of the same site (rank_trees.hpp) and for other sites
+// Exchange of trees with other ranks: one interface for ranks of the same site (all_ranks.hpp) and for other sites
 // (all_sites.hpp).
 #pragma once
 

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "kernels/error.hpp"
-#include "src/analysis/thumbnail.hpp"
+#include "src/analysis/image_files.hpp"
 #include "src/report/html.hpp"
 
 namespace maki::report {

@@ -1,4 +1,4 @@
-// What a run has written of itself, read back: metrics.jsonl (src/simulation/metrics.hpp, run_lines.hpp).
+// What a run has written of itself, read back: metrics.jsonl (src/simulation/metrics.hpp, step_log.hpp).
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@
 #include "src/report/step_figures.hpp"
 #include "src/report/words.hpp"
 #include "src/simulation/progress.hpp"
-#include "src/simulation/run_lines.hpp"
+#include "src/simulation/step_log.hpp"
 
 namespace maki::report {
 namespace {

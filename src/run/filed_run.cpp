@@ -1,13 +1,164 @@
 #include "src/run/filed_run.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/build.hpp"
+#include "src/run/light_cones.hpp"
+#include "src/simulation/step_log.hpp"
 
 namespace maki {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of the run whose metrics lie beside the restarts. Where there are none, all restarts have to be of one run.
+std::string run_beside(const std::string& directory, const std::vector<RestartInfo>& found, const Communicator& ranks) {
+  std::string name;
+  root_succeeds(ranks, [&] {
+    const auto by_metrics = run_in(directory);
+    name = by_metrics.value_or(found.empty() ? "" : found.back().run);
+    const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
+    if (!by_metrics && std::any_of(found.begin(), found.end(), is_other))
+      throw Error(fmt::format("'{}' holds restarts of several runs", directory),
+                  "metrics.jsonl, which says whose it is, is missing",
+                  "name the restart to go on from, moved to a directory of its own");
+  });
+  return broadcast_text(ranks, name);
+}
+
+// Removes restarts of other runs than the directory's.
+void keep_own(RestartsThere& there) {
+  if (there.own.empty()) return;
+  const std::string last = there.own.back().path;
+  std::erase_if(there.own, [&](const RestartInfo& info) { return info.run != there.run; });
+  if (there.own.empty())
+    throw Error(fmt::format("'{}' is a restart of another run", last), "metrics.jsonl beside it names its own",
+                "move the restart to an empty directory to go on from it, or begin with maki run");
+}
+
+// Every site comes to the same error: each hears the others out before it leaves.
+[[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
+  ring.sites->close();
+  throw error;
+}
+
+// What is wrong with a restart, light cones and all; empty where it is whole.
+std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
+  if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
+  const Config config = parse_config(info.provenance.configuration, info.path + "/complete.toml");
+  return damage_of_light_cones(fs::path(info.path).parent_path().string(), config, info.step, ranks);
+}
+
+constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
+
+}  // namespace
+
+RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
+  RestartsThere there;
+  there.own = find_restarts(path, ranks, &there.damaged);
+  const std::string directory = there.own.empty() ? path : fs::path(there.own.back().path).parent_path().string();
+  there.run = run_beside(directory, there.own, ranks);
+  keep_own(there);
+  return there;
+}
+
+void require_restart(const RestartsThere& there, const std::string& path) {
+  if (there.own.empty() && !there.damaged.empty())
+    throw Error(fmt::format("there is nothing to resume in '{}'", path),
+                fmt::format("{} {} damaged, and no other restart is complete", fmt::join(there.damaged, ", "),
+                            there.damaged.size() > 1 ? "are" : "is"),
+                kBeginAgain);
+  if (there.own.empty())
+    throw Error(fmt::format("there is nothing to resume in '{}'", path), "it holds no complete restart",
+                "give the output directory of a run that was stopped (run.restart_interval, run.restart_steps), or "
+                "begin with maki run");
+  require_known_format(there.own.back());
+}
+
+std::vector<std::uint64_t> steps_of(const std::vector<RestartInfo>& restarts) {
+  std::vector<std::uint64_t> steps;
+  for (const RestartInfo& info : restarts)
+    if (info.format == kRestartFormat) steps.push_back(info.step);
+  return steps;
+}
+
+RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& ring, const Communicator& ranks,
+                         const std::function<void(const std::string&)>& say) {
+  sites::Sites& sites = *ring.sites;
+  if (ring.common.empty())
+    throw_at_all_sites(ring, Error("the sites have no restart in common",
+                                   fmt::format("here there are steps {}", fmt::join(steps_of(own), ", ")),
+                                   "give the directories of the same run at all sites, or begin with maki run"));
+  std::vector<std::string> damaged;
+  for (const std::uint64_t step : ring.common) {
+    const auto info = std::ranges::find(own, step, &RestartInfo::step);
+    const std::vector<std::string> damage = gather_texts(sites, damage_here(*info, ranks));
+    const auto first = std::ranges::find_if(damage, [](const std::string& text) { return !text.empty(); });
+    if (first == damage.end()) {
+      for (const std::string& text : damaged) say(text + ": the one before has to serve.");
+      return *info;
+    }
+    const int site = static_cast<int>(first - damage.begin());
+    const std::string where = sites.alone() ? "" : fmt::format(" at site {}", sites.name(site));
+    damaged.push_back(fmt::format("The restart of step {} is damaged{} ({})", step, where, *first));
+  }
+  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain));
+}
+
+RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
+  std::string there_is;
+  root_succeeds(ranks, [&] {
+    if (!fs::is_directory(directory)) return;
+    there_is = has_ended(directory) ? "ended" : fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : "run";
+  });
+  there_is = broadcast_text(ranks, there_is);
+  if (there_is.empty()) return {};
+  RestartsThere there = restarts_in(directory, ranks);
+  if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
+  if (there.own.empty() && there_is == "stopped")
+    throw Error(
+        fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
+        "begin with initial.kind=file initial.file=.../stopped.hdf5 and another run.output_directory, or remove "
+        "stopped.hdf5");
+  if (there.own.empty() && there_is == "ended")
+    throw Error(fmt::format("the run in '{}' has come to its end", directory), "and has left no restart",
+                "nothing is to be done; to run it again, leave out --resume, or choose another run.output_directory");
+  return there;
+}
+
+bool goes_on(const RestartsThere& there, const OpenSites& ring) {
+  sites::Sites& sites = *ring.sites;
+  if (sites.alone()) return !ring.common.empty();
+  const std::vector<std::string> runs = gather_texts(sites, there.run);
+  const std::vector<std::string> steps = gather_texts(sites, fmt::format("{}", fmt::join(steps_of(there.own), ", ")));
+  const auto with = std::ranges::find_if(steps, [](const std::string& list) { return !list.empty(); });
+  if (with == steps.end()) return false;
+  const auto first = static_cast<std::size_t>(with - steps.begin());
+  const auto name = [&](std::size_t site) { return sites.name(static_cast<int>(site)); };
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (runs[i] != runs[first])
+      throw_at_all_sites(
+          ring,
+          Error(fmt::format("site {} holds restarts of a run, and site {} nothing of that run", name(first), name(i)),
+                fmt::format("of the steps {}", steps[first]),
+                "give the directories of the same run at all sites, or remove its restarts to begin again"));
+  if (!ring.common.empty()) return true;
+  if (std::ranges::find(steps, std::string()) != steps.end()) return false;
+  const std::string& here = steps[static_cast<std::size_t>(sites.me())];
+  throw_at_all_sites(ring, Error("the sites have no restart in common", fmt::format("here there are steps {}", here),
+                                 kBeginAgain));
+}
+
 namespace {
 
 // Prepares the initial conditions of this site's slab, on its ranks, once all sites are there.

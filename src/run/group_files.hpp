@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "src/cosmology/mass_function.hpp"
+#include "src/cosmology/nonlinear.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
 #include "src/io/particle_source.hpp"

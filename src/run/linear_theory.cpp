@@ -4,7 +4,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
-#include "src/cosmology/halofit.hpp"
+#include "src/cosmology/nonlinear.hpp"
 #include "src/io/snapshot_io.hpp"
 
 namespace maki {

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "src/config/config.hpp"
-#include "src/cosmology/mass_function.hpp"
+#include "src/cosmology/nonlinear.hpp"
 
 namespace maki {
 
 // P in length unit^3 of k in 1/length unit; functions are empty where nothing is known.
 struct PowerTheory {
   std::function<double(double)> linear;
-  std::function<double(double)> nonlinear;  // HALOFIT (src/cosmology/halofit.hpp)
+  std::function<double(double)> nonlinear;  // HALOFIT (src/cosmology/nonlinear.hpp)
 };
 
 // The linear spectrum that a configuration gives, grown to the header's time, and what becomes of it. Throws Error where its

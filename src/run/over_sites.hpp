@@ -47,7 +47,7 @@ struct OpenSites {
 };
 // Calls the other sites and waits until all are there. Every site has to run the same version with the same
 // configuration, but for what is each site's own, and hold the same key. A run that goes on by maki resume has to be the
-// same at all sites; one by maki run --resume may be at some sites only (going_on.hpp). `say` is told, on rank 0, who is
+// same at all sites; one by maki run --resume may be at some sites only (goes_on()). `say` is told, on rank 0, who is
 // waited for. Collective over the ranks of this site. Throws Error with the first difference.
 OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks, const Offer& offer,
                      const std::function<void(const std::string&)>& say);

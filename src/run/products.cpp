@@ -17,7 +17,7 @@
 #include "src/analysis/picture.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
-#include "src/cosmology/tree_bispectrum.hpp"
+#include "src/cosmology/nonlinear.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "src/analysis/product_files.hpp"
+#include "src/analysis/image_files.hpp"
 #include "src/analysis/spectrum_files.hpp"
 #include "src/run/linear_theory.hpp"
 #include "src/run/setup.hpp"

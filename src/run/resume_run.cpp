@@ -12,7 +12,7 @@
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
-#include "src/config/toml_text.hpp"
+#include "src/config/text.hpp"
 #include "src/io/restart.hpp"
 #include "src/run/build.hpp"
 #include "src/run/filed_run.hpp"

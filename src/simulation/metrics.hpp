@@ -1,18 +1,40 @@
-// The metrics of each step: one JSON object a line. The other lines of the file: run_lines.hpp.
+// The metrics of each step: one JSON object a line. The other lines of the file: step_log.hpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/gravity/gravity.hpp"
 #include "src/io/snapshot.hpp"
-#include "src/simulation/energy.hpp"
 #include "src/simulation/rank_records.hpp"
+#include "src/simulation/totals.hpp"
 #include "src/timing/phase_timers.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki {
+
+// Record of one site, from its message of sums (SiteMeasures).
+struct SiteRecord {
+  double force_seconds = 0;        // of its slowest rank: lists walked and evaluated (t_calc of SUSHI's eq. 1)
+  std::uint64_t interactions = 0;  // pairs, of all its ranks
+  std::uint64_t particles = 0;     // of all its ranks
+  double begin = 0, end = 0;       // its slab in x, sides, when these forces were evaluated
+};
+
+struct SitesRecord {
+  std::uint64_t step = 0;
+  std::uint64_t known_step = 0;   // the step that `sites` describes: one or two before this one
+  std::vector<SiteRecord> sites;  // in the order of the ring; empty while nothing is known
+  // Times of this site in this step; others are in StepMetrics and PhaseTimers.
+  double transform_seconds = 0;  // Fourier transforms of the whole mesh, which every site makes; 0 if unknown
+  double coding_seconds = 0;     // coding and decoding of mesh masses in messages
+};
+
+using SitesTraffic = std::array<sites::Traffic, sites::kPhases>;
 
 struct StepMetrics {
   std::uint64_t step = 0;  // 0: the forces before the first step

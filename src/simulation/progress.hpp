@@ -35,7 +35,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void step(const ProgressState& state);
   void message(const std::string& text);  // a line of its own; as JSON {"message": text}
-  void event(const std::string& json);    // shown as JSON only: a line of run_lines.hpp
+  void event(const std::string& json);    // shown as JSON only: a line of step_log.hpp
   void finish();                          // leaves the last line standing
 
  private:

@@ -15,7 +15,7 @@
 #include "src/io/run_directory.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/simulation/memory_report.hpp"
+#include "src/simulation/step_log.hpp"
 
 namespace maki {
 

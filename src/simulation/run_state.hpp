@@ -10,7 +10,6 @@
 #include "src/gravity/gravity.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot.hpp"
-#include "src/simulation/energy.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/step_criterion.hpp"
 #include "src/simulation/totals.hpp"

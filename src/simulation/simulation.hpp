@@ -16,12 +16,10 @@
 #include "src/gravity/site_agreement.hpp"
 #include "src/io/particle_source.hpp"
 #include "src/io/snapshot.hpp"
-#include "src/simulation/energy.hpp"
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/integrator.hpp"
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/run_state.hpp"
-#include "src/simulation/sites_record.hpp"
 #include "src/simulation/totals.hpp"
 
 namespace maki {

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 
 #include "kernels/error.hpp"
@@ -96,5 +98,147 @@ void Simulation::write_output(int index) {
 }
 
 Snapshot Simulation::snapshot() const { return state(0).snapshot(); }
+
+// Energies and momenta of a run.
+
+namespace {
+
+// Comoving runs sample the kinetic energy this often in ln a for the Layzer-Irvine integral (trapezoids: 1e-4; where steps
+// are 0.08 long, 3e-4).
+constexpr double kKineticInterval = 0.04;
+
+double norm(const std::array<double, 3>& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
+
+}  // namespace
+
+bool Simulation::kinetic_is_due(const StepReport& report) const {
+  return timeline_.is_comoving() && options_.energy_interval > 0 && report.long_boundary &&
+         report.t - last_kinetic_t_ >= kKineticInterval;
+}
+
+void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool at_output) {
+  const PhaseTimers::Scope scope(timers_, "energy", stream_);
+  integrator_->synchronise();
+  last_kinetic_t_ = integrator_->time();
+  EnergySample sample{timeline_.scale_factor(integrator_->time()),
+                      with_potential,
+                      result_.steps,
+                      frame_.potential_unit(),
+                      field_->escapers().energy,
+                      {}};
+  EnergyTotals& energy = sample.sums.energy;
+  if (with_potential) {
+    const VectorArray* far = gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr;
+    energy = over_ranks(ranks_, energy_sums(stream_, particles_, gravity_->short_potential(),
+                                            far ? &gravity_->long_potential() : nullptr));
+    sample.sums.momentum = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(), far));
+    gravity_->release_potentials();
+    last_energy_step_ = result_.steps;
+  } else {
+    energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
+  }
+  sample_ = sample;
+  publish_totals(*sites_, result_.steps, sample.sums);
+  if (agreement_.delay() == 0 || at_output) finish_energy(metrics);
+}
+
+// Over several sites called a step later, when the sums of the others have come, or where an output is due anyway.
+void Simulation::finish_energy(StepMetrics& metrics) {
+  if (!sample_) return;
+  const EnergySample sample = *sample_;
+  sample_.reset();
+  const SiteTotals sums = collect_totals(*sites_, sample.step);
+  const double a = sample.a;
+  if (!sample.with_potential) {
+    energy_.add_kinetic(a, sums.energy.kinetic / (a * a));
+    return;
+  }
+  energy_.remove(sample.escaped - removed_energy_);
+  removed_energy_ = sample.escaped;
+  metrics.energy = energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a);
+
+  const MomentumTotals& momentum = sums.momentum;
+  std::array<double, 3> change;
+  for (std::size_t axis = 0; axis < 3; ++axis) change[axis] = momentum.momentum[axis] - first_momentum_.momentum[axis];
+  if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
+  if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
+  result_.energy = metrics.energy;
+  result_.worst_energy_error = std::max(result_.worst_energy_error, std::fabs(metrics.energy->error));
+  result_.momentum_drift = metrics.momentum_drift;
+  result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
+}
+
+// What a run keeps of its state, and how it goes on from it.
+
+// Both ranges once more where the run was left: the step that ends here has been told of.
+void Simulation::resume() {
+  integrator_->resume(resumed_from_->integrator);
+  gravity_->release_potentials();
+  if (sample_) publish_totals(*sites_, sample_->step, sample_->sums);
+  timers_.collect();
+}
+
+void Simulation::after_boundary(std::uint64_t next_output) {
+  keep_state(next_output);
+  if (restart_wanted_) {
+    const PhaseTimers::Scope scope(timers_, "restart", stream_);
+    observer_.restart(kept_.back());
+    restart_at_ = agreement_.number();
+  }
+  restart_wanted_ = false;
+}
+
+// Keeps the state: for a restart; and where sums of other sites come later, at each boundary the last two, as a site that is
+// lost may not have ended the last step.
+void Simulation::keep_state(std::uint64_t next_output) {
+  const bool for_others = agreement_.delay() > 0;
+  if (!restart_wanted_ && !for_others) return;
+  const PhaseTimers::Scope scope(timers_, "restart", stream_);
+  if (kept_.size() < (for_others ? 2 : 1))
+    kept_.emplace_back();
+  else
+    std::rotate(kept_.begin(), kept_.begin() + 1, kept_.end());
+  copy_state(next_output, kept_.back());
+}
+
+// Another site does not answer any more. What this one has computed since the last boundary is of no use.
+RunResult Simulation::leave(const std::string& reason) {
+  observer_.message(reason);
+  for (const auto& kept : kept_) observer_.restart(kept);
+  const RunState& last = kept_.back()->state;
+  result_ = last.result;
+  result_.time = last.file_time;
+  result_.particles = last.field.total;
+  result_.stopped_by = "the loss of another site";
+  result_.site_lost = true;
+  return result_;
+}
+
+// Into the memory of the state that was there, unless that is being written.
+void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const {
+  if (!place || place.use_count() > 1) place = std::make_shared<KeptState>();
+  std::atomic_thread_fence(std::memory_order_acquire);  // what a writer read of it has been read
+  KeptState& kept = *place;
+  RunState& state = kept.state;
+  state.header = header_;
+  state.frame = frame_;
+  state.integrator = integrator_->state();
+  state.field = field_->state();
+  state.energy = energy_.state();
+  state.sample = sample_;
+  state.drifts = gravity_->drifts();
+  state.result = result_;
+  state.first_momentum = first_momentum_;
+  state.removed_energy = removed_energy_;
+  state.last_kinetic_t = last_kinetic_t_;
+  state.last_energy_step = last_energy_step_;
+  state.elapsed = elapsed_;
+  state.outputs = next_output;
+  state.file_time = file_time();
+  const auto starts = gravity_->slabs().starts();
+  state.slabs.assign(starts.begin(), starts.end());
+  copy_to_rows(stream_, particles_, kept.particles);
+  kept.escapers = field_->escapers();
+}
 
 }  // namespace maki

@@ -14,7 +14,6 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/simulation/metrics.hpp"
-#include "src/simulation/sites_record.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {

@@ -5,9 +5,8 @@
 #include <string>
 
 #include "host/comm/communicator.hpp"
-#include "src/model/comparison.hpp"
+#include "src/model/maki.hpp"
 #include "src/simulation/metrics.hpp"
-#include "src/simulation/sites_record.hpp"
 
 namespace maki {
 

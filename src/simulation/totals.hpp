@@ -42,4 +42,45 @@ std::uint64_t over_ranks(const Communicator& ranks, std::uint64_t mine);
 StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine);
 std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine);
 
+// Conservation of energy along a run.
+struct EnergyReport {
+  double kinetic = 0;    // T = sum m p^2 / (2 a^2): of the peculiar velocities, mass velocity^2
+  double potential = 0;  // W = sum m phi / (2 a)
+  double integral = 0;   // int T da since the start; 0 in isolated runs
+  double error = 0;      // see EnergyTracker
+};
+
+// State of the EnergyTracker, as restarts keep it.
+struct EnergyState {
+  bool has_start = false, has_kinetic = false;
+  double start = 0;  // a (T + W), or E, at the first full sample
+  double integral = 0;
+  double last_a = 0, last_kinetic = 0;
+  double scale = 0;    // largest |a W|
+  double removed = 0;  // energy of particles that were set aside
+};
+
+// Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is nothing beside it.
+// Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da
+// stays what it was; error = its change over the largest |a W| so far. A softening that varies with a is not part of
+// this.
+class EnergyTracker {
+ public:
+  explicit EnergyTracker(bool comoving) : comoving_(comoving) {}
+
+  // Kinetic energy alone, between full samples: sharpens the integral (trapezoids in a).
+  void add_kinetic(double a, double kinetic);
+  // Both energies at one synchronised state.
+  EnergyReport add(double a, double kinetic, double potential);
+  // Takes out the energy (kinetic, and potential against all others) of particles that are set aside.
+  void remove(double energy) { s_.removed += energy; }
+
+  const EnergyState& state() const { return s_; }
+  void restore(const EnergyState& state) { s_ = state; }
+
+ private:
+  bool comoving_;
+  EnergyState s_;
+};
+
 }  // namespace maki

@@ -4,7 +4,6 @@
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
-#include "src/config/toml_text.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/sites/ring.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/particles/types.hpp"
-#include "src/cosmology/tree_bispectrum.hpp"
+#include "src/cosmology/nonlinear.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "tests/host/measure/random_field.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/analysis/product_files.hpp"
+#include "src/analysis/image_files.hpp"
 
 #include <gtest/gtest.h>
 #include <png.h>

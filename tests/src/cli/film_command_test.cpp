@@ -1,7 +1,7 @@
 // Films, slices and zooms of a run by its keys.
 #include <set>
 
-#include "src/analysis/thumbnail.hpp"
+#include "src/analysis/image_files.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki {

@@ -1,5 +1,5 @@
 // HALOFIT against two other programs, and its limits.
-#include "src/cosmology/halofit.hpp"
+#include "src/cosmology/nonlinear.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "kernels/error.hpp"
-#include "src/cosmology/mass_function.hpp"
+#include "src/cosmology/nonlinear.hpp"
 #include "tests/src/cosmology/planck.hpp"
 
 namespace maki {

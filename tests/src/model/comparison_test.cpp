@@ -1,5 +1,5 @@
 // Measured steps beside Maki's own model: means by phase, and the phase that is furthest off.
-#include "src/model/comparison.hpp"
+#include "src/model/maki.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/simulation/energy.hpp"
+#include "src/simulation/totals.hpp"
 
 #include <gtest/gtest.h>
 

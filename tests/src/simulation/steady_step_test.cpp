@@ -11,7 +11,7 @@
 #include "src/config/resolve.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/setup.hpp"
-#include "src/simulation/memory_report.hpp"
+#include "src/simulation/step_log.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

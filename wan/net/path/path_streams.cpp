@@ -6,7 +6,7 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/path/path_core.hpp"
-#include "wan/net/socket/pacing.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 namespace {

@@ -12,13 +12,17 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <random>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "wan/net/error.hpp"
-#include "wan/net/socket/pacing.hpp"
 
 namespace maki::wan {
 
@@ -279,6 +283,21 @@ Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlo
       throw Error("cannot listen on " + address.text(), std::strerror(error), listen_advice(error));
     thread_local std::minstd_rand random(std::random_device{}());
     std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(100, 5000)(random)));
+  }
+}
+
+bool is_paced(int descriptor) {
+  std::array<char, 16> name{};  // TCP_CA_NAME_MAX
+  socklen_t length = name.size();
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return false;
+  return std::string_view(name.data(), strnlen(name.data(), name.size())).starts_with("bbr");
+}
+
+void bound_pacing(int descriptor, double rate) {
+  const std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t bytes = rate > 0 ? static_cast<std::uint64_t>(std::llround(rate)) : none;
+  if (setsockopt(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof(bytes)) != 0 && rate > 0) {
+    log_once(LogLevel::kWarning, std::string("the kernel does not pace sockets (") + std::strerror(errno) + ")");
   }
 }
 

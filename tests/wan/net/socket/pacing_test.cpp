@@ -1,5 +1,4 @@
 // Bounds of pacing that are given to the kernel.
-#include "wan/net/socket/pacing.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// The projected density of a snapshot as a file.
+// Pictures as PNG files: the projected density of a snapshot, and a picture read back and made smaller.
 #pragma once
 
 #include <cstddef>
@@ -24,5 +24,9 @@ struct ImageOptions {
 // options.overwrite) or cannot be written.
 void write_image(const std::string& path, const std::vector<float>& density, std::size_t width, std::size_t height,
                  const ImageOptions& options, const Provenance& provenance);
+
+// A smaller picture, for pages that carry their pictures: that in a PNG file with at most `pixels` along its longer side, as the bytes of a PNG whose palette are
+// density_colours(). Each pixel is the mean of those it stands for. Throws Error where the file cannot be read.
+std::vector<unsigned char> thumbnail_of(const std::string& path, std::size_t pixels);
 
 }  // namespace maki
