@@ -166,11 +166,12 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   Gravity gravity(gravity_options(run.config, run.units), timers);
   open_as_a_run(stream, run, gravity, particles);
   Measured m;
-  gravity.short_range(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
   for (int i = 0; i < repeat; ++i) {
     gravity.request_rebuild();
-    m.rebuild = std::min(m.rebuild, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
-    m.mesh = std::min(m.mesh, seconds(stream, [&] { gravity.long_range(stream, particles, false); }));
+    m.rebuild =
+        std::min(m.rebuild, seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, false); }));
+    m.mesh = std::min(m.mesh, seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kLong, false); }));
   }
   timers.collect();
   if (o.phases) fmt::print("rebuild and mesh steps\n{}", timers.table());
@@ -180,7 +181,7 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   for (auto& site : sites) --site;  // a particle with the number i + 1 comes from site i
   add_errors(stream, gravity, particles, truth, o.response ? &sites : nullptr, m);
   for (int i = 0; i < repeat; ++i)
-    m.reuse = std::min(m.reuse, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
+    m.reuse = std::min(m.reuse, seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, false); }));
   timers.collect();
   if (o.phases) fmt::print("with the reuse steps\n{}", timers.table());
   return m;

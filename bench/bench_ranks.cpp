@@ -94,8 +94,8 @@ class Measurement {
 
  private:
   void forces() {
-    gravity_.has_mesh() ? gravity_.both_ranges(stream_, particles_, false)
-                        : gravity_.short_range(stream_, particles_, false);
+    gravity_.has_mesh() ? gravity_.evaluate(stream_, particles_, Ranges::kBoth, false)
+                        : gravity_.evaluate(stream_, particles_, Ranges::kShort, false);
   }
 
   // Kicks and drifts so small that the lists stay good.

@@ -89,7 +89,7 @@ void run(const Options& o) {
 
   const auto step = [&] {
     const auto begin = std::chrono::steady_clock::now();
-    gravity.short_range(stream, particles, o.potential);
+    gravity.evaluate(stream, particles, Ranges::kShort, o.potential);
     stream.synchronize();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };

@@ -135,7 +135,8 @@ void run(const Options& o) {
       const PhaseTimers::Scope scope(timers, "drift", stream);
       drift(stream, particles, 0.0);
     }
-    gravity.has_mesh() ? gravity.both_ranges(stream, particles, false) : gravity.short_range(stream, particles, false);
+    gravity.has_mesh() ? gravity.evaluate(stream, particles, Ranges::kBoth, false)
+                       : gravity.evaluate(stream, particles, Ranges::kShort, false);
     {
       const PhaseTimers::Scope scope(timers, "reductions", stream);
       step_maxima(stream, particles, gravity.short_acceleration(),
@@ -146,7 +147,8 @@ void run(const Options& o) {
     timers.collect();
     return seconds;
   };
-  gravity.has_mesh() ? gravity.both_ranges(stream, particles, false) : gravity.short_range(stream, particles, false);
+  gravity.has_mesh() ? gravity.evaluate(stream, particles, Ranges::kBoth, false)
+                     : gravity.evaluate(stream, particles, Ranges::kShort, false);
   step();
   Kind rebuild, reuse;
   for (int i = 0; i < o.repeat; ++i) {

@@ -11,7 +11,7 @@
 #include "host/domain/sampling.hpp"
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/particles/particles.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/tree_imports.hpp"
 
 namespace maki {
@@ -48,6 +48,7 @@ class RankTrees final : public TreeImports {
   // Sets the first drift() from the number of particles of all ranks, where it is not known yet. Collective.
   void know_drift(std::uint64_t own_particles);
   TreeDrift& drift() { return drift_; }
+  const TreeDrift& drift() const { return drift_; }
 
   bool move() override { return !let_.progress() && let_.needs_host(); }
   const SourceParticle* particles() const override { return let_.particles(); }

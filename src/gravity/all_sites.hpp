@@ -8,7 +8,7 @@
 
 #include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "src/gravity/tree_imports.hpp"
 #include "wan/sites/site_migration.hpp"
@@ -56,6 +56,7 @@ class AllSites final : public TreeImports {
   // Throws Error where one is too thin for the cutoff.
   void set_slabs(const sites::Slabs& slabs);
   TreeDrift& drift() { return drift_; }
+  const TreeDrift& drift() const { return drift_; }
   SiteAgreement& agreement() { return agreement_; }
 
  private:

@@ -9,7 +9,7 @@
 #include "kernels/force/force.hpp"
 #include "kernels/particles/joined_sources.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/source_trees.hpp"
 
 namespace maki {

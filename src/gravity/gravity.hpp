@@ -1,140 +1,22 @@
 // Gravity of a particle set: tree, or tree and mesh. Owns tree, lists, meshes, accelerations; decides when to rebuild.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/fft/pencil_mesh.hpp"
 #include "kernels/device/stream.hpp"
-#include "kernels/force/split.hpp"
-#include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
+#include "src/gravity/all_ranks.hpp"
+#include "src/gravity/gravity_options.hpp"
+#include "src/gravity/site_agreement.hpp"
+#include "src/gravity/tree_gravity.hpp"
 #include "src/timing/phase_timers.hpp"
+#include "wan/sites/site_mesh.hpp"
 
 namespace maki {
-
-// The drifts (sides) that a restart keeps; 0 where there are no other ranks or sites.
-struct TreeDrifts {
-  double ranks = 0;       // of the present trees between ranks
-  double ranks_next = 0;  // of the next trees between ranks
-  double sites = 0;       // of the next trees between sites
-};
-
-// The distance (sides) that particles may drift before the trees sent to other ranks or sites have to be made anew.
-// Each run adapts it: longer drifts make larger trees, shorter ones more frequent rebuilds.
-class TreeDrift {
- public:
-  // The longest drift: a fraction of r_cut; in isolated sets, of the side.
-  static constexpr double kMostOfCutoff = 0.5, kMost = 0.05;
-
-  bool known() const { return length_ > 0; }
-  double length() const { return length_; }  // of the next trees
-  double used() const { return used_; }      // of the last ones
-
-  // The first drift: 0.1 of the mean distance between particles if they filled the box; not above `most` (sides).
-  void begin(std::uint64_t particles, double most = 1) {
-    length_ = std::min(most, 0.1 / std::cbrt(static_cast<double>(std::max<std::uint64_t>(particles, 1))));
-    later_.reset();
-  }
-  // Returns the length for trees that are now made.
-  double use() { return used_ = length_; }
-  // To be called where the drift was too short. False: it is at its limit already.
-  bool lengthen(double r_cut) {
-    const double most = r_cut > 0 ? kMostOfCutoff * r_cut : kMost, before = length_;
-    length_ = std::min(most, 1.5 * length_);
-    later_.reset();
-    return before < most;
-  }
-  // To be called after new trees were made: a slightly shorter drift for the next ones.
-  void shorten() {
-    length_ = later_ ? *later_ : 0.97 * length_;
-    later_.reset();
-  }
-  void box_doubled() { length_ /= 2; }
-
-  // State of a restart: `length` now, and `later` (if known) after the next shorten().
-  void restore(double length, std::optional<double> later = {}) {
-    length_ = used_ = length;
-    later_ = length > 0 ? later : std::nullopt;
-  }
-
- private:
-  double length_ = 0, used_ = 0;
-  std::optional<double> later_;
-};
-
-class SiteAgreement;
-namespace sites {
-class Slabs;
-}
-
-// Evaluations for which lists with ghosts are kept by default. With more, cells outgrow their lists: the error of the
-// power spectrum at half the Nyquist wave number would be 3e-3 with 4.
-inline constexpr int kGhostReuse = 2;
-
-struct GravityOptions {
-  bool periodic = true;
-  bool direct = false;  // direct sum instead of the tree (isolated sets)
-  ForceLaw law;         // lengths in sides
-  MeshOptions mesh;     // read where law.split is not kNone
-  double theta = 0.5;   // opening angle; set_theta changes it later
-  // Of isolated sets: cells open by the error that they would make, relative to the last accelerations, once these are
-  // known (kernels/tree/opening.hpp); theta says how large it may be.
-  bool open_by_error = false;
-  bool quadrupoles = true;
-  std::uint32_t leaf_size = 16;   // a cell with more particles is divided
-  std::uint32_t group_size = 64;  // n_crit: targets that share a list, at most
-  int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
-  double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
-  std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
-  // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself
-  // (docs/design.md, "Many ranks").
-  bool deterministic = false;
-  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the same
-  // bits for any number of ranks and sites and any division of the particles among them, on one instruction set. Lists
-  // are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that exceed
-  // list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a mesh cell
-  // beyond their slab while lists are kept (shared_planes()).
-  int ghost_level = 0;
-  // Positions in messages between ranks are rounded relative to their cell; in messages between sites, too, if the set
-  // is isolated (in periodic boxes those are always rounded, but not with ghosts).
-  bool let_compression = false;
-  double boundary_move = 0.1;  // over several sites: sides by which a boundary between slabs moves at once, at most
-  std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
-};
-
-// Bytes a particle of accelerations, and of potentials where they are wanted, of one range or (`mesh`) two.
-constexpr double gravity_bytes(bool mesh, bool potentials) {
-  return (mesh ? 2 : 1) * static_cast<double>((potentials ? 4 : 3) * sizeof(float));
-}
-
-// Counts of the last short_range() on this rank. `rebuilt`, means and errors are over all ranks, the same on each.
-struct GravityCounts {
-  bool rebuilt = false;
-  std::uint64_t interactions = 0;  // pairs, particle-particle and particle-cell
-  double mean_list = 0;            // sources a particle
-  std::uint64_t longest_list = 0;  // sources of one group
-  double mean_fill = 0;            // particles a group over group_size
-  std::uint64_t groups = 0;
-  std::uint64_t cells = 0;            // of the tree
-  std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
-  std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
-  double theta = 0;                   // opening angle
-  double probe_error = 0;             // rms relative error of kept lists on the probes
-  double fresh_error = 0;             // the same if all lists were made now
-  // Over many ranks: the local essential trees that this rank receives and sends.
-  std::uint64_t let_cells = 0;      // received
-  std::uint64_t let_particles = 0;  // received
-  std::uint64_t let_bytes = 0;      // sent
-  std::uint64_t let_messages = 0;   // sent
-  double let_exchange_seconds = 0;  // from the first message to the last
-  double let_waited_seconds = 0;    // part of them in which this rank had no other work
-  double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; alike on all
-};
 
 class Gravity {
  public:
@@ -148,49 +30,45 @@ class Gravity {
           SiteAgreement* agreement = nullptr);
   ~Gravity();
 
-  // Short-range (isolated: whole) acceleration of every particle at its present position. On a rebuild the
-  // particles, and the accelerations kept here, are put into Morton order; over many ranks they first go to the ranks
-  // whose domains they are in, so that their number changes.
-  void short_range(const Stream& stream, Particles& particles, bool want_potential);
-  // Call it after short_range of the same positions: a rebuild there reorders particles and long_acceleration(), but
-  // not long_potential(). Long-range acceleration; zero-filled (and nothing else) without a mesh.
-  // The mesh works on a stream of its own, and `stream` waits for it.
-  void long_range(const Stream& stream, const Particles& particles, bool want_potential);
-  // The same as short_range and then long_range, but on a GPU mesh and tree work side by side: the particles are sorted
-  // if they have to be, then the mesh goes its way while the tree is built, walked and evaluated, then `stream` waits
-  // for the mesh. Where this throws, nothing is at work any more.
-  void both_ranges(const Stream& stream, Particles& particles, bool want_potential);
+  // Accelerations, and potentials where they are wanted, of every particle at its present position.
+  // Short range (isolated: the whole force): on a rebuild the particles, and the accelerations kept here, are put into
+  // Morton order; over many ranks they first go to the ranks whose domains they are in, so that their number changes.
+  // Long range: zero (and nothing else) without a mesh. Alone it is that of the positions of the last short range, whose
+  // rebuild reorders long_acceleration() but not long_potential(). The mesh works on a stream of its own, for which
+  // `stream` waits. Both: on a GPU side by side, the mesh goes its way while the tree is built, walked and evaluated. Where
+  // this throws, nothing is at work any more.
+  void evaluate(const Stream& stream, Particles& particles, Ranges ranges, bool want_potential);
   // Sums the mass over all sites (one round trip), which the first potential would otherwise have to wait for.
   void know_total_mass(const Stream& stream, const Particles& particles);
   // Whether one particle of all sites outweighs the others by far (MassUnit::lone_mass). Collective the first time.
   bool has_lone_particle(const Stream& stream, const Particles& particles);
-  bool has_mesh() const;
+  bool has_mesh() const { return mesh_ != nullptr; }
 
-  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last short_range.
-  const VectorArray& short_acceleration() const;
-  const VectorArray& long_acceleration() const;
+  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last evaluation of the short range.
+  const VectorArray& short_acceleration() const { return short_range_; }
+  const VectorArray& long_acceleration() const { return long_range_; }
   // After a call that wanted one, until the next that does not. The total potential per unit mass is the sum of both,
   // its mean over the box 0 where periodic.
-  const DeviceBuffer<float>& short_potential() const;
-  const DeviceBuffer<float>& long_potential() const;
+  const DeviceBuffer<float>& short_potential() const { return short_potential_; }
+  const DeviceBuffer<float>& long_potential() const { return long_potential_; }
   void release_potentials();  // they have been read
 
-  void set_theta(double theta);
-  void refine_roots(bool yes);        // of the law; nothing is made anew
-  void set_law(const ForceLaw& law);  // new softening (also after double_box)
-  void request_rebuild();             // the next short_range builds anew
-  void box_doubled();                 // to be said after double_box(); the next short_range builds anew
-  void particles_removed();           // to be said where particles were; the next short_range builds anew
+  void set_theta(double theta) { tree_.set_theta(theta); }
+  void refine_roots(bool yes);                         // of the law; nothing is made anew
+  void set_law(const ForceLaw& law);                   // new softening (also after double_box)
+  void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation builds anew
+  void box_doubled();        // to be said after double_box(); the next short_range builds anew
+  void particles_removed();  // to be said where particles were; the next short_range builds anew
   // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
-  void rms_acceleration_is(double rms);
+  void rms_acceleration_is(double rms) { tree_.rms_acceleration_is(rms); }
   // States the rms distance that particles have gone since the last call (alike on all ranks and sites): kept lists hold
   // nothing of what has come within r_cut since they were made, and are made anew before that matters.
-  void drifted(double rms_sides);
-  const GravityCounts& counts() const;
-  const GravityOptions& options() const;
+  void drifted(double rms_sides) { tree_.drifted(rms_sides); }
+  const GravityCounts& counts() const { return options_.direct ? direct_counts_ : tree_.counts(); }
+  const GravityOptions& options() const { return options_; }
   // Which site's slab is where.
-  const sites::Slabs& slabs() const;
-  void set_slabs(const sites::Slabs& slabs);  // before the first call above
+  const sites::Slabs& slabs() const { return tree_.sites().slabs(); }
+  void set_slabs(const sites::Slabs& slabs) { tree_.sites().set_slabs(slabs); }  // before the first call above
   // Drifts that trees sent to other ranks and sites allow for, as restarts keep them; to be set when slabs are.
   TreeDrifts drifts() const;
   void set_drifts(const TreeDrifts& drifts);
@@ -203,14 +81,49 @@ class Gravity {
   MeshOfSites take_mesh_of_sites();
   // In a run over several sites, on this rank so far: mesh planes that were rounded although particles of several sites
   // reach them (consequences: wan/sites/site_mesh.hpp).
-  std::uint64_t shared_planes() const;
+  std::uint64_t shared_planes() const { return site_mesh_ ? site_mesh_->counters().shared_planes : 0; }
   // With ghosts (GravityOptions::ghost_level), on this rank so far: number of evaluations whose lists should have been
   // kept but did not fit.
-  std::uint64_t unkept_ghost_lists() const;
+  std::uint64_t unkept_ghost_lists() const { return tree_.unkept_ghost_lists(); }
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  // Agreement for forces outside of a run: begun and published in each evaluation.
+  struct AgreementOfOne {
+    explicit AgreementOfOne(const Communicator& ranks) : sites(ranks), agreement(sites) {}
+    sites::Sites sites;
+    SiteAgreement agreement;
+  };
+
+  void make_mesh();
+  void prepare_tree(const Stream& stream, Particles& particles, VectorArray* carried);
+  VectorArray* kept_accelerations();
+  void evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void level_potential(const Stream& stream, const Particles& particles);
+  void know_mass_unit(const Stream& stream, const Particles& particles);
+  void begin_mesh(const Particles& particles);
+  void finish_mesh(const Particles& particles, bool want_potential);
+  double mass_of_all(const Stream& stream, const Particles& particles);
+
+  GravityOptions options_;
+  PhaseTimers& timers_;
+  Communicator ranks_;
+  std::unique_ptr<AgreementOfOne> by_itself_;
+  SiteAgreement& agreement_;
+  TreeGravity tree_;
+  AllSources all_sources_;                           // for the direct sum
+  Stream mesh_stream_{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
+  std::unique_ptr<sites::SiteMesh> site_mesh_;
+  std::unique_ptr<ParticleMesh> mesh_;
+  PencilMesh* mesh_of_sites_ = nullptr;  // the same, in a run over sites
+  bool mesh_was_used_ = false;           // since its phases were asked for
+  double coded_ = 0;                     // seconds of site_mesh_ at that time
+  std::optional<MassUnit> mass_unit_;    // of the masses that the mesh has seen
+  VectorArray short_range_{"gravity.short"}, long_range_{"gravity.long"};
+  bool short_range_known_ = false;    // of these particles, in their order and the present units
+  bool long_range_known_ = false;     // on all ranks, also where there is nothing to know
+  std::optional<double> total_mass_;  // of all sites, once it was needed
+  DeviceBuffer<float> short_potential_{"gravity.short_potential"}, long_potential_{"gravity.long_potential"};
+  GravityCounts direct_counts_;
 };
 
 }  // namespace maki

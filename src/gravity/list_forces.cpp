@@ -72,7 +72,13 @@ std::size_t ListForces::budget_of(const Sources& sources) const {
 void ListForces::serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
   if (groups_.empty()) return;
   begin_span(stream);
-  walk_and_evaluate(stream, sources, fresh || lists_gone_, out);
+  const std::uint32_t batch = bring_up_to_date(stream, sources, fresh || lists_gone_);
+  if (batch < groups_.size()) {
+    serve_in_batches(stream, sources, batch, out);
+  } else {
+    evaluate(stream, sources, sources.lists.view(groups_), out);
+    count_later(stream, sources);
+  }
   end_span(stream);
 }
 
@@ -93,11 +99,14 @@ void ListForces::take_seconds() {
   spans_ = 0;
 }
 
-void ListForces::walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
+// Makes the lists over one tree, or repairs them. Returns the number of groups whose lists fit the memory: where that is
+// not all, none were made.
+std::uint32_t ListForces::bring_up_to_date(const Stream& stream, const Sources& sources, bool fresh) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
   if (fresh) {
     const std::size_t budget = budget_of(sources);
     const std::uint32_t batch = sources.lists.batch_within(stream, sources.tree, walk(), groups_, budget);
-    if (batch < groups_.size()) return serve_in_batches(stream, sources, batch, out);
+    if (batch < all) return batch;
     const PhaseTimers::Scope scope(timers_, "walk", stream);
     sources.lists.make(stream, sources.tree, walk(), groups_, budget);
   } else if (options_.fixed_reuse == 0) {
@@ -112,8 +121,7 @@ void ListForces::walk_and_evaluate(const Stream& stream, const Sources& sources,
     const PhaseTimers::Scope scope(timers_, "walk", stream);
     sources.imports->outgrown = sources.lists.outgrown(stream, sources.tree, walk(), groups_);
   }
-  evaluate_kept(stream, sources, out);
-  count_later(stream, sources);
+  return all;
 }
 
 // Lists that do not fit the budget are made and used a batch at a time, and not kept.
@@ -141,7 +149,6 @@ void ListForces::serve_in_batches(const Stream& stream, const Sources& sources, 
 }
 
 void ListForces::evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out) {
-  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   evaluate(stream, sources, sources.lists.view(groups_), out);
 }
 
@@ -149,7 +156,6 @@ void ListForces::evaluate_part(const Stream& stream, const Sources& sources, con
                                const ForceOutput& out) {
   begin_span(stream);
   reopen(stream, sources, &which);
-  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   ListView lists = sources.lists.view(groups_);
   lists.selected = which.data();
   lists.count = static_cast<std::uint32_t>(which.size());
@@ -173,6 +179,7 @@ void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, con
 
 // On the CPU the lists are evaluated in slices while messages are on their way, which progress in between.
 void ListForces::evaluate(const Stream& stream, const Sources& sources, const ListView& lists, const ForceOutput& out) {
+  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   const std::uint32_t slices = host_computes() && move_messages() ? std::min(kSlices, lists.count) : 1;
   for (std::uint32_t slice = 0; slice < slices; ++slice) {
     const auto begin = static_cast<std::uint32_t>(std::uint64_t{lists.count} * slice / slices);

@@ -9,7 +9,7 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/tree/walk.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/tree_imports.hpp"
 
 namespace maki {
@@ -67,7 +67,7 @@ class ListForces {
   double take_work() { return work_.take(); }
 
  private:
-  void walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
+  std::uint32_t bring_up_to_date(const Stream& stream, const Sources& sources, bool fresh);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate(const Stream& stream, const Sources& sources, const ListView& lists, const ForceOutput& out);
   void reopen(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>* which);

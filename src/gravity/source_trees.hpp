@@ -8,7 +8,7 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_forces.hpp"
 

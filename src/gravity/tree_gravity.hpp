@@ -9,7 +9,7 @@
 #include "host/comm/communicator.hpp"
 #include "src/gravity/all_ranks.hpp"
 #include "src/gravity/all_sites.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_forces.hpp"
 #include "src/gravity/source_trees.hpp"
@@ -53,7 +53,9 @@ class TreeGravity {
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
   AllSites& sites() { return sites_; }
+  const AllSites& sites() const { return sites_; }
   TreeDrift& drift() { return rank_trees_.drift(); }
+  const TreeDrift& drift() const { return rank_trees_.drift(); }
   std::uint64_t unkept_ghost_lists() const { return source_trees_->unkept_lists(); }
   const GravityOptions& options() const { return options_; }
 

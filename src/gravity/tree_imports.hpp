@@ -7,8 +7,9 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
-#include "src/gravity/gravity.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/gravity/kept_lists.hpp"
+#include "src/timing/phase_timers.hpp"
 
 namespace maki {
 

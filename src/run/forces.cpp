@@ -21,7 +21,7 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
   const bool periodic = run.config.run.kind == RunKind::kCosmology;
   if (!periodic && run.config.gravity.opening == Opening::kAngle) return;
   if (periodic) gravity.set_theta(*run.config.gravity.theta_early), gravity.refine_roots(true);
-  gravity.both_ranges(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kBoth, false);
   const StepMeasures found =
       step_measures(stream, particles, gravity.short_acceleration(), &gravity.long_acceleration());
   const double rms = std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
@@ -59,8 +59,8 @@ SetForces run_forces(const Prepared& run, const Frame& frame) {
   load_particles(stream, numbered, frame, particles);
   Gravity gravity(gravity_options(run.config, run.units), timers);
   open_as_a_run(stream, run, gravity, particles);
-  gravity.short_range(stream, particles, true);
-  gravity.long_range(stream, particles, true);
+  gravity.evaluate(stream, particles, Ranges::kShort, true);
+  gravity.evaluate(stream, particles, Ranges::kLong, true);
   stream.synchronize();
   const std::vector<std::uint64_t> index = particles.id.download(stream);
   SetForces forces{std::vector<std::array<double, 3>>(index.size()), std::vector<double>(index.size())};

@@ -72,21 +72,10 @@ void GravityField::restore(const FieldState& state, const EscaperRows& escapers)
   escapers_.energy = state.escaped_energy;
 }
 
-void GravityField::make_ready(double t) {
+void GravityField::evaluate(double t, Ranges ranges, bool want_potential) {
   if (!frame_.periodic) keep_in_box(t);
   apply_schedules(t);
-}
-
-void GravityField::short_range(double t, bool want_potential) {
-  make_ready(t);
-  gravity_.short_range(stream_, particles_, want_potential);
-}
-
-void GravityField::long_range(double, bool want_potential) { gravity_.long_range(stream_, particles_, want_potential); }
-
-void GravityField::both_ranges(double t, bool want_potential) {
-  make_ready(t);
-  gravity_.both_ranges(stream_, particles_, want_potential);
+  gravity_.evaluate(stream_, particles_, ranges, want_potential);
 }
 
 void GravityField::apply_schedules(double t) {

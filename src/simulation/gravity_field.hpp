@@ -52,13 +52,11 @@ class GravityField : public ForceField {
 
   // Throws Error where all particles have left the box, and over several sites where a particle has left the middle
   // half before the sites could agree to double the box.
-  void short_range(double t, bool want_potential) override;
-  void long_range(double t, bool want_potential) override;
+  void evaluate(double t, Ranges ranges, bool want_potential) override;
   void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
   void drifted(double rms_sides) override { gravity_.drifted(rms_sides); }
   void rms_acceleration_is(double rms) override { rms_acceleration_ = rms; }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
-  void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
   std::uint64_t total() const override { return total_; }
   const VectorArray& short_acceleration() const override { return gravity_.short_acceleration(); }
@@ -71,7 +69,6 @@ class GravityField : public ForceField {
   void restore(const FieldState& state, const EscaperRows& escapers);
 
  private:
-  void make_ready(double t);
   void apply_schedules(double t);
   void set_softening(double softening);
   // Largest distance of a particle from the middle on any axis, units of the last bit.

@@ -7,6 +7,7 @@
 
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/particles/particles.hpp"
+#include "src/gravity/gravity_options.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/run_context.hpp"
 #include "src/simulation/run_state.hpp"
@@ -14,18 +15,13 @@
 
 namespace maki {
 
-// The source of accelerations: G = 1, mass / side^2, in the order of the particles. A call may reorder particles,
-// double the box (Frame::side) or take escapers out; the accelerations of the other range are then changed accordingly.
+// The source of accelerations: G = 1, mass / side^2, in the order of the particles. An evaluation may reorder particles,
+// double the box (Frame::side) or take escapers out; accelerations of a range that is not evaluated change accordingly.
 class ForceField {
  public:
   virtual ~ForceField() = default;
-  virtual void short_range(double t, bool want_potential) = 0;  // at the particles' present positions
-  virtual void long_range(double t, bool want_potential) = 0;
-  // Both at the same positions; results as of short_range and then long_range.
-  virtual void both_ranges(double t, bool want_potential) {
-    short_range(t, want_potential);
-    long_range(t, want_potential);
-  }
+  // Forces at the particles' present positions, of the short range or of both.
+  virtual void evaluate(double t, Ranges ranges, bool want_potential) = 0;
   // States that no particle will be further from the middle than `reach_sides` on any axis at the next evaluation, so
   // that this need not be measured.
   virtual void all_are_within(double /*reach_sides*/) {}
@@ -36,7 +32,7 @@ class ForceField {
   virtual void rms_acceleration_is(double /*rms*/) {}
   // Exchanges beforehand what sites need of each other for potentials (the total mass).
   virtual void prepare_potentials() {}
-  virtual bool has_mesh() const = 0;        // without a mesh, neither of the two is called
+  virtual bool has_mesh() const = 0;        // whether there is a long range
   virtual std::uint64_t total() const = 0;  // particles of all ranks
   virtual const VectorArray& short_acceleration() const = 0;
   virtual const VectorArray& long_acceleration() const = 0;

@@ -83,10 +83,7 @@ void Integrator::kick_long(double to) {
 void Integrator::evaluate(bool boundary, bool want_potential) {
   has_potential_ = want_potential;
   if (farthest_) forces_.all_are_within(farthest_->reach_sides * (1 + kRoundings));
-  if (boundary && forces_.has_mesh())
-    forces_.both_ranges(time_, want_potential);
-  else
-    forces_.short_range(time_, want_potential);
+  forces_.evaluate(time_, boundary && forces_.has_mesh() ? Ranges::kBoth : Ranges::kShort, want_potential);
 }
 
 }  // namespace maki

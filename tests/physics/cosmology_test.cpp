@@ -147,7 +147,7 @@ TEST(Cosmology, MeshForceHasNoNetForce) {
   load_particles(stream, initial, make_frame(initial.header, options.side, options.centre), particles);
   PhaseTimers timers;
   Gravity gravity(options.gravity, timers);
-  gravity.long_range(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kLong, false);
   const MomentumSums mesh = momentum_sums(stream, particles, gravity.long_acceleration(), nullptr);
   for (const DoubleDouble& force : mesh.force) EXPECT_LE(std::fabs(force.value()), 1e-5 * mesh.force_scale.value());
 }

@@ -72,7 +72,7 @@ class GravityWithGhosts : public ::testing::Test {
       motion.begin(e);
       testing::upload_places(stream, motion.set, particles);
       if (steps) steps->begin();
-      gravity.both_ranges(stream, particles, true);
+      gravity.evaluate(stream, particles, Ranges::kBoth, true);
       if (steps) steps->publish();
       course.rebuilds += gravity.counts().rebuilt ? 1 : 0;
       const VectorArray &near = gravity.short_acceleration(), &far = gravity.long_acceleration();

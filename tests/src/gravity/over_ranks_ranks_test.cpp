@@ -45,10 +45,10 @@ class GravityOverRanks : public ::testing::Test {
     upload_share(stream, set, over, owner, particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, over);
-    gravity.both_ranges(stream, particles, true);
+    gravity.evaluate(stream, particles, Ranges::kBoth, true);
     if (options.open_by_error) {
       gravity.rms_acceleration_is(kRms);
-      gravity.both_ranges(stream, particles, true);
+      gravity.evaluate(stream, particles, Ranges::kBoth, true);
       EXPECT_TRUE(gravity.counts().rebuilt);
     }
     counts = gravity.counts();
@@ -104,7 +104,7 @@ class GravityOverRanks : public ::testing::Test {
       for (std::size_t i = 0; i < set.source.size(); ++i) move(i, set.source[i]);
       testing::upload_places(stream, set, particles);
       if (step > 0) gravity.rms_acceleration_is(kRms);
-      gravity.both_ranges(stream, particles, true);
+      gravity.evaluate(stream, particles, Ranges::kBoth, true);
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
       const Forces found = gather(stream, ranks, set, particles, gravity);
       const Forces fresh = forces_of(set, options, Communicator::self(), [](std::size_t) { return 0; });
@@ -198,7 +198,7 @@ TEST_F(GravityOverRanks, LongRangeAccelerationsFollowTheirParticles) {
       stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
   PhaseTimers timers;
   Gravity gravity(periodic(), timers, ranks);
-  gravity.both_ranges(stream, particles, true);
+  gravity.evaluate(stream, particles, Ranges::kBoth, true);
   const auto of_mesh = [&] {
     const auto ids = particles.id.download(stream);
     const VectorArray& a = gravity.long_acceleration();
@@ -215,7 +215,7 @@ TEST_F(GravityOverRanks, LongRangeAccelerationsFollowTheirParticles) {
   for (SourceParticle& p : moved) p.x += 0x40000000u;  // a quarter of the box: to other ranks, most of them
   particles.source.upload(stream, moved);
   gravity.request_rebuild();
-  gravity.short_range(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
   EXPECT_TRUE(gravity.counts().rebuilt);
   EXPECT_EQ(of_mesh(), before);
 }

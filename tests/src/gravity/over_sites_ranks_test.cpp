@@ -40,7 +40,7 @@ class GravityOverSites : public ::testing::Test {
       for (std::size_t i = 0; i < set.source.size(); ++i) move(e, i, set.source[i]);
       testing::upload_places(stream, set, particles);
       steps.begin();
-      gravity.both_ranges(stream, particles, true);
+      gravity.evaluate(stream, particles, Ranges::kBoth, true);
       steps.publish();
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
     }
@@ -58,7 +58,7 @@ class GravityOverSites : public ::testing::Test {
         stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i) % ranks.size(); }, particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, ranks);
-    gravity.both_ranges(stream, particles, true);
+    gravity.evaluate(stream, particles, Ranges::kBoth, true);
     const Forces forces = testing::gather(stream, ranks, set, particles, gravity);
     if (ranks.size() == world.size()) far = long_range_of(set, particles, gravity);
     return forces;

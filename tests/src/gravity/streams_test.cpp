@@ -42,9 +42,9 @@ TEST(GravityStreams, BothRangesAtOnceAreTheSameToTheBit) {
       together.request_rebuild();
       apart.request_rebuild();
     }
-    together.both_ranges(stream, one, true);
-    apart.short_range(stream, other, true);
-    apart.long_range(stream, other, true);
+    together.evaluate(stream, one, Ranges::kBoth, true);
+    apart.evaluate(stream, other, Ranges::kShort, true);
+    apart.evaluate(stream, other, Ranges::kLong, true);
     const Results a(stream, together), b(stream, apart);
     for (std::size_t k = 0; k < a.values.size(); ++k) {
       ASSERT_EQ(a.values[k].size(), set.size());
@@ -65,7 +65,7 @@ TEST(GravityStreams, WithoutAMeshBothRangesAreTheTreeAlone) {
   Particles particles;
   testing::upload_at_rest(stream, testing::plummer_set(500, 5), particles);
   Gravity gravity(options, timers);
-  gravity.both_ranges(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kBoth, false);
   EXPECT_EQ(gravity.short_acceleration().size(), 500u);
   for (const float a : gravity.long_acceleration().x.download(stream)) EXPECT_EQ(a, 0);
 }
@@ -79,11 +79,11 @@ TEST(GravityStreams, AFailureOfTheMeshIsNotLost) {
   set[17].mass = -1;
   testing::upload_at_rest(stream, set, particles);
   Gravity gravity(tree_and_mesh(), timers);
-  EXPECT_THROW(gravity.both_ranges(stream, particles, false), Error);
+  EXPECT_THROW(gravity.evaluate(stream, particles, Ranges::kBoth, false), Error);
   set[17].mass = set[16].mass;
   testing::upload_at_rest(stream, set, particles);
   gravity.request_rebuild();
-  gravity.both_ranges(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kBoth, false);
   EXPECT_EQ(gravity.long_acceleration().size(), set.size());
 }
 

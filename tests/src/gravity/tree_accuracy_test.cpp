@@ -49,10 +49,10 @@ ForceErrors errors_of(const std::vector<SourceParticle>& set, const GravityOptio
   PhaseTimers timers;
   Gravity gravity(options, timers);
   Particles particles = upload(stream, set);
-  gravity.short_range(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
   if (options.open_by_error) {
     gravity.rms_acceleration_is(rms_acceleration(stream, particles, gravity));
-    gravity.short_range(stream, particles, false);
+    gravity.evaluate(stream, particles, Ranges::kShort, false);
     EXPECT_TRUE(gravity.counts().rebuilt);
   }
   if (counts) *counts = gravity.counts();
@@ -152,7 +152,7 @@ double net_force(const GravityOptions& options) {
   PhaseTimers timers;
   Gravity gravity(options, timers);
   Particles particles = upload(stream, testing::plummer_set(8192, 11));
-  gravity.short_range(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
   const auto source = particles.source.download(stream);
   const auto& a = gravity.short_acceleration();
   const std::vector<float> component[3] = {a.x.download(stream), a.y.download(stream), a.z.download(stream)};
@@ -186,7 +186,7 @@ TEST(TreeAccuracy, TinySetsAreExact) {
     PhaseTimers timers;
     Gravity gravity(isolated(0.5, true, 1e-3), timers);
     Particles particles = upload(stream, set);
-    gravity.short_range(stream, particles, true);
+    gravity.evaluate(stream, particles, Ranges::kShort, true);
     const auto sorted = particles.source.download(stream);
     const auto ax = gravity.short_acceleration().x.download(stream);
     const auto phi = gravity.short_potential().download(stream);
@@ -206,7 +206,7 @@ TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
   PhaseTimers timers;
   Gravity gravity(isolated(0.7, true, 1e-3), timers);
   Particles particles = upload(stream, testing::plummer_set(20000, 7));
-  gravity.short_range(stream, particles, false);
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
   EXPECT_TRUE(gravity.counts().rebuilt);
   EXPECT_GT(gravity.counts().fresh_error, 0);
   int rebuilds = 0;
@@ -218,7 +218,7 @@ TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
       source[i].y += source[i].z / 977 % 300000 - 150000;
     }
     particles.source.upload(stream, source);
-    gravity.short_range(stream, particles, false);
+    gravity.evaluate(stream, particles, Ranges::kShort, false);
     rebuilds += gravity.counts().rebuilt;
     if (!gravity.counts().rebuilt) worst = std::max(worst, gravity.counts().probe_error / gravity.counts().fresh_error);
   }
@@ -238,7 +238,7 @@ TEST(ListReuse, ABoxRebuildsWhenParticlesHaveGoneATwentiethOfTheCutoff) {
   std::string pattern;
   for (int step = 0; step < 8; ++step) {
     gravity.drifted(0.02 * options.law.r_cut);
-    gravity.short_range(stream, particles, false);
+    gravity.evaluate(stream, particles, Ranges::kShort, false);
     pattern += gravity.counts().rebuilt ? 'R' : '.';
   }
   EXPECT_EQ(pattern, "R..R..R.");
@@ -253,7 +253,7 @@ TEST(ListReuse, FixedCountRebuildsEveryNSteps) {
   Particles particles = upload(stream, testing::plummer_set(5000, 7));
   std::string pattern;
   for (int step = 0; step < 9; ++step) {
-    gravity.short_range(stream, particles, false);
+    gravity.evaluate(stream, particles, Ranges::kShort, false);
     pattern += gravity.counts().rebuilt ? 'R' : '.';
   }
   EXPECT_EQ(pattern, "R...R...R");
@@ -267,11 +267,11 @@ TEST(ListReuse, ListsThatExceedTheBudgetAreMadeInBatchesWithTheSameForces) {
   options.list_budget = 100000;
   Gravity batched(options, timers);
   Particles a = upload(stream, testing::plummer_set(20000, 7)), b = upload(stream, testing::plummer_set(20000, 7));
-  kept.short_range(stream, a, false);
-  batched.short_range(stream, b, false);
+  kept.evaluate(stream, a, Ranges::kShort, false);
+  batched.evaluate(stream, b, Ranges::kShort, false);
   EXPECT_EQ(kept.counts().interactions, batched.counts().interactions);
   EXPECT_EQ(kept.short_acceleration().x.download(stream), batched.short_acceleration().x.download(stream));
-  batched.short_range(stream, b, false);
+  batched.evaluate(stream, b, Ranges::kShort, false);
   EXPECT_TRUE(batched.counts().rebuilt);
 }
 

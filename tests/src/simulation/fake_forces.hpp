@@ -20,16 +20,15 @@ class FakeForces : public ForceField {
   FakeForces(const Stream& stream, const Particles& particles, Law short_law, Law long_law = nullptr)
       : stream_(stream), particles_(particles), short_law_(std::move(short_law)), long_law_(std::move(long_law)) {}
 
-  void short_range(double t, bool) override {
+  void evaluate(double t, Ranges ranges, bool) override {
     ++short_calls;
-    evaluate(t, short_law_, short_);
+    compute(t, short_law_, short_);
+    if (ranges == Ranges::kShort) return;
+    ++long_calls;
+    compute(t, long_law_, long_);
   }
   void all_are_within(double reach_sides) override { known_reach_sides = reach_sides; }
   void rms_acceleration_is(double rms) override { known_rms = rms; }
-  void long_range(double t, bool) override {
-    ++long_calls;
-    evaluate(t, long_law_, long_);
-  }
   bool has_mesh() const override { return long_law_ != nullptr; }
   std::uint64_t total() const override { return particles_.size(); }
   const VectorArray& short_acceleration() const override { return short_; }
@@ -41,7 +40,7 @@ class FakeForces : public ForceField {
   int long_calls = 0;
 
  private:
-  void evaluate(double t, const Law& law, VectorArray& out) {
+  void compute(double t, const Law& law, VectorArray& out) {
     const HostParticles host = download_particles(stream_, particles_);
     Vectors x = host.fractions, a(x.size(), {0, 0, 0});
     for (auto& v : x)

@@ -1,0 +1,133 @@
+// What forces are asked for and what evaluating them took; the drift that imported trees allow for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/force/split.hpp"
+#include "kernels/mesh/mesh.hpp"
+
+namespace maki {
+
+// Evaluations for which lists with ghosts are kept by default. With more, cells outgrow their lists: the error of the
+// power spectrum at half the Nyquist wave number would be 3e-3 with 4.
+inline constexpr int kGhostReuse = 2;
+
+struct GravityOptions {
+  bool periodic = true;
+  bool direct = false;  // direct sum instead of the tree (isolated sets)
+  ForceLaw law;         // lengths in sides
+  MeshOptions mesh;     // read where law.split is not kNone
+  double theta = 0.5;   // opening angle; set_theta changes it later
+  // Of isolated sets: cells open by the error that they would make, relative to the last accelerations, once these are
+  // known (kernels/tree/opening.hpp); theta says how large it may be.
+  bool open_by_error = false;
+  bool quadrupoles = true;
+  std::uint32_t leaf_size = 16;   // a cell with more particles is divided
+  std::uint32_t group_size = 64;  // n_crit: targets that share a list, at most
+  int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
+  double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
+  std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
+  // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself
+  // (docs/design.md, "Many ranks").
+  bool deterministic = false;
+  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the same
+  // bits for any number of ranks and sites and any division of the particles among them, on one instruction set. Lists
+  // are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that exceed
+  // list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a mesh cell
+  // beyond their slab while lists are kept (shared_planes()).
+  int ghost_level = 0;
+  // Positions in messages between ranks are rounded relative to their cell; in messages between sites, too, if the set
+  // is isolated (in periodic boxes those are always rounded, but not with ghosts).
+  bool let_compression = false;
+  double boundary_move = 0.1;  // over several sites: sides by which a boundary between slabs moves at once, at most
+  std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
+};
+
+// The forces that are evaluated: those of the tree (or the direct sum), of the mesh, or of both.
+enum class Ranges { kShort, kLong, kBoth };
+
+// Bytes a particle of accelerations, and of potentials where they are wanted, of one range or (`mesh`) two.
+constexpr double gravity_bytes(bool mesh, bool potentials) {
+  return (mesh ? 2 : 1) * static_cast<double>((potentials ? 4 : 3) * sizeof(float));
+}
+
+// Counts of the last evaluation of the short range on this rank. `rebuilt`, means and errors are over all ranks, the same on each.
+struct GravityCounts {
+  bool rebuilt = false;
+  std::uint64_t interactions = 0;  // pairs, particle-particle and particle-cell
+  double mean_list = 0;            // sources a particle
+  std::uint64_t longest_list = 0;  // sources of one group
+  double mean_fill = 0;            // particles a group over group_size
+  std::uint64_t groups = 0;
+  std::uint64_t cells = 0;            // of the tree
+  std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
+  std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
+  double theta = 0;                   // opening angle
+  double probe_error = 0;             // rms relative error of kept lists on the probes
+  double fresh_error = 0;             // the same if all lists were made now
+  // Over many ranks: the local essential trees that this rank receives and sends.
+  std::uint64_t let_cells = 0;      // received
+  std::uint64_t let_particles = 0;  // received
+  std::uint64_t let_bytes = 0;      // sent
+  std::uint64_t let_messages = 0;   // sent
+  double let_exchange_seconds = 0;  // from the first message to the last
+  double let_waited_seconds = 0;    // part of them in which this rank had no other work
+  double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; alike on all
+};
+
+// The drifts (sides) that a restart keeps; 0 where there are no other ranks or sites.
+struct TreeDrifts {
+  double ranks = 0;       // of the present trees between ranks
+  double ranks_next = 0;  // of the next trees between ranks
+  double sites = 0;       // of the next trees between sites
+};
+
+// The distance (sides) that particles may drift before the trees sent to other ranks or sites have to be made anew.
+// Each run adapts it: longer drifts make larger trees, shorter ones more frequent rebuilds.
+class TreeDrift {
+ public:
+  // The longest drift: a fraction of r_cut; in isolated sets, of the side.
+  static constexpr double kMostOfCutoff = 0.5, kMost = 0.05;
+
+  bool known() const { return length_ > 0; }
+  double length() const { return length_; }  // of the next trees
+  double used() const { return used_; }      // of the last ones
+
+  // The first drift: 0.1 of the mean distance between particles if they filled the box; not above `most` (sides).
+  void begin(std::uint64_t particles, double most = 1) {
+    length_ = std::min(most, 0.1 / std::cbrt(static_cast<double>(std::max<std::uint64_t>(particles, 1))));
+    later_.reset();
+  }
+  // Returns the length for trees that are now made.
+  double use() { return used_ = length_; }
+  // To be called where the drift was too short. False: it is at its limit already.
+  bool lengthen(double r_cut) {
+    const double most = r_cut > 0 ? kMostOfCutoff * r_cut : kMost, before = length_;
+    length_ = std::min(most, 1.5 * length_);
+    later_.reset();
+    return before < most;
+  }
+  // To be called after new trees were made: a slightly shorter drift for the next ones.
+  void shorten() {
+    length_ = later_ ? *later_ : 0.97 * length_;
+    later_.reset();
+  }
+  void box_doubled() { length_ /= 2; }
+
+  // State of a restart: `length` now, and `later` (if known) after the next shorten().
+  void restore(double length, std::optional<double> later = {}) {
+    length_ = used_ = length;
+    later_ = length > 0 ? later : std::nullopt;
+  }
+
+ private:
+  double length_ = 0, used_ = 0;
+  std::optional<double> later_;
+};
+
+}  // namespace maki
