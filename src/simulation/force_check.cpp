@@ -193,25 +193,23 @@ ForceError error_of(const GravityOptions& options, const Communicator& ranks, co
 
 ForceError measure_force_error(const Stream& stream, const Particles& particles, const Gravity& gravity,
                                const Communicator& ranks, sites::Sites& sites, std::uint64_t wanted) {
-  const GravityOptions& options = gravity.options();
-  const auto measure = [&](Particles& with_near, VectorArray& far) {
-    return error_of(options, ranks, accelerations_of(stream, options, ranks, with_near, far), wanted);
-  };
   VectorArray far("check.far");
   far.resize(particles.size());
   if (gravity.has_mesh())
     far.copy_from(stream, gravity.long_acceleration());
   else
     far.fill_zero(stream);
-  Particles with_near = with_accelerations(stream, particles, gravity.short_acceleration());
-  if (sites.alone()) return measure(with_near, far);
-
-  sites::GatheredParticles near_all(sites, stream, with_near);
+  // Each range goes with a set of particles of its own.
   sites::GatheredParticles far_all(sites, stream, with_accelerations(stream, particles, far));
+  far = std::move(far_all.particles().momentum);
+  far_all.particles() = {};
+  sites::GatheredParticles all(sites, stream, with_accelerations(stream, particles, gravity.short_acceleration()));
   ForceError error;
-  if (near_all.here()) error = measure(near_all.particles(), far_all.particles().momentum);
+  if (all.here())
+    error = error_of(gravity.options(), ranks, accelerations_of(stream, gravity.options(), ranks, all.particles(), far),
+                     wanted);
   const std::span<const std::byte> bytes = sites::as_bytes_of(error);
-  return sites::value_of<ForceError>(sites::from_site(sites, near_all.place(), {bytes.begin(), bytes.end()}));
+  return sites::value_of<ForceError>(sites::from_site(sites, all.place(), {bytes.begin(), bytes.end()}));
 }
 
 }  // namespace maki

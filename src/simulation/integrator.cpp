@@ -146,13 +146,8 @@ void Integrator::measure(bool boundary) {
   const PhaseTimers::Scope scope(timers_, "reductions", stream_);
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
   const std::uint64_t total = forces_.total();
-  const bool all_here = ranks_.size() == 1 && total == particles_.size();
-  StepMeasures measures;
-  if (all_here && boundary)
-    measures = step_measures(stream_, particles_, forces_.short_acceleration(), far);
-  else
-    measures.maxima = largest_of_ranks(ranks_, step_maxima(stream_, particles_, forces_.short_acceleration(), far));
-  const StepMaxima& maxima = measures.maxima;
+  const VectorArray& near = forces_.short_acceleration();
+  const StepMaxima maxima = largest_of_ranks(ranks_, step_maxima(stream_, particles_, near, far));
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
     throw Error(fmt::format("a particle's {} is not a finite number",
                             std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
@@ -160,18 +155,15 @@ void Integrator::measure(bool boundary) {
                                         : fmt::format("at time {:.6g}", time_),
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
   know_reach(maxima);
-  SquareUnits squares = measures.squares;
-  if (!all_here && boundary) {
-    squares = square_units(stream_, particles_, forces_.short_acceleration(), far, maxima, total);
-    squares = {over_ranks(ranks_, squares.acceleration), over_ranks(ranks_, squares.momentum)};
-  }
   const double unit = frame_.acceleration_unit();
   SiteMeasures& mine = agreement_.mine();
   mine.acceleration = maxima.acceleration * unit;
   mine.momentum = maxima.momentum;
   if (boundary) {
-    mine.mean_square_momentum = mean_square(squares.momentum, maxima.momentum, total);
-    mine.mean_square_acceleration = mean_square(squares.acceleration, maxima.acceleration, total) * unit * unit;
+    const SquareUnits squares = square_units(stream_, particles_, near, far, maxima, total);
+    const std::uint64_t accelerations = over_ranks(ranks_, squares.acceleration);
+    mine.mean_square_momentum = mean_square(over_ranks(ranks_, squares.momentum), maxima.momentum, total);
+    mine.mean_square_acceleration = mean_square(accelerations, maxima.acceleration, total) * unit * unit;
   }
   sent_before_ = sent_last_;
   sent_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum, mine.mean_square_acceleration};

@@ -259,10 +259,20 @@ void upload(const Stream& stream, const std::vector<WholeParticle>& all, Particl
 }  // namespace
 
 GatheredParticles::GatheredParticles(Sites& sites, const Stream& stream, const Particles& own) {
-  if (sites.alone()) {
+  if (sites.alone())
     particles_ = copy_of(stream, own);
-    return;
-  }
+  else
+    gather(sites, stream, own);
+}
+
+GatheredParticles::GatheredParticles(Sites& sites, const Stream& stream, Particles&& own) {
+  if (sites.alone())
+    particles_ = std::move(own);
+  else
+    gather(sites, stream, own);
+}
+
+void GatheredParticles::gather(Sites& sites, const Stream& stream, const Particles& own) {
   const std::uint64_t n = own.size();
   const Gathering g = begin_gathering(sites, summary_of_site(sites.ranks(), {n, n, 1, 0, 0}));
   place_ = g.place;

@@ -35,12 +35,16 @@ class GatheredSet {
 class GatheredParticles {
  public:
   GatheredParticles(Sites& sites, const Stream& stream, const Particles& particles);
+  // A set that nobody needs any more: what is gathered of a site alone is the set itself.
+  GatheredParticles(Sites& sites, const Stream& stream, Particles&& particles);
 
   int place() const { return place_; }
   bool here() const { return here_; }
   Particles& particles() { return particles_; }
 
  private:
+  void gather(Sites& sites, const Stream& stream, const Particles& particles);
+
   int place_ = 0;
   bool here_ = true;
   Particles particles_;
