@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/exchange_all.hpp"
 #include "kernels/groups/friends.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"

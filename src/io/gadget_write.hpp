@@ -15,7 +15,6 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/io/hdf5_file.hpp"
-#include "src/io/particle_source.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/io/particle_source.hpp"
+#include "src/io/snapshot.hpp"
 #include "src/io/rank_threads.hpp"
 #include "src/io/snapshot_io.hpp"
 

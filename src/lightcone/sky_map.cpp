@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "host/comm/exchange_all.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/safe_file.hpp"
 

@@ -9,7 +9,7 @@
 #include "src/cosmology/nonlinear.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
-#include "src/io/particle_source.hpp"
+#include "src/io/snapshot.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {

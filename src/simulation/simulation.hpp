@@ -14,7 +14,6 @@
 #include "src/cosmology/cosmology.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/site_agreement.hpp"
-#include "src/io/particle_source.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/integrator.hpp"

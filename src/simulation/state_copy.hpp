@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "src/io/particle_source.hpp"
+#include "src/io/snapshot.hpp"
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/simulation.hpp"
 

@@ -100,20 +100,8 @@ std::vector<SourceParticle> redistribute(const Communicator& ranks, const std::v
   const auto owner = [size](const SourceParticle& p) { return std::size_t{p.x} * size >> 32; };
   std::vector<std::vector<SourceParticle>> out(size);
   for (const SourceParticle& p : particles) out[owner(p)].push_back(p);
-  std::vector<std::uint64_t> bytes;
-  for (const auto& one : out) bytes.push_back(one.size() * sizeof(SourceParticle));
-  const std::vector<std::uint64_t> come = ranks.exchange_sizes(bytes);
-  std::uint64_t total = 0;
-  for (const std::uint64_t one : come) total += one;
-  std::vector<SourceParticle> mine(total / sizeof(SourceParticle));
-  std::vector<Communicator::Outgoing> outgoing;
-  std::vector<Communicator::Incoming> incoming;
-  auto* to = reinterpret_cast<std::byte*>(mine.data());
-  for (std::size_t r = 0; r < size; to += come[r++]) {
-    if (bytes[r] > 0) outgoing.push_back({static_cast<int>(r), out[r].data(), bytes[r]});
-    if (come[r] > 0) incoming.push_back({static_cast<int>(r), to, come[r]});
-  }
-  ranks.exchange(outgoing, incoming);
+  std::vector<SourceParticle> mine;
+  for (const auto& come : exchange_all(ranks, std::move(out))) mine.insert(mine.end(), come.begin(), come.end());
   return mine;
 }
 
