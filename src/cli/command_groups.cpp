@@ -1,3 +1,4 @@
+// maki groups and links: groups of friends, and their progenitors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace maki {
 
 namespace {
 
-struct Options {
+struct GroupsOptions {
   std::string snapshot, output, config;
   GroupOptions groups;
   bool overwrite = false;
@@ -37,7 +38,7 @@ std::string default_output(const std::string& snapshot) {
 }
 
 // What is expected. Without --config it is nice to have: a run of another version, or whose table is elsewhere, has none.
-std::unique_ptr<const MassFunction> expected_masses(const Options& given, const SnapshotHeader& header) {
+std::unique_ptr<const MassFunction> expected_masses(const GroupsOptions& given, const SnapshotHeader& header) {
   try {
     if (const std::optional<Config> config = spectrum_config(given.config, given.snapshot))
       return mass_function_of(*config, header);
@@ -49,7 +50,7 @@ std::unique_ptr<const MassFunction> expected_masses(const Options& given, const 
   return {};
 }
 
-void refuse_existing(const Options& given) {
+void refuse_existing(const GroupsOptions& given) {
   for (const std::string& path : {given.output, mass_function_path(given.output)}) {
     if (!given.overwrite && std::filesystem::exists(path)) {
       throw Error(fmt::format("'{}' exists already", path), "", "choose another --output, or give --overwrite");
@@ -57,7 +58,7 @@ void refuse_existing(const Options& given) {
   }
 }
 
-void write_groups(Options given) {
+void write_groups(GroupsOptions given) {
   const Communicator ranks = Communicator::world();
   if (given.output.empty()) given.output = default_output(given.snapshot);
   root_succeeds(ranks, [&] { refuse_existing(given); });
@@ -80,7 +81,7 @@ void write_groups(Options given) {
 }  // namespace
 
 void add_groups_command(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GroupsOptions>();
   CLI::App* command = add_command(program, "groups", "Find groups of friends in a snapshot and measure them",
                                   "maki groups output/quickstart/snapshot_003.hdf5", options, write_groups);
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary, of a periodic box")->required();
@@ -98,7 +99,7 @@ void add_groups_command(CLI::App& program) {
 
 namespace {
 
-struct Options {
+struct LinksOptions {
   std::vector<std::string> catalogues;
   std::int64_t branch = kNoGroup;
   bool overwrite = false;
@@ -135,7 +136,7 @@ void print_branch(const std::vector<CatalogueGroups>& all, std::int64_t group) {
   }
 }
 
-void link(const Options& options) {
+void link(const LinksOptions& options) {
   if (options.branch != kNoGroup) return print_branch(read_in_order(options.catalogues), options.branch);
   for (std::size_t i = 1; i < options.catalogues.size(); ++i) {
     const std::string &earlier = options.catalogues[i - 1], &later = options.catalogues[i];
@@ -147,7 +148,7 @@ void link(const Options& options) {
 }  // namespace
 
 void add_links_command(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LinksOptions>();
   CLI::App* command =
       add_command(program, "links", "Link groups to their progenitors in earlier catalogues",
                   "maki links output/quickstart/groups_*.hdf5 --branch 0", options, on_first_rank(link));

@@ -1,6 +1,6 @@
 #include "src/cosmology/power.hpp"
 
-#include <math.h>  // makima.hpp of Boost 1.74 calls isnan without a namespace
+#include <math.h>  // Boost 1.74 (makima) calls isnan without a namespace
 
 #include <algorithm>
 #include <boost/math/interpolators/makima.hpp>

@@ -27,7 +27,7 @@ inline std::vector<std::string> all_fields() { return {kFieldNames.begin(), kFie
 
 // The part of a run's particles that a file holds.
 struct ParticleSelection {
-  double fraction = 1;             // of all, chosen by the hash of their IDs (subset.hpp)
+  double fraction = 1;             // of all, chosen by the hash of their IDs (in_subset())
   bool in_groups = false;          // members of groups of friends alone
   std::uint64_t of_particles = 0;  // of the run; 0 where all are there
   bool is_whole() const { return fraction >= 1 && !in_groups; }

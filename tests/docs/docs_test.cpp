@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -23,12 +24,21 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
+// Files in these folders whose names end in one of these ways.
+std::vector<fs::path> files_in(const std::vector<std::string>& folders, const std::set<std::string>& endings) {
+  std::vector<fs::path> found;
+  for (const std::string& folder : folders)
+    for (fs::recursive_directory_iterator at(fs::path(test::source_directory()) / folder), end; at != end; ++at)
+      if (endings.contains(at->path().extension())) found.push_back(at->path());
+  return found;
+}
+
+const std::set<std::string> kSources = {".hpp", ".cpp", ".cuh", ".cu", ".inl", ".h", ".c"};
+
 std::vector<fs::path> pages() {
-  const fs::path root = test::source_directory();
-  std::vector<fs::path> found = {root / "README.md"};
-  for (const char* folder : {"docs", "kernels", "host", "wan", "src", "tests", "bench", "configs"})
-    for (fs::recursive_directory_iterator at(root / folder), end; at != end; ++at)
-      if (at->path().extension() == ".md") found.push_back(at->path());
+  std::vector<fs::path> found =
+      files_in({"docs", "kernels", "host", "wan", "src", "tests", "bench", "configs"}, {".md"});
+  found.push_back(fs::path(test::source_directory()) / "README.md");
   return found;
 }
 
@@ -80,15 +90,41 @@ TEST_F(Docs, CodeCitesHeadingsThatAreThere) {
   const fs::path root = test::source_directory();
   const std::regex citation("docs/design\\.md, \"([^\"]*)\"");
   int found = 0;
-  for (const char* folder : {"kernels", "host", "wan", "src", "bench"})
-    for (fs::recursive_directory_iterator file(root / folder), none; file != none; ++file) {
-      if (!file->is_regular_file() || file->path().extension() == ".png") continue;
-      const std::string text = text_of(file->path());
-      for (std::sregex_iterator at(text.begin(), text.end(), citation), end; at != end; ++at, ++found)
-        EXPECT_TRUE(has_anchor(root / "docs/design.md", anchor("# " + (*at)[1].str())))
-            << file->path() << " cites " << (*at)[1];
-    }
+  for (const fs::path& file : files_in({"kernels", "host", "wan", "src", "bench"}, kSources)) {
+    const std::string text = text_of(file);
+    for (std::sregex_iterator at(text.begin(), text.end(), citation), end; at != end; ++at, ++found)
+      EXPECT_TRUE(has_anchor(root / "docs/design.md", anchor("# " + (*at)[1].str()))) << file << " cites " << (*at)[1];
+  }
   EXPECT_GT(found, 0);
+}
+
+// What the comments of a source say.
+std::string comments_of(const fs::path& source) {
+  std::istringstream lines(text_of(source));
+  std::string said;
+  for (std::string line; std::getline(lines, line);)
+    if (const auto at = line.find("//"); at != line.npos) said += line.substr(at) + '\n';
+  return said;
+}
+
+TEST_F(Docs, SourcesThatPagesAndCommentsNameAreThere) {
+  const std::vector<fs::path> sources = files_in({"kernels", "host", "wan", "src", "tests", "bench"}, kSources);
+  std::set<std::string> names;  // "a/b/c.hpp", "b/c.hpp" and "c.hpp"
+  for (const fs::path& source : sources) {
+    fs::path name;
+    for (fs::path rest = fs::relative(source, test::source_directory()); rest.has_filename(); rest = rest.parent_path())
+      names.insert((name = name.empty() ? rest.filename() : rest.filename() / name).string());
+  }
+  const std::regex named(R"((^|[^\w./<-])([A-Za-z]\w*(/\w+)*\.(hpp|cpp|cuh|cu|inl))\b)");
+  const auto check = [&](const fs::path& file, const std::string& said) {
+    for (std::sregex_iterator at(said.begin(), said.end(), named), end; at != end; ++at) {
+      const std::string name = (*at)[2];
+      EXPECT_TRUE(name.starts_with("NAME") || names.contains(name)) << file << " names " << name;
+    }
+  };
+  for (const fs::path& page : pages())
+    if (page.filename() != "NOTES.md") check(page, text_of(page));  // notes name what was there when it was measured
+  for (const fs::path& source : sources) check(source, comments_of(source));
 }
 
 }  // namespace
