@@ -253,10 +253,6 @@ std::vector<std::uint64_t> Communicator::exchange_sizes(std::span<const std::uin
   return from_each;
 }
 
-}  // namespace maki
-
-namespace maki {
-
 std::string broadcast_text(const Communicator& ranks, const std::string& text, int root) {
   std::uint64_t length = text.size();
   ranks.broadcast(&length, sizeof(length), root);
@@ -267,9 +263,7 @@ std::string broadcast_text(const Communicator& ranks, const std::string& text, i
 }
 
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& text) {
-  std::vector<std::uint64_t> lengths(ranks.size());
-  const std::uint64_t length = text.size();
-  ranks.all_gather(&length, lengths.data(), sizeof(length));
+  const std::vector<std::uint64_t> lengths = gathered(ranks, std::uint64_t{text.size()});
   const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
   std::string padded(text), all(longest * lengths.size(), '\0');
   padded.resize(longest);
@@ -280,9 +274,7 @@ std::vector<std::string> gather_texts(const Communicator& ranks, const std::stri
 }
 
 void throw_together(const Communicator& ranks, const std::string& problem) {
-  std::vector<std::uint64_t> lengths(ranks.size());
-  const std::uint64_t length = problem.size();
-  ranks.all_gather(&length, lengths.data(), sizeof(length));
+  const std::vector<std::uint64_t> lengths = gathered(ranks, std::uint64_t{problem.size()});
   const auto first = std::find_if(lengths.begin(), lengths.end(), [](std::uint64_t n) { return n > 0; });
   if (first == lengths.end()) return;
   throw Error(broadcast_text(ranks, problem, static_cast<int>(first - lengths.begin())));

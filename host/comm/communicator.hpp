@@ -125,6 +125,31 @@ class Communicator {
   std::shared_ptr<State> state_;
 };
 
+// One value of each rank, in the order of ranks. Collective, as the others.
+template <class T>
+std::vector<T> gathered(const Communicator& ranks, const T& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, all.data(), sizeof mine);
+  return all;
+}
+// One number over all ranks, double or std::uint64_t, as Communicator::sum(), max() and min().
+template <class T>
+T sum_of(const Communicator& ranks, T mine) {
+  ranks.sum(std::span(&mine, 1));
+  return mine;
+}
+template <class T>
+T largest_of(const Communicator& ranks, T mine) {
+  ranks.max(std::span(&mine, 1));
+  return mine;
+}
+template <class T>
+T smallest_of(const Communicator& ranks, T mine) {
+  ranks.min(std::span(&mine, 1));
+  return mine;
+}
+
 // Ranks that find out together: what goes wrong on one of them becomes the same Error on all.
 
 // The text of rank `root`, on all ranks. Collective.

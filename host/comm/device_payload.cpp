@@ -182,8 +182,7 @@ std::vector<Facts> gather_facts(const Communicator& ranks) {
   mine.mpi_takes_device = mpi_takes_device_addresses();
   mine.machine = find_machines(ranks).this_one;
   std::strncpy(mine.device.data(), device_address().c_str(), mine.device.size() - 1);
-  std::vector<Facts> all(ranks.size());
-  ranks.all_gather(&mine, all.data(), sizeof mine);
+  const std::vector<Facts> all = gathered(ranks, mine);
   return all;
 }
 

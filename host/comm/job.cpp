@@ -92,8 +92,7 @@ Machines find_machines(const Communicator& ranks) {
   machines.number_here = here.rank();
   std::uint64_t lowest = static_cast<std::uint64_t>(ranks.rank());
   here.broadcast(&lowest, sizeof lowest, 0);
-  std::vector<std::uint64_t> lowest_of(ranks.size());
-  ranks.all_gather(&lowest, lowest_of.data(), sizeof lowest);
+  const std::vector<std::uint64_t> lowest_of = gathered(ranks, lowest);
   machines.count = 0;
   std::vector<int> members(ranks.size());
   for (std::size_t r = 0; r < lowest_of.size(); ++r) {

@@ -166,8 +166,7 @@ std::vector<std::uint64_t> weigh_ranks(const Communicator& communicator, std::ui
     std::uint64_t cost, time;
   };
   const Own own{cost, seconds > 0 ? static_cast<std::uint64_t>(seconds * kNanoseconds) + 1 : 0};
-  std::vector<Own> all(static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather(&own, all.data(), sizeof own);
+  const std::vector<Own> all = gathered(communicator, own);
   const bool timed = std::ranges::all_of(all, [](const Own& o) { return o.cost == 0 || o.time > 0; });
   std::vector<std::uint64_t> weights;
   for (const Own& o : all) weights.push_back(timed && o.cost > 0 ? o.time : o.cost);

@@ -59,8 +59,7 @@ BrickExchange::BrickExchange(const DevicePayload& path, const PencilLayout& layo
                              bool periodic)
     : messages_(path), brick_(brick), pencils_(layout.box(Pencils::kReal, path.ranks().rank())) {
   const Communicator& communicator = path.ranks();
-  std::vector<PencilBox> bricks(static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather(&brick_, bricks.data(), sizeof(PencilBox));
+  const std::vector<PencilBox> bricks = gathered(communicator, brick_);
   const auto add = [](std::vector<Link>& links, int peer, std::vector<BrickPiece> pieces) {
     std::size_t cells = 0;
     for (const BrickPiece& piece : pieces) cells += piece.cells();

@@ -85,8 +85,7 @@ struct LocalEssentialTree::Parts {
 void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift) {
   const auto size = static_cast<std::size_t>(ranks.size());
   const RootBox mine = root_box(stream, tree);
-  std::vector<RootBox> boxes(size);
-  ranks.all_gather(&mine, boxes.data(), sizeof mine);
+  const std::vector<RootBox> boxes = gathered(ranks, mine);
   std::vector<WalkTarget> targets;
   std::vector<std::size_t> others;
   for (std::size_t r = 0; r < size; ++r) {

@@ -31,8 +31,7 @@ RankTrees::RankTrees(const GravityOptions& options, PhaseTimers& timers, const C
 
 void RankTrees::know_drift(std::uint64_t own_particles) {
   if (drift_.known()) return;
-  ranks_.sum(std::span(&own_particles, 1));
-  drift_.begin(own_particles);
+  drift_.begin(sum_of(ranks_, own_particles));
 }
 
 void RankTrees::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
@@ -58,8 +57,7 @@ AllSources::View AllSources::gather(const Stream& stream, const Particles& parti
   if (ranks.size() == 1) return {particles.source.data(), static_cast<std::uint32_t>(particles.size()), 0};
   const auto self = static_cast<std::size_t>(ranks.rank());
   const std::uint64_t mine = particles.size();
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, counts.data(), sizeof mine);
+  const std::vector<std::uint64_t> counts = gathered(ranks, mine);
   std::uint64_t total = 0;
   for (const std::uint64_t count : counts) total += count;
   if (total > std::numeric_limits<std::uint32_t>::max())

@@ -131,8 +131,7 @@ void AllSites::migrate(const Stream& stream, Particles& particles, VectorArray* 
 // Sets the first drift from the number of particles of all sites: once, at the start, with a round trip.
 void AllSites::measure_density(std::uint64_t mine) {
   sites::Sites& sites = agreement_.sites();
-  sites.ranks().sum(std::span(&mine, 1));
-  const std::uint64_t all = sites.sum(sites::Phase::kSums, 0, mine);
+  const std::uint64_t all = sites.sum(sites::Phase::kSums, 0, sum_of(sites.ranks(), mine));
   const bool soft = !options_.periodic && options_.law.softening > 0;
   drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : 1);
 }
@@ -154,7 +153,7 @@ void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) 
   double slowest = evaluation.seconds;
   std::array<double, 2> all = {evaluation.interactions, static_cast<double>(outgrown)};
   if (shares_work()) {  // nobody asks at a single site
-    agreement_.sites().ranks().max(std::span(&slowest, 1));
+    slowest = largest_of(agreement_.sites().ranks(), slowest);
     agreement_.sites().ranks().sum(all);
   }
   work_ += all[0];
@@ -186,10 +185,9 @@ MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const Mes
   struct Sums {
     std::uint64_t particles, units, heaviest;
   };
-  Sums here{totals.particles, finest_units(stream, particles, n, totals.range),
-            count_heaviest(stream, particles, n, totals.range)};
-  sites.ranks().sum(std::span(&here.units, 1));
-  sites.ranks().sum(std::span(&here.heaviest, 1));
+  const Communicator& ranks = sites.ranks();
+  const Sums here{totals.particles, sum_of(ranks, finest_units(stream, particles, n, totals.range)),
+                  sum_of(ranks, count_heaviest(stream, particles, n, totals.range))};
   const Sums all = sites.joined(sites::Phase::kOutput, 0, here, [](Sums& sum, const Sums& one) {
     sum.particles += one.particles;
     sum.units += one.units;

@@ -28,11 +28,9 @@ constexpr double kUsualImbalance = 1.02;
 StepSums StepSums::over_ranks(const Communicator& ranks, StepSums mine) {
   mine.largest = mine.interactions;
   mine.ranks = 1;
-  std::vector<StepSums> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof mine);
   StepSums sums;
   sums.ranks = 0;
-  for (const StepSums& s : all) sums.add(s);
+  for (const StepSums& s : gathered(ranks, mine)) sums.add(s);
   return sums;
 }
 

@@ -107,8 +107,8 @@ constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
 // Particles go to their sites first, and then to the ranks there.
 void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorArray* carried) {
   const PhaseTimers::Scope scope(timers_, "domains");
-  double known = costs_known_ && forces_.statistics().members == particles.size() ? 1 : 0;
-  ranks_.min(std::span(&known, 1));
+  const double known =
+      smallest_of(ranks_, costs_known_ && forces_.statistics().members == particles.size() ? 1.0 : 0.0);
   rank_trees_.know_drift(particles.size());
   const double seconds = forces_.take_work();
   balanced_ = known > 0;

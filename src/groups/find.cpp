@@ -52,8 +52,7 @@ std::array<double, kSphereKinds> sphere_densities(const Cosmology& cosmology, co
 // Spheres of 200 times a density that the particles exceed by far would hold all of them.
 void check_density(const Stream& stream, const Communicator& ranks, const Particles& particles,
                    const GroupFrame& units) {
-  double mass = total_mass(stream, particles.source.data(), particles.size());
-  ranks.sum({&mass, 1});
+  const double mass = sum_of(ranks, total_mass(stream, particles.source.data(), particles.size()));
   const double ratio = mass / (units.side * units.side * units.side) / (units.densities[kMean200] / 200);
   if (ratio < 2) return;
   throw Error("the particles' masses do not fit the cosmology",
@@ -124,8 +123,7 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   catalogue.header = header;
   catalogue.linking_length = options.linking_length;
   catalogue.minimum = options.minimum;
-  catalogue.particles = particles.size();
-  ranks.sum({&catalogue.particles, 1});
+  catalogue.particles = sum_of(ranks, std::uint64_t{particles.size()});
   if (catalogue.particles == 0) return catalogue;
   const double distance = 1 / std::cbrt(static_cast<double>(catalogue.particles));  // sides
   const double length = options.linking_length * distance;

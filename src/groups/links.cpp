@@ -220,11 +220,10 @@ std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector
   return least_of_given(particles.id.download(stream), labels.download(stream));
 }
 
-RankBoxes::RankBoxes(const SortedParticles& own, const Communicator& ranks)
-    : places(static_cast<std::size_t>(ranks.size())) {
+RankBoxes::RankBoxes(const SortedParticles& own, const Communicator& ranks) {
   Place mine{};
   if (own.size() > 0) mine = {own.tree.boxes[0], true};
-  ranks.all_gather(&mine, places.data(), sizeof mine);
+  places = gathered(ranks, mine);
 }
 
 GroupMembers collect_groups(const Stream& stream, const SortedParticles& own, const RankBoxes& boxes, double length,
@@ -232,11 +231,8 @@ GroupMembers collect_groups(const Stream& stream, const SortedParticles& own, co
   require_linking_length(length);
   JoinedSet set = join_ghosts(own, boxes, length, ranks);
   const std::vector<std::uint32_t> labels = friend_labels(stream, set.source, length);
-  for (std::uint64_t changed = 1; changed > 0;) {
-    spread_names(labels, set.names);
-    changed = compare_names(set, own.size(), ranks) ? 1 : 0;
-    ranks.sum({&changed, 1});
-  }
+  do spread_names(labels, set.names);
+  while (largest_of(ranks, std::uint64_t{compare_names(set, own.size(), ranks) ? 1u : 0u}) > 0);
   std::vector<Member> members;
   for (const auto& of_rank : exchange_all(ranks, choose_members(own, set, labels, minimum)))
     members.insert(members.end(), of_rank.begin(), of_rank.end());

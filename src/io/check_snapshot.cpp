@@ -25,9 +25,7 @@ bool is_finite(const Vector& v) {
 class Examined {
  public:
   Examined(Snapshot& share, const std::string& source, const Communicator& ranks)
-      : share(share), source(source), ranks(ranks), sizes_(static_cast<std::size_t>(ranks.size())) {
-    const std::uint64_t own = share.size();
-    ranks.all_gather(&own, sizes_.data(), sizeof(own));
+      : share(share), source(source), ranks(ranks), sizes_(gathered(ranks, std::uint64_t{share.size()})) {
     for (std::size_t r = 0; r < sizes_.size(); ++r) {
       if (r < static_cast<std::size_t>(ranks.rank())) begin_ += sizes_[r];
       total_ += sizes_[r];
@@ -53,8 +51,7 @@ class Examined {
       }
     }
     const std::array<std::uint64_t, 2> own{count, first};
-    std::vector<std::array<std::uint64_t, 2>> all(sizes_.size());
-    ranks.all_gather(&own, all.data(), sizeof(own));
+    const auto all = gathered(ranks, own);
     Found found;
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (found.count == 0 && all[r][0] > 0) found.rank = static_cast<int>(r), found.first = all[r][1];
@@ -146,17 +143,17 @@ void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
   const double box = s.header.box_size;
   const auto outside = set.find([&](std::size_t i) { return !in_box(s.positions[i], box); });
   if (outside.count == 0) return;
-  std::array<double, 1> excess{0};
-  for (const auto& position : s.positions) excess[0] = std::max(excess[0], excess_of(position, box));
-  set.ranks.max(excess);
+  double excess = 0;
+  for (const auto& position : s.positions) excess = std::max(excess, excess_of(position, box));
+  excess = largest_of(set.ranks, excess);
   const auto share = static_cast<double>(outside.count) / static_cast<double>(set.total());
-  const bool too_much = excess[0] > kLargestExcess * box || share > kLargestShare;
+  const bool too_much = excess > kLargestExcess * box || share > kLargestShare;
   if (too_much && spans_more_than(box, set)) {
     set.refuse(outside, [&](std::size_t i) {
       const auto& x = s.positions[i];
       return Error(fmt::format("'{}': {} lies outside the box", set.source, set.name_of(i)),
                    fmt::format("at ({:g}, {:g}, {:g}) in a box of {:g}; {} such particles of {}, by up to {:.3g}", x[0],
-                               x[1], x[2], box, outside.count, set.total(), excess[0]),
+                               x[1], x[2], box, outside.count, set.total(), excess),
                    "this is no box for them: check BoxSize and the length unit, or wrap the positions into "
                    "[0, BoxSize)");
     });
@@ -169,14 +166,14 @@ void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
       if (!(x < box)) x = 0;  // rounding of the box plus a tiny negative number
     }
   }
-  if (excess[0] <= kRounding * box) {
+  if (excess <= kRounding * box) {
     notes.push_back(fmt::format("{} particles at the edge of the box were wrapped to the other, the first being id {}",
                                 outside.count, id));
   } else {
     notes.push_back(
         fmt::format("Warning: {} particles outside of the box of {:g} were wrapped into it, the first "
                     "being id {}; they were outside by up to {:.3g}",
-                    outside.count, box, id, excess[0]));
+                    outside.count, box, id, excess));
   }
 }
 

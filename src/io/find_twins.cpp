@@ -18,14 +18,12 @@ class Grid {
  public:
   Grid(const Snapshot& share, const Communicator& ranks) : side_(share.header.box_size) {
     if (side_ > 0) return;
-    std::array<double, 1> low{std::numeric_limits<double>::max()}, high{std::numeric_limits<double>::lowest()};
+    double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
     for (const auto& position : share.positions) {
-      for (const double x : position) low[0] = std::min(low[0], x), high[0] = std::max(high[0], x);
+      for (const double x : position) low = std::min(low, x), high = std::max(high, x);
     }
-    ranks.min(low);
-    ranks.max(high);
-    low_ = low[0];
-    side_ = std::max(2 * (high[0] - low_), std::numeric_limits<double>::min());
+    low_ = smallest_of(ranks, low);
+    side_ = std::max(2 * (largest_of(ranks, high) - low_), std::numeric_limits<double>::min());
   }
   Point point(const std::array<double, 3>& position) const {
     Point point;
@@ -116,10 +114,8 @@ SharedPoints shared_points(const Snapshot& share, const Grid& grid, const Commun
     __gnu_parallel::sort(points.begin(), points.end());
     own = count_shared(points);
   });
-  std::vector<SharedPoints> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&own, all.data(), sizeof(own));
   SharedPoints whole;
-  for (const SharedPoints& one : all) {
+  for (const SharedPoints& one : gathered(ranks, own)) {
     if (one.particles == 0) continue;
     if (whole.particles == 0 || one.first < whole.first) whole.first = one.first;
     whole.particles += one.particles;
@@ -143,11 +139,9 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
     if (own.count == 0) own.position = share.positions[i];
     own.ids[own.count++] = share.ids[i];
   }
-  std::vector<Here> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&own, all.data(), sizeof(own));
   Twins twins{shared.particles, {}, {}};
   std::size_t found = 0;
-  for (const Here& here : all) {
+  for (const Here& here : gathered(ranks, own)) {
     for (std::size_t i = 0; i < here.count && found < 2; ++i) {
       if (found == 0) twins.position = here.position;
       twins.ids[found++] = here.ids[i];

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -39,9 +38,7 @@ void RankThreads::start(std::function<void()> work) {
 
 bool RankThreads::all_done() const {
   const bool works = thread_.valid() && thread_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-  std::array<std::uint64_t, 1> at_work = {works ? 1u : 0u};
-  ranks_.max(at_work);
-  return at_work[0] == 0;
+  return largest_of(ranks_, std::uint64_t{works ? 1u : 0u}) == 0;
 }
 
 void RankThreads::wait() const {

@@ -129,9 +129,7 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
   RestartInfo& info = folder_->info;
   info.format = kRestartFormat;
   info.path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
-  info.particles.resize(static_cast<std::size_t>(ranks_.size()));
-  const std::uint64_t mine = rows.particles.size();
-  ranks_.all_gather(&mine, info.particles.data(), sizeof mine);
+  info.particles = gathered(ranks_, std::uint64_t{rows.particles.size()});
   auto files = std::make_shared<std::optional<RankFiles>>();  // let go of with the thread's work
   try {
     root_succeeds(ranks_, [&] { folder::begin(info.path); });

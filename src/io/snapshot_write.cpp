@@ -73,12 +73,6 @@ Common together(const std::vector<Common>& all) {
   return whole;
 }
 
-std::vector<Common> of_all(const Common& mine, const Communicator& ranks) {
-  std::vector<Common> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof(mine));
-  return all;
-}
-
 std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
   std::vector<Common> all;
   for (const sites::Message& message :
@@ -124,7 +118,7 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   Part part{
       .particles = particles, .chosen = std::move(chosen), .ranks = ranks, .begins = {0}, .header = particles.header()};
   const std::size_t rows = part.chosen ? part.chosen->size() : particles.size();
-  const std::vector<Common> of_ranks = of_all(common_of(part, rows, options), ranks);
+  const std::vector<Common> of_ranks = gathered(ranks, common_of(part, rows, options));
   const Common whole = together(of_all(together(of_ranks), *sites));
   for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
   part.total = whole.n;

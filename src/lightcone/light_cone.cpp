@@ -73,13 +73,12 @@ void LightCone::begin(const Drift& drift, const Radii& radii) {
   begun_ = true;
   const Communicator& ranks = place_.ranks;
   root_succeeds(ranks, [&] { ensure_output_directory(place_.folder); });
-  std::array<std::uint64_t, 1> particles = {drift.particles.size()};
-  ranks.sum(particles);
-  std::array<double, 1> heaviest = {
-      mass_range(drift.stream, drift.particles.source.data(), drift.particles.size()).largest};
-  ranks.max(heaviest);
-  quantum_ = sky_quantum(static_cast<float>(heaviest[0]),
-                         most_in_a_pixel(particles[0], drift.frame.side, options_.shells.distances.back()));
+  const std::uint64_t particles = sum_of(ranks, std::uint64_t{drift.particles.size()});
+  const double heaviest =
+      largest_of(ranks,
+                 double{mass_range(drift.stream, drift.particles.source.data(), drift.particles.size()).largest});
+  quantum_ = sky_quantum(static_cast<float>(heaviest),
+                         most_in_a_pixel(particles, drift.frame.side, options_.shells.distances.back()));
   if (!resumed_at_) return;
   for (std::size_t k = 0; k < options_.shells.count(); ++k)
     if (options_.shells.distances[k] >= radii.before) written_[k] = *resumed_at_;

@@ -69,12 +69,6 @@ FiledRun::Options options_of(bool quiet) {
   return options;
 }
 
-std::uint64_t particles_of_all(const Snapshot& set, const Communicator& ranks) {
-  std::uint64_t particles = set.size();
-  ranks.sum({&particles, 1});
-  return particles;
-}
-
 std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
   const Computing computing;
   const Communicator ranks = Communicator::world();
@@ -83,7 +77,7 @@ std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set)
     const Admission admission = admit(config, ranks);
     return std::make_unique<AnyRun>(prepare(config), admission);
   }
-  const Admission admission = admit(config, ranks, particles_of_all(*set, ranks));
+  const Admission admission = admit(config, ranks, sum_of(ranks, std::uint64_t{set->size()}));
   std::vector<std::string> notes;
   Prepared run = prepare(config, checked(*set, notes), ranks);
   run.notes.insert(run.notes.begin(), notes.begin(), notes.end());

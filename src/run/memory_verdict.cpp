@@ -41,8 +41,7 @@ int ranks_on_this_device(const Communicator& ranks, int machine) {
   };
   Place mine{machine, {}};
   std::strncpy(mine.device.data(), device_address().c_str(), mine.device.size() - 1);
-  std::vector<Place> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof mine);
+  const std::vector<Place> all = gathered(ranks, mine);
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&mine](const Place& place) {
     return place.machine == mine.machine && place.device == mine.device;
   }));
@@ -64,11 +63,8 @@ MachineMemory machine_memory(const Communicator& ranks) {
   MachineMemory memory = machine_memory();
   if (ranks.size() == 1) return memory;
   const Machines machines = find_machines(ranks);
-  std::array<double, 2> least = {memory.device_free / ranks_on_this_device(ranks, machines.this_one),
-                                 memory.host_free / machines.ranks_here};
-  ranks.min(least);
-  memory.device_free = least[0];
-  memory.host_free = least[1];
+  memory.device_free = smallest_of(ranks, memory.device_free / ranks_on_this_device(ranks, machines.this_one));
+  memory.host_free = smallest_of(ranks, memory.host_free / machines.ranks_here);
   memory.ranks = ranks.size();
   memory.ranks_here = machines.most_ranks;
   return memory;

@@ -187,10 +187,8 @@ struct Tallies {
 };
 
 Tallies of_all_ranks(const Tallies& mine, const Communicator& ranks) {
-  std::vector<Tallies> each(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, each.data(), sizeof mine);
   Tallies all;
-  for (const Tallies& one : each) all.whole.add(one.whole), all.kept.add(one.kept);
+  for (const Tallies& one : gathered(ranks, mine)) all.whole.add(one.whole), all.kept.add(one.kept);
   return all;
 }
 

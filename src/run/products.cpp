@@ -68,11 +68,7 @@ std::vector<double> particles_a_pixel(const DeviceSet& set, ProjectionOptions op
   options.count_particles = !set.frame.periodic;
   std::vector<double> density = project_density(set.ranks(), set.stream, source, n, options);
   const auto all = static_cast<double>(particles_of_all(set));
-  double mass = all;
-  if (!options.count_particles) {
-    mass = total_mass(set.stream, source, n);
-    set.ranks().sum({&mass, 1});
-  }
+  const double mass = options.count_particles ? all : sum_of(set.ranks(), total_mass(set.stream, source, n));
   if (set.ranks().rank() > 0) return {};
   const double pixel = options.extent / options.width;
   const double count = pixel * pixel * all / mass;
@@ -120,9 +116,7 @@ std::vector<double> values_at(const std::function<double(double)>& theory, const
 }  // namespace
 
 std::uint64_t particles_of_all(const DeviceSet& set) {
-  std::uint64_t count = set.particles.size();
-  set.ranks().sum({&count, 1});
-  return count;
+  return sum_of(set.ranks(), std::uint64_t{set.particles.size()});
 }
 
 PowerTable power_of(const DeviceSet& set, const SpectrumOptions& options) {

@@ -36,9 +36,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
   Prepared run;
   run.config = std::move(config);
   run.initial = std::move(share);
-  std::array<std::uint64_t, 1> particles = {run.initial.size()};
-  ranks.sum(particles);
-  run.particles = particles[0];
+  run.particles = sum_of(ranks, std::uint64_t{run.initial.size()});
   IsolatedBox box;
   if (!run.initial.header.comoving) box = isolated_box(run.initial, ranks);
   run.centre = box.centre;

@@ -88,9 +88,7 @@ Accelerations accelerations_of(const Stream& stream, const GravityOptions& optio
 }
 
 std::vector<Sampled> all_of(const Communicator& ranks, std::vector<Sampled> mine) {
-  const std::uint64_t count = mine.size();
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&count, counts.data(), sizeof count);
+  const std::vector<std::uint64_t> counts = gathered(ranks, std::uint64_t{mine.size()});
   const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
   mine.resize(most);
   std::vector<Sampled> padded(most * counts.size()), all;

@@ -56,7 +56,7 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
       step_options_(options.step_options), theta_early_(options.theta_early), theta_(gravity.options().theta),
       refine_root_(gravity.options().law.refine_root), frame_(frame), log_(options.log), ranks_(run.ranks),
       agreement_(run.agreement),
-      total_(agreement_.sites().sum(sites::Phase::kOutput, 0, over_ranks(ranks_, std::uint64_t{particles.size()}))),
+      total_(agreement_.sites().sum(sites::Phase::kOutput, 0, sum_of(ranks_, std::uint64_t{particles.size()}))),
       softening_(gravity.options().law.softening) {}
 
 FieldState GravityField::state() const { return {softening_, total_, escapers_.total, escapers_.energy}; }
@@ -159,7 +159,7 @@ void GravityField::take_out(double t, bool from_here) {
 Left GravityField::sums_over_all(const HostParticles& out) {
   std::array<ExactSum, 2> sums = sums_of(out);
   ExactSum::over_ranks(ranks_, sums);
-  const Left left = {over_ranks(ranks_, std::uint64_t{out.ids.size()}), sums[0].value(), sums[1].value(),
+  const Left left = {sum_of(ranks_, std::uint64_t{out.ids.size()}), sums[0].value(), sums[1].value(),
                      over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size()))};
   sites::Sites& sites = agreement_.sites();
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);

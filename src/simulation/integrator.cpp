@@ -161,8 +161,8 @@ void Integrator::measure(bool boundary) {
   mine.momentum = maxima.momentum;
   if (boundary) {
     const SquareUnits squares = square_units(stream_, particles_, near, far, maxima, total);
-    const std::uint64_t accelerations = over_ranks(ranks_, squares.acceleration);
-    mine.mean_square_momentum = mean_square(over_ranks(ranks_, squares.momentum), maxima.momentum, total);
+    const std::uint64_t accelerations = sum_of(ranks_, squares.acceleration);
+    mine.mean_square_momentum = mean_square(sum_of(ranks_, squares.momentum), maxima.momentum, total);
     mine.mean_square_acceleration = mean_square(accelerations, maxima.acceleration, total) * unit * unit;
   }
   sent_before_ = sent_last_;

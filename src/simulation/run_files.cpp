@@ -231,9 +231,7 @@ void RunFiles::told(const RestartOutcome& restart) {
 }
 
 int RunFiles::rank_with_most() const {
-  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks().size()));
-  const std::uint64_t mine = pool_report().high_water;
-  ranks().all_gather(&mine, most.data(), sizeof mine);
+  const std::vector<std::uint64_t> most = gathered(ranks(), std::uint64_t{pool_report().high_water});
   return static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
 }
 
@@ -282,9 +280,8 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   // The rank with most, and that with most from the system.
   const PoolReport pool = pool_report();
   std::array<std::uint64_t, 2> most = {pool.high_water, pool.most_reserved};
-  std::array<std::uint64_t, 1> sum = {pool.high_water};
   ranks().max(most);
-  ranks().sum(sum);
+  const std::uint64_t sum = sum_of(ranks(), std::uint64_t{pool.high_water});
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
@@ -297,7 +294,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
       fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
-                      1e-6 * static_cast<double>(most[0]), most[0] < sum[0] ? " of the rank with most" : "",
+                      1e-6 * static_cast<double>(most[0]), most[0] < sum ? " of the rank with most" : "",
                       static_cast<double>(sum[0]) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
                       1e-6 * static_cast<double>(most[1]));
   message(text);

@@ -94,8 +94,7 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
                        metrics.gravity.let_waited_seconds,
                        metrics.own_particles,
                        metrics.gravity.interactions};
-  std::vector<RankTimes> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof mine);
+  const std::vector<RankTimes> all = gathered(ranks, mine);
   OwnRecord own;
   own.step = metrics.step;
   own.comoving = metrics.comoving;

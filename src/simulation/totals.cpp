@@ -56,11 +56,6 @@ double over_ranks(const Communicator& ranks, const DoubleDouble& mine) {
   return sum[0].value();
 }
 
-std::uint64_t over_ranks(const Communicator& ranks, std::uint64_t mine) {
-  ranks.sum(std::span<std::uint64_t>(&mine, 1));
-  return mine;
-}
-
 StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine) {
   // Reaches are integers below 2^32: exact as doubles.
   std::array<double, 3> values = {comparable(mine.acceleration), comparable(mine.momentum),
@@ -70,9 +65,7 @@ StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine) {
 }
 
 std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine) {
-  auto value = static_cast<std::uint64_t>(mine);
-  ranks.max(std::span<std::uint64_t>(&value, 1));
-  return static_cast<std::int64_t>(value);
+  return static_cast<std::int64_t>(largest_of(ranks, static_cast<std::uint64_t>(mine)));
 }
 
 void EnergyTracker::add_kinetic(double a, double kinetic) {

@@ -36,7 +36,6 @@ void publish_totals(sites::Sites& sites, std::uint64_t number, const SiteTotals&
 SiteTotals collect_totals(sites::Sites& sites, std::uint64_t number);
 
 double over_ranks(const Communicator& ranks, const DoubleDouble& mine);
-std::uint64_t over_ranks(const Communicator& ranks, std::uint64_t mine);
 
 // Maxima over all ranks. NaN becomes infinity.
 StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine);

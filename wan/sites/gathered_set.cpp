@@ -70,10 +70,8 @@ Summary summary_of_rank(const RankParticles& own) {
 }
 
 Summary summary_of_site(const Communicator& ranks, const Summary& mine) {
-  std::vector<Summary> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof mine);
   Summary site;
-  for (const Summary& one : all) site.add(one);
+  for (const Summary& one : gathered(ranks, mine)) site.add(one);
   site.ranks = ranks.size();
   return site;
 }

@@ -154,8 +154,8 @@ void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, const std::ui
   // Pieces of a bounded number of chunks, and so of bounded memory.
   std::size_t most = 1;
   if (!chunks.empty()) most = std::max<std::size_t>(1, p.piece / chunks.front().block.cells());
-  std::uint64_t pieces = std::max<std::uint64_t>(1, (chunks.size() + most - 1) / most);
-  p.sites.ranks().max({&pieces, 1});
+  const auto mine = std::max<std::uint64_t>(1, (chunks.size() + most - 1) / most);
+  const std::uint64_t pieces = largest_of(p.sites.ranks(), mine);
   for (std::uint64_t i = 0; i < pieces; ++i) {
     const std::size_t first = std::min(chunks.size(), i * most), last = std::min(chunks.size(), first + most);
     Message message;

@@ -136,9 +136,7 @@ Message Sites::Gateway::gather_piece(const std::vector<std::uint64_t>& sizes, st
 
 template <class Pass>
 void Sites::Gateway::gather(std::span<const std::byte> mine, Pass&& pass) {
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
-  const std::uint64_t bytes = mine.size();
-  ranks.all_gather(&bytes, sizes.data(), sizeof bytes);
+  const std::vector<std::uint64_t> sizes = gathered(ranks, std::uint64_t{mine.size()});
   const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   std::exception_ptr failed;
   std::uint64_t begin = 0;

@@ -100,7 +100,7 @@ void expect_exact_totals(std::uint64_t n) {
   Reference mine;
   make_share(stream, n * rank / size, n * (rank + 1) / size, share, mine);
   const Reference all = over_all(ranks, mine);
-  EXPECT_EQ(over_ranks(ranks, std::uint64_t{share.particles.size()}), n);
+  EXPECT_EQ(sum_of(ranks, std::uint64_t{share.particles.size()}), n);
 
   const EnergyTotals energy = over_ranks(ranks, energy_sums(stream, share.particles, share.phi, &share.psi));
   EXPECT_EQ(energy.kinetic, static_cast<double>(all.kinetic));
