@@ -19,7 +19,7 @@ constexpr std::size_t kGuard = 8;      // bytes that follow the bits: the reader
 constexpr std::size_t kMostBits = 61;  // of a number beside its byte
 
 [[noreturn]] void refuse(const char* reason) {
-  throw Error("masses of another site cannot be read", reason, "run the same version at all sites");
+  throw Error("masses of another site cannot be read", reason, "run the same version and configuration at all sites");
 }
 
 std::size_t counted(int n) { return static_cast<std::size_t>(n); }
@@ -220,10 +220,6 @@ void decode(const MeshBlock& b, std::span<const std::byte> bytes, const RowOf& r
 }
 
 namespace {
-
-[[noreturn]] void refuse(const char* reason) {
-  throw Error("masses of another site cannot be read", reason, "run the same version and configuration at all sites");
-}
 
 constexpr std::uint64_t kMagic = 0x33485345'4d494b41;
 
