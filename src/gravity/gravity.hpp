@@ -57,7 +57,7 @@ class Gravity {
   void refine_roots(bool yes);                         // of the law; nothing is made anew
   void set_law(const ForceLaw& law);                   // new softening (also after double_box)
   void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation builds anew
-  void box_doubled();        // to be said after double_box(); the next evaluation builds anew
+  void box_doubled();                                  // to be said after double_box(); the next evaluation builds anew
   void particles_removed();  // to be said where particles were; the next evaluation builds anew
   // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
   void rms_acceleration_is(double rms) { tree_.rms_acceleration_is(rms); }

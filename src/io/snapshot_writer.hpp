@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "src/io/snapshot.hpp"
 #include "src/io/rank_threads.hpp"
+#include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 
 namespace maki {

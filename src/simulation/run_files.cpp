@@ -295,7 +295,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
                       1e-6 * static_cast<double>(most[0]), most[0] < sum ? " of the rank with most" : "",
-                      static_cast<double>(sum[0]) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
+                      static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
                       1e-6 * static_cast<double>(most[1]));
   message(text);
   progress_.message(memory);
