@@ -10,7 +10,6 @@
 namespace maki {
 namespace {
 
-constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
 using Unsigned128 = unsigned __int128;
 
 struct WeightedPoint {
@@ -49,7 +48,7 @@ std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t
   };
   if (fraction < 0.5) return static_cast<std::uint32_t>(low + part_of(2 * fraction, at - low));
   const std::uint64_t cut = at + 1 + part_of(2 * fraction - 1, high - at - 1);
-  return static_cast<std::uint32_t>(std::min(cut, kSide - 1));
+  return static_cast<std::uint32_t>(std::min(cut, kUnitsOfSide - 1));
 }
 
 // starts[1..n) at the quantiles of `points` along `axis`; sorts the points.
@@ -58,7 +57,7 @@ void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::
   std::uint64_t total = 0;
   for (const WeightedPoint& p : points) total += p.weight;
   if (total == 0) {
-    for (std::uint64_t k = 1; k < parts; ++k) starts[k] = static_cast<std::uint32_t>(k * kSide / parts);
+    for (std::uint64_t k = 1; k < parts; ++k) starts[k] = static_cast<std::uint32_t>(k * kUnitsOfSide / parts);
     return;
   }
   std::ranges::sort(points, {}, [axis](const WeightedPoint& p) { return p.at[axis]; });
@@ -67,7 +66,7 @@ void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::
     const std::uint64_t at = points[i].at[axis];
     std::uint64_t here = 0;
     for (; i < points.size() && points[i].at[axis] == at; ++i) here += points[i].weight;
-    const std::uint64_t next = i < points.size() ? points[i].at[axis] : kSide;
+    const std::uint64_t next = i < points.size() ? points[i].at[axis] : kUnitsOfSide;
     // Parts whose target part/parts of the total lies in (below, below + here].
     while (part < parts && Unsigned128{below + here} * parts >= Unsigned128{total} * part) {
       const double fraction = static_cast<double>(Unsigned128{total} * part - Unsigned128{below} * parts) /
@@ -85,10 +84,10 @@ struct Window {
 
 // Where a start may go in one call.
 Window within_reach(std::uint32_t old, const Smoothing& smoothing) {
-  const auto limit =
-      static_cast<std::uint64_t>(std::llround(std::clamp(smoothing.max_move, 0.0, 1.0) * static_cast<double>(kSide)));
+  const auto limit = static_cast<std::uint64_t>(
+      std::llround(std::clamp(smoothing.max_move, 0.0, 1.0) * static_cast<double>(kUnitsOfSide)));
   return {static_cast<std::uint32_t>(old - std::min<std::uint64_t>(limit, old)),
-          static_cast<std::uint32_t>(std::min(old + limit, kSide - 1))};
+          static_cast<std::uint32_t>(std::min(old + limit, kUnitsOfSide - 1))};
 }
 
 // Part of the way from the old starts to the new. Both ascend, and so does the result.
@@ -119,7 +118,8 @@ class Cumulated {
   Window cuts(std::uint64_t least, std::uint64_t most) const {
     const auto reached = std::ranges::lower_bound(sums_, least), passed = std::ranges::upper_bound(sums_, most);
     const std::uint32_t low = reached == sums_.begin() ? 1 : coordinate(reached) + 1;
-    const std::uint32_t high = passed == sums_.end() ? static_cast<std::uint32_t>(kSide - 1) : coordinate(passed);
+    const std::uint32_t high =
+        passed == sums_.end() ? static_cast<std::uint32_t>(kUnitsOfSide - 1) : coordinate(passed);
     return {std::min(low, high), high};
   }
 
@@ -250,7 +250,7 @@ void Domains::double_box() {
   for (int a = 0; a < 3; ++a)
     for (std::uint32_t p = 0; p < parents[a]; ++p)
       for (std::uint32_t& start : axis(a, p).subspan(1))
-        start = static_cast<std::uint32_t>((std::uint64_t{start} + kSide / 2) / 2);
+        start = static_cast<std::uint32_t>((std::uint64_t{start} + kUnitsOfSide / 2) / 2);
 }
 
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,

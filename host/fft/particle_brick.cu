@@ -159,9 +159,10 @@ void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool 
     boxes.push_back({from, count, {rows * cells, cells}, (to[0] * lines + to[1]) * row_ + to[2], {lines * row_, row_}});
   brick_.resize(std::max(brick_.size(), box_.size()));
   const std::uint8_t* own = masses_->own_rows().data();
-  const bool done = counter_.count(stream, shifted, brick_.data(), {own, boxes, unit, mesh});
+  counter_.count(stream, shifted, brick_.data(), {own, boxes, unit, mesh});
   masses_->sum_in_brick(stream, brick_.data());
-  for (const CountBox& box : boxes) counts_to_masses(stream, box, unit, brick_.data(), mesh, done ? own : nullptr);
+  for (const CountBox& box : boxes)
+    counts_to_masses(stream, box, unit, brick_.data(), mesh, MassCounter::makes_masses() ? own : nullptr);
 }
 
 std::vector<std::uint8_t> ParticleBrick::planes() const {

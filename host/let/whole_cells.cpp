@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kSide = std::int64_t{1} << 32;
+constexpr std::int64_t kSide = kUnitsOfSide;
 // Factor on the cutoff: boxes and distances are rounded.
 constexpr double kReach = 1.0001;
 constexpr std::uint64_t kParticlesOfACell = 12;

@@ -80,7 +80,7 @@ struct LargerReach {
 
 // A square in parts of the largest one: 2^31 of them, or fewer where the total would not fit into 63 bits. 0 where there
 // is no largest to speak of.
-double square_scale(double largest, std::uint64_t total) {
+MAKI_HD double square_scale(double largest, std::uint64_t total) {
   if (!(largest > 0)) return 0;
   const double most = 9223372036854775808.0 / static_cast<double>(total);
   return (most < 2147483648.0 ? most : 2147483648.0) / (largest * largest);
@@ -90,7 +90,7 @@ struct SquareScales {
   double acceleration, momentum;
 };
 
-SquareScales square_scales(const StepMaxima& maxima, std::uint64_t total) {
+MAKI_HD SquareScales square_scales(const StepMaxima& maxima, std::uint64_t total) {
   return {square_scale(maxima.acceleration, total), square_scale(maxima.momentum, total)};
 }
 
@@ -98,14 +98,15 @@ MAKI_HD std::uint64_t scaled(double square, double scale) {
   return scale > 0 ? static_cast<std::uint64_t>(square * scale + 0.5) : 0;
 }
 
+// The scales are read from device memory: the host may not know them yet.
 struct ScaledSquares {
   ConstVectorView momentum;
   Acceleration acceleration;
-  SquareScales scales;
+  const SquareScales* scales;
   MAKI_HD SquareUnits operator()(std::size_t i) const {
     SquareUnits units;
-    units.acceleration = scaled(square(acceleration.x(i), acceleration.y(i), acceleration.z(i)), scales.acceleration);
-    units.momentum = scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales.momentum);
+    units.acceleration = scaled(square(acceleration.x(i), acceleration.y(i), acceleration.z(i)), scales->acceleration);
+    units.momentum = scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum);
     return units;
   }
 };
@@ -116,6 +117,23 @@ struct AddUnits {
     sum.acceleration = a.acceleration + b.acceleration;
     sum.momentum = a.momentum + b.momentum;
     return sum;
+  }
+};
+
+struct MeasuresOnDevice {
+  StepMeasures measures;
+  SquareScales scales;
+};
+
+// The scales from maxima of squares, before their roots are taken.
+struct StoreScales {
+  MeasuresOnDevice* all;
+  std::uint64_t total;
+  MAKI_HD void operator()(std::size_t) const {
+    StepMaxima roots = all->measures.maxima;
+    roots.acceleration = sqrt(roots.acceleration);
+    roots.momentum = sqrt(roots.momentum);
+    all->scales = square_scales(roots, total);
   }
 };
 
@@ -202,16 +220,28 @@ struct AddMomenta {
   }
 };
 
+MaximaOf maxima_of(const Particles& particles, const VectorArray& short_range, const VectorArray* long_range) {
+  return {particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
+}
+
+Reduction<ScaledSquares, SquareUnits, AddUnits> squares_of(const Particles& particles, const Acceleration& acceleration,
+                                                           const SquareScales* scales) {
+  return {particles.size(), ScaledSquares{particles.momentum.view(), acceleration, scales}, SquareUnits{}, AddUnits{}};
+}
+
+StepMaxima roots_of(StepMaxima squares) {
+  squares.acceleration = std::sqrt(squares.acceleration);
+  squares.momentum = std::sqrt(squares.momentum);
+  return squares;
+}
+
 }  // namespace
 
 StepMaxima step_maxima(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                        const VectorArray* long_range) {
-  const MaximaOf squares{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
-  StepMaxima maxima =
-      reduce_over(stream, "step_maxima", Reduction{particles.size(), squares, StepMaxima{}, LargerOfEach{}});
-  maxima.acceleration = std::sqrt(maxima.acceleration);
-  maxima.momentum = std::sqrt(maxima.momentum);
-  return maxima;
+  return roots_of(reduce_over(stream, "step_maxima",
+                              Reduction{particles.size(), maxima_of(particles, short_range, long_range), StepMaxima{},
+                                        LargerOfEach{}}));
 }
 
 std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
@@ -221,15 +251,28 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
 
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                          const VectorArray* long_range, const StepMaxima& maxima, std::uint64_t total) {
-  const ScaledSquares squares{particles.momentum.view(), both_ranges(short_range, long_range),
-                              square_scales(maxima, total)};
-  return reduce_over(stream, "square_units", Reduction{particles.size(), squares, SquareUnits{}, AddUnits{}});
+  const SquareScales scales = square_scales(maxima, total);
+  DeviceBuffer<SquareScales> on_device("square_scales", 1);
+  copy_to_device(stream, on_device.data(), &scales, sizeof scales);
+  return reduce_over(stream, "square_units",
+                     squares_of(particles, both_ranges(short_range, long_range), on_device.data()));
 }
 
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range) {
-  const StepMaxima maxima = step_maxima(stream, particles, short_range, long_range);
-  return {maxima, square_units(stream, particles, short_range, long_range, maxima, particles.size())};
+  const std::uint64_t n = particles.size();
+  DeviceBuffer<MeasuresOnDevice> all("step_measures", 1);
+  StepMeasures& on_device = all.data()->measures;
+  reduce_into(stream, "step_maxima",
+              Reduction{n, maxima_of(particles, short_range, long_range), StepMaxima{}, LargerOfEach{}},
+              &on_device.maxima);
+  launch(stream, "square_scales", 1, StoreScales{all.data(), n});
+  reduce_into(stream, "square_units", squares_of(particles, both_ranges(short_range, long_range), &all.data()->scales),
+              &on_device.squares);
+  StepMeasures measures;
+  copy_to_host(stream, &measures, &on_device, sizeof measures);
+  measures.maxima = roots_of(measures.maxima);
+  return measures;
 }
 
 double mean_square(std::uint64_t units, double largest, std::uint64_t total) {

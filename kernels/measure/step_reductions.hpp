@@ -34,7 +34,8 @@ SquareUnits square_units(const Stream& stream, const Particles& particles, const
 // The mean of squares from the sum of their units over all ranks, and the root of the largest square. Good to 2^-32 of
 // the largest square for totals up to 2^32, beyond that to total * 2^-64. Not-a-number where `largest` is.
 double mean_square(std::uint64_t units, double largest, std::uint64_t total);
-// Both, of a set that is all on this rank.
+// step_maxima(), and square_units() by this set's own maxima: for a set that is all on this rank, with one wait instead
+// of two.
 struct StepMeasures {
   StepMaxima maxima;
   SquareUnits squares;

@@ -59,9 +59,11 @@ class MassCounter {
     const MassUnit& unit;
     float* mesh;
   };
-  // The same, but where that is faster own rows become masses at once, while their counts are in the cache, and nothing
-  // is written to their `counts`. Returns whether they did.
-  bool count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
+  // The same, but where makes_masses() own rows become masses at once, and nothing is written to their `counts`.
+  void count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
+  // Whether count() makes masses of own rows, while their counts are in the cache: on the CPU. On the GPU it leaves all
+  // rows to counts_to_masses().
+  static bool makes_masses();
 
   // By plane x of the whole mesh: 0 where no cloud of the particles that were taken reaches, on either mesh. Others may
   // have 1 as well.

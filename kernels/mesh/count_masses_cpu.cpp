@@ -1,3 +1,10 @@
+// Counting without atomics. Particle indices are sorted into blocks of about 16^3 cells (blocks_cpu.hpp). A sweep over
+// slabs of blocks in x makes one mesh: the blocks of a slab are worked on in four colours, such that no two of a colour
+// touch the same cells; a block is gathered in a private tile and then added to a sliding window of 64-bit planes.
+// Planes that no later slab touches leave the window, own rows as masses, so that no whole integer mesh is held.
+//
+// (Measured on 128^3 particles, 256^3 cells: adding to the window without tiles takes about 1.4 times as long;
+// making both interlaced meshes in one sweep, with twice the window, is slower too.)
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +23,6 @@ void convert_row(const CountBox& box, std::size_t x, std::size_t y, const MassUn
 
 }  // namespace
 
-// Own rows leave by a sliding window of planes, as in MassAssigner (assign_cpu.cpp).
 struct MassCounter::Work {
   std::optional<ParticleBlocks> blocks;
   DeviceBuffer<std::uint64_t> window{"mesh.window"};  // all zero between calls
@@ -139,11 +145,12 @@ std::vector<std::uint8_t> MassCounter::planes() const {
   return planes;
 }
 
-bool MassCounter::count(const Stream&, bool shifted, std::uint64_t* counts, const OwnRows& rows) {
+void MassCounter::count(const Stream&, bool shifted, std::uint64_t* counts, const OwnRows& rows) {
   if (work_->window.empty()) work_->make_window();
   work_->sweep(shifted ? 1 : 0, counts, rows);
-  return true;
 }
+
+bool MassCounter::makes_masses() { return true; }
 
 bool counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, std::uint64_t* counts, float* mesh,
                       const std::uint8_t* done) {

@@ -48,12 +48,12 @@ std::vector<std::uint8_t> MassCounter::planes() const {
   return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->task.box.cells), 1);
 }
 
-bool MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {
+void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {
   count(stream, shifted, counts);
-  return false;
 }
 
-// The rows done before are not read: on the GPU count() leaves all of them to this function.
+bool MassCounter::makes_masses() { return false; }
+
 double counter_bytes(double, double) { return 0; }
 
 bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,

@@ -14,6 +14,9 @@ namespace maki {
 
 inline constexpr double kSideToUnits = 4294967296.0;            // 2^32 units of the last bit to a side
 inline constexpr float kUnitsToSide = 2.3283064365386963e-10f;  // 2^-32
+inline constexpr std::uint64_t kUnitsOfSide = std::uint64_t{1} << 32;
+// A softening of fewer units is refused (docs/design.md, "Numbers").
+inline constexpr double kLeastSofteningUnits = 256;
 
 // What a force evaluation reads of a particle: 16 bytes, loaded as one vector.
 struct alignas(16) SourceParticle {

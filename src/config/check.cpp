@@ -13,8 +13,6 @@
 namespace maki {
 namespace {
 
-constexpr double kLeastSofteningUnits = 256;  // docs/design.md, "Numbers"
-
 void check_even(std::int64_t number, const char* key) {
   if (number % 2 != 0) throw Error(fmt::format("{} = {} is odd", key, number), "", fmt::format("try {}", number + 1));
 }

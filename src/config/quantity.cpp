@@ -11,8 +11,7 @@
 namespace maki {
 namespace {
 
-constexpr double kSolarMass = 1.988409870698051e33;  // g
-constexpr double kYear = 3.15576e7;                  // s, Julian
+constexpr double kYear = 3.15576e7;  // s, Julian
 
 constexpr Unit kUnits[] = {
     {"kpc/h", Dimension::kLength, 3.085677581491367e21, true},
@@ -24,8 +23,8 @@ constexpr Unit kUnits[] = {
     {"Gpc", Dimension::kLength, 3.085677581491367e27, false},
     {"AU", Dimension::kLength, 1.495978707e13, false},
     {"km", Dimension::kLength, 1e5, false},
-    {"Msun/h", Dimension::kMass, kSolarMass, true},
-    {"Msun", Dimension::kMass, kSolarMass, false},
+    {"Msun/h", Dimension::kMass, kSolarMassCgs, true},
+    {"Msun", Dimension::kMass, kSolarMassCgs, false},
     {"kg", Dimension::kMass, 1e3, false},
     {"g", Dimension::kMass, 1, false},
     {"km/s", Dimension::kVelocity, 1e5, false},

@@ -10,13 +10,13 @@
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
 #include "wan/sites/ring.hpp"
+#include "wan/sites/ring_plan.hpp"
 
 namespace maki {
 namespace {
 
 constexpr const char* kPathTable = "path";
 constexpr std::size_t kLongestName = 40;
-constexpr std::size_t kMostSites = 64;
 
 // A value as [path] tables take it.
 std::string text_of(const Value& value) {
@@ -187,8 +187,9 @@ void check_sites(const Config& config) {
                              : fmt::format("add it, or did you mean '{}'?", nearest_name(ring, site.name)));
   }
   if (ring.empty()) return;
-  if (ring.size() > kMostSites)
-    throw Error(fmt::format("sites.ring names {} sites", ring.size()), "", fmt::format("give at most {}", kMostSites));
+  if (ring.size() > sites::kMostSites)
+    throw Error(fmt::format("sites.ring names {} sites", ring.size()), "",
+                fmt::format("give at most {}", sites::kMostSites));
   for (const std::string& name : ring) {
     check_name(name);
     if (std::count(ring.begin(), ring.end(), name) > 1)

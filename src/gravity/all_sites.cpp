@@ -15,8 +15,8 @@ namespace {
 
 constexpr float kReachSkin = 0.02f;
 // Sites of unequal speed keep being so: what they waste in one step they will in many, which new slabs would spare.
-// They are cut once that is more than a rebuild costs (interactions a particle), but not for what is noise.
-constexpr double kWasteStays = 4, kNoise = 0.03, kRebuildCost = 350;
+// They are cut once that is more than a rebuild costs (kRebuildCost), but not for what is noise.
+constexpr double kWasteStays = 4, kNoise = 0.03;
 
 // The dense middle of an isolated set is a small part of its box, the more so after the box has doubled: boundaries are
 // rounded to this (sides), and at first particles may go so many softening lengths beyond their slab.

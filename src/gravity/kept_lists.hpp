@@ -82,6 +82,9 @@ struct Sources {
   bool imported() const { return imports != nullptr; }
 };
 
+// The opening angle of a strict walk, by which errors are measured, over that of the run.
+inline constexpr double kStrictTheta = 0.4;
+
 // How wrong kept lists are: a sample of the groups is walked twice more, as for new lists, and with a much smaller
 // opening angle, which is the reference. Errors of kept and of new lists are those of the same groups at the same time,
 // so that their ratio is not a matter of luck. The sample stays the same between two rebuilds.

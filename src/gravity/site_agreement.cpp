@@ -17,8 +17,7 @@ namespace {
 constexpr double kToleranceUse = 0.7;
 // The most that the reference error is where fresh lists are nearly exact.
 constexpr double kMostExact = 1e-4;
-// What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
-constexpr double kRebuildCost = 350;
+// What a repair costs, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRewalkCost = 200;
 // What domains cut by cost usually reach.
 constexpr double kUsualImbalance = 1.02;

@@ -40,6 +40,9 @@ struct StepSums {
   double relative(double difference_squared) const;
 };
 
+// What a rebuild costs, in interactions a particle.
+inline constexpr double kRebuildCost = 350;
+
 // The error that kept lists are measured by: that of fresh lists, or where these are nearly exact (lists of an early box hold
 // no cells) a lesser one than that of the mesh.
 double reference_error(double fresh_error, double theta);

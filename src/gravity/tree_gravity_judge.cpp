@@ -6,12 +6,6 @@
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {
-namespace {
-
-// The strict walk that probes are judged by.
-constexpr double kStrictTheta = 0.4;
-
-}  // namespace
 
 bool TreeGravity::has_probes() const {
   return options_.fixed_reuse == 0 && !forces_.batched() && !forces_.groups().empty() && !probes_.empty();

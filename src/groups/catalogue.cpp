@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "kernels/error.hpp"
+#include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 #include "src/io/safe_file.hpp"
 
@@ -15,8 +16,8 @@ namespace maki {
 
 namespace {
 
+using gadget::kTypes;  // of particles; ours are of type 1
 using gadget::Scaling;
-constexpr std::size_t kTypes = 6;  // of particles; ours are of type 1
 
 void write_header(hid_t file, const GroupCatalogue& catalogue) {
   const std::uint64_t groups = catalogue.groups.size(), ids = catalogue.member_ids.size();
@@ -176,8 +177,7 @@ void write_group_catalogue(const std::string& path, const GroupCatalogue& catalo
 
 namespace {
 
-constexpr double kBin = 0.2;                         // in log10(M)
-constexpr double kSolarMass = 1.988409870698051e33;  // g
+constexpr double kBin = 0.2;  // in log10(M)
 
 std::string comments(const GroupCatalogue& catalogue, const Provenance& p, bool expected) {
   const SnapshotHeader& header = catalogue.header;
@@ -207,7 +207,7 @@ double mean_over_bin(const std::function<double(double)>& function, double mass)
 
 void write_mass_function(const std::string& path, const GroupCatalogue& catalogue,
                          const std::function<double(double)>& expected, const Provenance& provenance, bool overwrite) {
-  const double unit = catalogue.header.units.mass_cgs / kSolarMass;
+  const double unit = catalogue.header.units.mass_cgs / kSolarMassCgs;
   std::map<int, std::uint64_t> counts;
   for (const FofGroup& group : catalogue.groups) {
     const double mass = group.spheres[kMean200].mass;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "kernels/error.hpp"
+#include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/safe_file.hpp"
 
@@ -32,7 +33,7 @@ std::uint64_t required(hid_t header, const char* name, const std::string& path) 
               "give a file of maki groups");
 }
 
-constexpr std::size_t kTypes = 6;  // of particles
+using gadget::kTypes;  // of particles
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
+#include "src/io/checksum.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_folder.hpp"
 
@@ -17,8 +18,6 @@ namespace maki {
 namespace {
 
 namespace folder = restart_folder;
-
-constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -88,7 +87,7 @@ std::uint64_t rows_in(const std::string& path, const char* name) {
 // What is wrong with a file; empty where it has the checksum.
 std::string damage_of_file(const std::string& path, const std::string& checksum) {
   try {
-    return folder::checksum(path) == checksum ? "" : fmt::format("'{}' has another checksum", path);
+    return checksum_of_file(path) == checksum ? "" : fmt::format("'{}' has another checksum", path);
   } catch (const Error& error) {
     return error.what();
   }

@@ -54,6 +54,9 @@ struct StateNumbers {
   bool operator==(const StateNumbers&) const = default;
 };
 
+// Rows of a column that are read or written at once.
+inline constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
+
 // What complete.toml says.
 struct RestartInfo {
   std::string path;  // of the folder

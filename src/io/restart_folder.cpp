@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +16,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "src/io/checksum.hpp"
 #include "src/io/safe_file.hpp"
 
 namespace maki::restart_folder {
@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = "restart_";
 constexpr const char* kComplete = "complete.toml";
 constexpr const char* kSeal = "# checksum of all lines above: ";
-constexpr std::size_t kBlock = std::size_t{1} << 22;
 
 toml::table to_table(const RestartInfo& info) {
   toml::array particles, checksums, plans, site_keys;
@@ -186,23 +185,6 @@ void prune(const std::string& directory, const std::string& newest, int keep) {
     if (read(folder, info) == Found::kComplete && ++others < keep) continue;
     remove(folder);
   }
-}
-
-std::string checksum_of(std::string_view bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
-}
-
-std::string checksum(const std::string& path) {
-  const auto close = [](std::FILE* file) { std::fclose(file); };
-  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
-  if (!file) throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "");
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
-  XXH3_64bits_reset(state.get());
-  std::vector<char> block(kBlock);
-  while (const std::size_t count = std::fread(block.data(), 1, block.size(), file.get()))
-    XXH3_64bits_update(state.get(), block.data(), count);
-  if (std::ferror(file.get())) throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "");
-  return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
 }
 
 }  // namespace maki::restart_folder

@@ -33,10 +33,6 @@ std::vector<std::string> list(const std::string& directory);
 // Removes incomplete restarts, and complete ones until `keep` are left; never `newest`.
 void prune(const std::string& directory, const std::string& newest, int keep);
 
-// XXH3 of a file's bytes, as text. Throws Error.
-std::string checksum(const std::string& path);
-std::string checksum_of(std::string_view bytes);
-
 }  // namespace maki::restart_folder
 
 namespace maki {

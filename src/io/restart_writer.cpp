@@ -7,6 +7,7 @@
 
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
+#include "src/io/checksum.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_folder.hpp"
 #include "src/io/safe_file.hpp"
@@ -38,8 +39,6 @@ void RestartWriter::Folder::complete() const {
 }
 
 namespace {
-
-constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 
 void write_numbers(hid_t file, const StateNumbers& numbers) {
   H5Id reals = create_group(file, "Reals"), counts = create_group(file, "Counts");
@@ -109,12 +108,12 @@ std::string write_plans(const RankFiles& files) {
   SafeFile file(files.plans_path);
   file.write(files.plans);
   file.commit();
-  return folder::checksum_of(files.plans);
+  return checksum_of(files.plans);
 }
 
 RestartPart write_files(RankFiles& files) {
   write_columns(files);
-  RestartPart part{folder::checksum(files.file.temporary_path()), {}};
+  RestartPart part{checksum_of_file(files.file.temporary_path()), {}};
   files.file.commit();
   part.plans = write_plans(files);
   return part;

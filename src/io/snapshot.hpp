@@ -16,11 +16,12 @@ namespace maki {
 // 7.5e-5 larger than ours, which changes growth by far less than any tolerance here. The default mass unit is the
 // IAU 2015 nominal GM_sun divided by this value. A file that states GravityConstantInternal keeps it.
 inline constexpr double kNewtonCgs = 6.67430e-8;
+inline constexpr double kSolarMassCgs = 1.988409870698051e33;
 
 // Units of the numbers in memory and in files, in cgs. Cosmological files carry 1/h in length and mass.
 struct UnitSystem {
   double length_cgs = 3.085677581491367e24;  // Mpc (/h)
-  double mass_cgs = 1.988409870698051e43;    // 1e10 solar masses (/h)
+  double mass_cgs = 1e10 * kSolarMassCgs;    // (/h)
   double velocity_cgs = 1e5;                 // km/s
   bool with_h = true;                        // length and mass carry 1/h
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "kernels/error.hpp"
+#include "src/io/checksum.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_folder.hpp"
 #include "src/io/safe_file.hpp"
@@ -40,7 +41,7 @@ std::map<std::string, spool::Mark> from_lines(const std::string& lines) {
 }
 
 std::string checksum_of_spools(int ranks, const std::string& lines) {
-  return restart_folder::checksum_of(fmt::format("{} ranks\n{}", ranks, lines));
+  return checksum_of(fmt::format("{} ranks\n{}", ranks, lines));
 }
 
 [[noreturn]] void throw_damaged(const std::string& path, const char* what) {
@@ -48,9 +49,8 @@ std::string checksum_of_spools(int ranks, const std::string& lines) {
               "resume an earlier restart (maki resume .../restart_NNNNNN)");
 }
 
-std::string checksum_of(const std::vector<std::uint64_t>& counts) {
-  return restart_folder::checksum_of(
-      {reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::uint64_t)});
+std::string checksum_of_counts(const std::vector<std::uint64_t>& counts) {
+  return checksum_of({reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::uint64_t)});
 }
 
 void write_maps(hid_t file, const std::map<std::size_t, MapShare>& maps) {
@@ -60,7 +60,7 @@ void write_maps(hid_t file, const std::map<std::size_t, MapShare>& maps) {
         create_dataset(group, std::to_string(shell), hdf5_file_type<std::uint64_t>(), map.counts.size(), 1, 0);
     write_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
     write_attribute(dataset, "FirstPixel", map.first);
-    write_attribute(dataset, "XXH3", checksum_of(map.counts));
+    write_attribute(dataset, "XXH3", checksum_of_counts(map.counts));
   }
 }
 
@@ -93,7 +93,7 @@ MapShare read_map(hid_t group, const std::string& name, const std::string& path)
   map.first = read_scalar<std::uint64_t>(dataset, "FirstPixel").value_or(0);
   map.counts.resize(dataset_shape(dataset).at(0));
   read_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
-  if (read_text(dataset, "XXH3") != checksum_of(map.counts)) throw_damaged(path, "a map");
+  if (read_text(dataset, "XXH3") != checksum_of_counts(map.counts)) throw_damaged(path, "a map");
   return map;
 }
 

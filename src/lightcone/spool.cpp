@@ -77,15 +77,10 @@ void require(const std::string& path, const Mark& found, const Mark& then) {
 
 }  // namespace
 
-RunningMark::RunningMark() : sum_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(sum_.get()); }
-
 void RunningMark::add(const void* data, std::size_t bytes) {
-  if (bytes == 0) return;
-  XXH3_64bits_update(sum_.get(), data, bytes);
+  sum_.add(data, bytes);
   bytes_ += bytes;
 }
-
-Mark RunningMark::mark() const { return {bytes_, fmt::format("{:016x}", XXH3_64bits_digest(sum_.get()))}; }
 
 RunningMark reopen(const std::string& path, const Mark& then) {
   RunningMark found;

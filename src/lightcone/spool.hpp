@@ -2,14 +2,12 @@
 // steps append, so that a restart needs no more than their lengths and checksums.
 #pragma once
 
-#include <xxhash.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "src/io/checksum.hpp"
 #include "src/lightcone/cone_shells.hpp"
 
 namespace maki::spool {
@@ -20,7 +18,7 @@ std::string name_of(std::size_t shell, int rank);
 int shell_of(const std::string& name);
 int rank_of(const std::string& name);
 
-// How much there is of a spool, and the checksum (XXH3, 64 bits) of that in 16 hexadecimal digits.
+// How much there is of a spool, and the checksum of that.
 struct Mark {
   std::uint64_t bytes = 0;
   std::string checksum;
@@ -30,14 +28,13 @@ struct Mark {
 // A mark that moves on with what is appended.
 class RunningMark {
  public:
-  RunningMark();
   void add(const void* data, std::size_t bytes);
   void add(const std::vector<ShellParticle>& records) { add(records.data(), records.size() * sizeof(ShellParticle)); }
-  Mark mark() const;
+  Mark mark() const { return {bytes_, sum_.text()}; }
 
  private:
   std::uint64_t bytes_ = 0;
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> sum_;
+  Checksum sum_;
 };
 
 // Reads the first bytes of a file. Throws Error where it is shorter than `then` or its checksum is another one.

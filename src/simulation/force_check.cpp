@@ -14,9 +14,6 @@
 namespace maki {
 namespace {
 
-// Of the run's opening angle: that of the strict walk.
-constexpr double kStrictTheta = 0.4;
-
 // Particles in some order, of this rank.
 struct Accelerations {
   HostParticles particles;

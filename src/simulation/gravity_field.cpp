@@ -18,9 +18,6 @@ namespace maki {
 
 namespace {
 
-// A softening of fewer units of the last bit is refused (docs/design.md, "Numbers").
-constexpr double kFewestUnits = 256;
-
 // 1/2 sum m v^2 and sum m / r.
 std::array<ExactSum, 2> sums_of(const HostParticles& out) {
   std::array<ExactSum, 2> sums;
@@ -136,7 +133,7 @@ void GravityField::keep_in_box(double t) {
 
 bool GravityField::may_double() const {
   const double units = step_options_.softening / (2 * frame_.side) * kSideToUnits;
-  return frame_.doublings < kMaxDoublings && units >= kFewestUnits;
+  return frame_.doublings < kMaxDoublings && units >= kLeastSofteningUnits;
 }
 
 void GravityField::take_out(double t, bool from_here) {

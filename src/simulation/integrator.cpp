@@ -147,7 +147,10 @@ void Integrator::measure(bool boundary) {
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
   const std::uint64_t total = forces_.total();
   const VectorArray& near = forces_.short_acceleration();
-  const StepMaxima maxima = largest_of_ranks(ranks_, step_maxima(stream_, particles_, near, far));
+  const StepMeasures measures =
+      boundary ? measures_of_ranks(ranks_, stream_, particles_, near, far, total)
+               : StepMeasures{largest_of_ranks(ranks_, step_maxima(stream_, particles_, near, far)), {}};
+  const StepMaxima& maxima = measures.maxima;
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
     throw Error(fmt::format("a particle's {} is not a finite number",
                             std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
@@ -160,10 +163,9 @@ void Integrator::measure(bool boundary) {
   mine.acceleration = maxima.acceleration * unit;
   mine.momentum = maxima.momentum;
   if (boundary) {
-    const SquareUnits squares = square_units(stream_, particles_, near, far, maxima, total);
-    const std::uint64_t accelerations = sum_of(ranks_, squares.acceleration);
-    mine.mean_square_momentum = mean_square(sum_of(ranks_, squares.momentum), maxima.momentum, total);
-    mine.mean_square_acceleration = mean_square(accelerations, maxima.acceleration, total) * unit * unit;
+    const SquareUnits& squares = measures.squares;
+    mine.mean_square_momentum = mean_square(squares.momentum, maxima.momentum, total);
+    mine.mean_square_acceleration = mean_square(squares.acceleration, maxima.acceleration, total) * unit * unit;
   }
   sent_before_ = sent_last_;
   sent_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum, mine.mean_square_acceleration};

@@ -16,8 +16,6 @@ namespace maki {
 
 namespace {
 
-constexpr double kFewestSofteningUnits = 256;
-
 void check_options(const SimulationOptions& options, double start, bool comoving, double side) {
   const char* name = comoving ? "scale factor" : "time";
   if (!(options.end > start))
@@ -25,10 +23,10 @@ void check_options(const SimulationOptions& options, double start, bool comoving
                 "choose a later end");
   const double softening = softening_at(options.step_options, comoving ? options.end : 1);
   const double units = softening / side * kSideToUnits;
-  if (units < kFewestSofteningUnits)
+  if (units < kLeastSofteningUnits)
     throw Error(fmt::format("a softening of {:g} is too small for a box of {:g}", softening, side),
                 fmt::format("coordinates have 2^32 units to a side, and it is {:.3g} of them", units),
-                fmt::format("give at least {:.3g}", kFewestSofteningUnits / kSideToUnits * side));
+                fmt::format("give at least {:.3g}", kLeastSofteningUnits / kSideToUnits * side));
 }
 
 }  // namespace

@@ -68,6 +68,14 @@ std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine) {
   return static_cast<std::int64_t>(largest_of(ranks, static_cast<std::uint64_t>(mine)));
 }
 
+StepMeasures measures_of_ranks(const Communicator& ranks, const Stream& stream, const Particles& particles,
+                               const VectorArray& short_range, const VectorArray* long_range, std::uint64_t total) {
+  if (ranks.size() == 1 && total == particles.size()) return step_measures(stream, particles, short_range, long_range);
+  const StepMaxima maxima = largest_of_ranks(ranks, step_maxima(stream, particles, short_range, long_range));
+  const SquareUnits mine = square_units(stream, particles, short_range, long_range, maxima, total);
+  return {maxima, {sum_of(ranks, mine.acceleration), sum_of(ranks, mine.momentum)}};
+}
+
 void EnergyTracker::add_kinetic(double a, double kinetic) {
   if (s_.has_kinetic && comoving_) s_.integral += 0.5 * (kinetic + s_.last_kinetic) * (a - s_.last_a);
   s_.has_kinetic = true;

@@ -109,7 +109,7 @@ std::string comments_of(const fs::path& source) {
 
 TEST_F(Docs, SourcesThatPagesAndCommentsNameAreThere) {
   const std::vector<fs::path> sources = files_in({"kernels", "host", "wan", "src", "tests", "bench"}, kSources);
-  std::set<std::string> names;  // "a/b/c.hpp", "b/c.hpp" and "c.hpp"
+  std::set<std::string> names;  // "a/b/NAME", "b/NAME" and "NAME"
   for (const fs::path& source : sources) {
     fs::path name;
     for (fs::path rest = fs::relative(source, test::source_directory()); rest.has_filename(); rest = rest.parent_path())

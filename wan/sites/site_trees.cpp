@@ -30,8 +30,7 @@ void set_interval(std::uint64_t from, std::uint64_t to, float drift, std::uint32
 }  // namespace
 
 WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift) {
-  constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
-  const std::uint64_t low = periodic ? 0 : kSide / 4, high = periodic ? kSide : kSide / 4 * 3;
+  const std::uint64_t low = periodic ? 0 : kUnitsOfSide / 4, high = periodic ? kUnitsOfSide : kUnitsOfSide / 4 * 3;
   WalkTarget target{};
   set_interval(std::clamp(std::uint64_t{slabs.begin(site)}, low, high), std::clamp(slabs.end(site), low, high), drift,
                target.x, target.hx);

@@ -11,12 +11,11 @@
 namespace maki::sites {
 namespace {
 
-constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
 constexpr std::uint64_t kWhole = std::uint64_t{1} << 40;  // the work of all sites
 
 // Products of powers of two are exact, so that these are the same integers everywhere.
 std::uint64_t fixed(double sides) {
-  return static_cast<std::uint64_t>(std::clamp(sides, 0.0, 1.0) * static_cast<double>(kSide));
+  return static_cast<std::uint64_t>(std::clamp(sides, 0.0, 1.0) * static_cast<double>(kUnitsOfSide));
 }
 
 bool usable(double value) { return std::isfinite(value) && value > 0; }
@@ -88,7 +87,7 @@ class WorkBelow {
 
   // The first place with at least `work` to its left.
   std::uint64_t place(std::uint64_t work) const {
-    std::uint64_t low = 0, high = kSide;
+    std::uint64_t low = 0, high = kUnitsOfSide;
     while (low < high) {
       const std::uint64_t middle = (low + high) / 2;
       if (below(middle) < work)
@@ -153,13 +152,13 @@ std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint6
 void keep_thickness(std::vector<std::uint64_t>& starts, std::uint64_t thinnest) {
   std::uint64_t before = 0;
   for (std::size_t i = 1; i < starts.size(); ++i) before = starts[i] = std::max(starts[i], before + thinnest);
-  std::uint64_t after = kSide;
+  std::uint64_t after = kUnitsOfSide;
   for (std::size_t i = starts.size(); i-- > 1;) after = starts[i] = std::min(starts[i], after - thinnest);
 }
 
 void refuse_thin(int count, double thinnest) {
   const double even = 1.0 / count;
-  if (count < 2 || kSide / static_cast<std::uint64_t>(count) >= fixed(thinnest)) return;
+  if (count < 2 || kUnitsOfSide / static_cast<std::uint64_t>(count) >= fixed(thinnest)) return;
   throw Error(fmt::format("slabs of {:.4g} sides are too thin", even),
               fmt::format("{} sites share the box, the short-range force reaches {:.4g} sides: r_cut with its margins",
                           count, thinnest),
@@ -177,7 +176,7 @@ Slabs::Slabs(int count, double thinnest) {
   if (count < 1) throw Error(fmt::format("{} sites cannot share a box", count));
   refuse_thin(count, thinnest);
   const auto slabs = static_cast<std::uint64_t>(count);
-  for (std::uint64_t i = 0; i < slabs; ++i) starts_.push_back(static_cast<std::uint32_t>(kSide * i / slabs));
+  for (std::uint64_t i = 0; i < slabs; ++i) starts_.push_back(static_cast<std::uint32_t>(kUnitsOfSide * i / slabs));
 }
 
 Slabs::Slabs(std::vector<std::uint32_t> starts) : starts_(std::move(starts)) {
@@ -190,16 +189,16 @@ int Slabs::site_of(std::uint32_t x) const {
   return static_cast<int>(std::upper_bound(starts_.begin(), starts_.end(), x) - starts_.begin()) - 1;
 }
 
-std::uint64_t Slabs::end(int site) const { return site + 1 < count() ? begin(site + 1) : kSide; }
+std::uint64_t Slabs::end(int site) const { return site + 1 < count() ? begin(site + 1) : kUnitsOfSide; }
 
 double Slabs::thickness(int site) const {
-  return static_cast<double>(end(site) - begin(site)) / static_cast<double>(kSide);
+  return static_cast<double>(end(site) - begin(site)) / static_cast<double>(kUnitsOfSide);
 }
 
 // No two become one: where slabs are thinner than two last bits, the right one gives way.
 void Slabs::double_box() {
   for (std::size_t i = 1; i < starts_.size(); ++i)
-    starts_[i] = std::max(static_cast<std::uint32_t>((starts_[i] + kSide / 2) / 2), starts_[i - 1] + 1);
+    starts_[i] = std::max(static_cast<std::uint32_t>((starts_[i] + kUnitsOfSide / 2) / 2), starts_[i - 1] + 1);
 }
 
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits) {
