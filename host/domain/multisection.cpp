@@ -7,6 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "kernels/particles/types.hpp"
+
 namespace maki {
 namespace {
 

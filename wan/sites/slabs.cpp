@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "kernels/error.hpp"
+#include "kernels/particles/types.hpp"
 
 namespace maki::sites {
 namespace {
