@@ -1,10 +1,10 @@
-// Assignment without atomics. Particle indices are sorted into blocks of about 16^3 cells (blocks_cpu.hpp). A sweep over
-// slabs of blocks in x makes one mesh: the blocks of a slab are worked on in four colours, such that no two of a colour
-// touch the same cells; a block is gathered in a private tile and then added to a sliding window of 64-bit planes.
-// Planes that no later slab touches become float and leave the window, so that no whole integer mesh is held.
+// Assignment without atomics. Particle indices are sorted into blocks of about 16^3 cells (blocks_cpu.hpp). One sweep
+// over slabs of blocks in x makes one mesh. The blocks of a slab are done in four colours; no two of a colour touch the
+// same cells. A block is summed in a private tile, which is then added to a sliding window of 64-bit planes. Planes
+// that no later slab touches become float and leave the window, so there is no whole integer mesh.
 //
-// (Measured on 128^3 particles, 256^3 cells: adding to the window without tiles takes about 1.4 times as long;
-// making both interlaced meshes in one sweep, with twice the window, is slower too.)
+// (Measured on 128^3 particles, 256^3 cells: adding to the window without tiles takes about 1.4 times as long; both
+// interlaced meshes in one sweep, with twice the window, are slower too.)
 #include <algorithm>
 
 #include "kernels/error.hpp"
@@ -40,7 +40,7 @@ struct MassAssigner::Work {
   DeviceBuffer<Count> planes{"mesh.planes"};  // all zero between calls
 };
 
-// Plane x of the window. The planes that the first and the last slab share have places of their own.
+// Plane x of the window. Planes shared by the first and the last slab have places of their own.
 Count* MassAssigner::Work::plane(int x) {
   x = (x + m) % m;
   const int slot = x == m - 1 ? ring : x < 3 ? ring + 1 + x : x % ring;

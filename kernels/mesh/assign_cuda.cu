@@ -1,4 +1,4 @@
-// One integer mesh, used for one float mesh after the other.
+// One integer mesh, used in turn for each float mesh.
 #include <string>
 
 #include "kernels/error.hpp"
@@ -42,7 +42,7 @@ MassAssigner::MassAssigner(int cells, Assignment assignment, RealFft3d* lender)
 
 MassAssigner::~MassAssigner() = default;
 
-// A mesh of counts in the transforms' work space.
+// The mesh of counts lies in the transforms' work space.
 double assigner_bytes(int cells, double) {
   const double m = cells;
   return sizeof(cuda::Count) * m * m * (m + 2);

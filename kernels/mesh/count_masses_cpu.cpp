@@ -16,7 +16,7 @@ void convert_row(const CountBox& box, std::size_t x, std::size_t y, const MassUn
 
 }  // namespace
 
-// Own rows leave by a sliding window of planes, as in MassAssigner (assign_cpu.cpp).
+// Own rows leave through a sliding window of planes, as in MassAssigner (assign_cpu.cpp).
 struct MassCounter::Work {
   std::optional<ParticleBlocks> blocks;
   DeviceBuffer<std::uint64_t> window{"mesh.window"};  // all zero between calls
@@ -124,7 +124,7 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   }
 }
 
-// 24 planes of counts in flight, and what sorts the particles into blocks.
+// 24 planes of counts in flight, and the sort of particles into blocks.
 double counter_bytes(double plane, double particles) { return 24 * sizeof(std::uint64_t) * plane + 4.2 * particles; }
 
 std::vector<std::uint8_t> MassCounter::planes() const {
