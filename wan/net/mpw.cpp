@@ -1,4 +1,4 @@
-// MPWide's calls: those that are C++ only, then those that C sees too.
+// MPWide's calls: the C++ forms, then those common to C.
 #include "wan/net/mpw.h"
 
 #include <cstdio>
