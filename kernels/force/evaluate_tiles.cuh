@@ -20,7 +20,7 @@ struct WarpShared {
   Tile tile[2];
   float4 totals[kMostTargets];
   std::uint32_t leaf_first[kWarpSize];  // by leaf: its first particle less the batch's particles before it
-  float3 reach;                         // beyond it from the group's centre on any axis, nothing is softened
+  float3 reach;                         // sources farther from the group's centre on any axis are not softened
 };
 
 // One part of a group, and a warp's place in it.

@@ -15,9 +15,10 @@ enum class Split {
 
 inline constexpr int kMaxSplitOrder = 8;
 
-// The short-range law in closed form, ready for kernels. All lengths in sides. With u = r^2 / r_cut^2 and s^2 = r^2 +
-// softening^2:  g(r^2) = 1/s^3 - L(u) / r_cut^3 for r < r_cut, else 0; L(u) = sum_j c_j u^j, whose last coefficient is
-// adjusted so that g(r_cut) = 0 with softening; p(r^2) is the potential with p' = -g r and p(r_cut) = 0.
+// The short-range law in closed form, ready for kernels. All lengths in sides.
+// With u = r^2 / r_cut^2 and s^2 = r^2 + softening^2:  g(r^2) = 1/s^3 - L(u) / r_cut^3 for r < r_cut, else 0;
+// L(u) = sum_j c_j u^j, whose last coefficient is adjusted so that g(r_cut) = 0 with softening;
+// p(r^2) is the potential with p' = -g r and p(r_cut) = 0.
 struct ForceLaw {
   Split split = Split::kNone;
   Softening softening_kind = Softening::kPlummer;
@@ -61,13 +62,13 @@ double long_range_window(const ForceLaw& law, double k_r_cut);
 
 // A force law made ready for the inner loops: floats in a unit of length that suits the law.
 
-// Lengths are in units of `unit` sides, a power of two, so that scaling is exact: just below r_cut with a split, 2^-12
-// sides without one (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range). With s the
-// softened distance and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
+// Lengths are in units of `unit` sides, a power of two, so that scaling is exact: just below r_cut with a split,
+// 2^-12 sides without one (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range).
+// With s the softened distance and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
 // g = 1/s^3 - sum force[j] t^j,  p = 1/s - sum potential[j] t^j.
 // In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1. Its terms have one
-// sign, and those of sums of clouds nearly so; floats thus lose next to nothing, unlike with powers of u. Plain arrays:
-// the code for one instruction set must not instantiate templates of the standard library.
+// sign, and those of sums of clouds nearly so; floats thus lose next to nothing, unlike with powers of u.
+// Plain arrays: the code for one instruction set must not instantiate templates of the standard library.
 struct PairParameters {
   Split split;
   Softening softening;

@@ -75,9 +75,9 @@ void launch_cells(const Stream& stream, const char* name, int m, F f) {
 }
 
 // Interlacing: two meshes, the second with all particles half a cell further, are combined into one spectrum in which
-// images with odd n_x + n_y + n_z cancel (Hockney & Eastwood 1988, section 7-7; Sefusatti et al. 2016). exp(+i pi n /
-// m) by n = 0 ... m - 1 (n above m/2 means n - m): the phase that undoes a shift by half a cell along one axis. Zero at
-// m/2, where k and -k are one mode and the shift is undefined.
+// images with odd n_x + n_y + n_z cancel (Hockney & Eastwood 1988, section 7-7; Sefusatti et al. 2016).
+// exp(+i pi n / m) by n = 0 ... m - 1 (n above m/2 means n - m): the phase that undoes a shift by half a cell along one
+// axis. Zero at m/2, where k and -k are one mode and the shift is undefined.
 inline std::vector<Complex> half_cell_phases(int m) {
   std::vector<Complex> phases(static_cast<std::size_t>(m), Complex{0, 0});
   for (int n = 0; n < m; ++n) {
@@ -109,8 +109,8 @@ struct CombineMeshes {
   }
 };
 
-// For the 4-point difference of a potential's mesh (FourPointGradient): a whole periodic mesh, m x m rows of m + 2
-// floats.
+// For the 4-point difference of a potential's mesh (FourPointGradient):
+// A whole periodic mesh, m x m rows of m + 2 floats.
 struct PeriodicCells {
   const float* values;
   int m;

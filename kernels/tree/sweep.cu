@@ -215,7 +215,7 @@ struct OpenCoarse {
   std::uint32_t begin;
   int level;
 
-  // The middle of the box of what is in a cube lies in the cube.
+  // `inside`: the middle of the cell's box, which lies in its cube.
   MAKI_HD std::uint32_t cube_centre(std::uint32_t inside) const {
     const std::uint32_t mask = level == 0 ? 0u : ~0u << (32 - level);
     return (inside & mask) + (0x80000000u >> level);

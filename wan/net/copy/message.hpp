@@ -1,11 +1,11 @@
 // The protocol of a copy. The side with the files is the sender, whichever of the two called.
 //
-//   caller -> server   Order                                                     (kControlTag)
+//   caller -> server   Order                                                            (kControlTag)
 //   server -> caller   Reply
-//   sender -> receiver Piece, Piece, ...: the list of files                         (kPlanTag)
-//   receiver -> sender Answers to each Piece: which entries are wanted, from which offset  (kBackTag)
-//   sender -> receiver batches of records: many small files in one, a large file over many   (kDataTag)
-//   receiver -> sender Results: files that failed; at the end the counts           (kBackTag)
+//   sender -> receiver Piece, Piece, ...: the list of files                             (kPlanTag)
+//   receiver -> sender Answers to each Piece: entries wanted, from which offset         (kBackTag)
+//   sender -> receiver batches of records: many small files in one, or a part of a file (kDataTag)
+//   receiver -> sender Results: files that failed; at the end the counts                (kBackTag)
 //
 // Nothing waits for an answer about a single file: pieces, answers and contents are all in flight at once.
 // Little-endian. Each decode() throws ProtocolError for anything that encode() cannot have produced.

@@ -70,8 +70,7 @@ int reported(Call call) {
   return guarded(call, report_error);
 }
 
-// ---- unfinished exchanges
-// --------------------------------------------------------------------------------------------
+// ---- unfinished exchanges ------------------------------------------------------------------------------------------
 
 // Exchanges begun and not waited for, by number. Thread-safe.
 class BegunExchanges {
@@ -114,7 +113,7 @@ inline BegunExchanges& begun() {
 
 using Lanes = std::vector<Lane>;
 
-// ---- channels and buffers as arguments ------------------------------------------------------------------------------
+// ---- channels and buffers as arguments -----------------------------------------------------------------------------
 
 // A null pointer stands for 0, 1, ...
 inline std::vector<int> numbers(const int* channels, int count) {
@@ -136,7 +135,7 @@ struct Buffer {
   std::vector<Part> parts(const Lanes& lanes) const { return split(data, size, static_cast<int>(lanes.size())); }
 };
 
-// ---- common to calls over a path and over channels ------------------------------------------------------------------
+// ---- common to calls over a path and over channels -----------------------------------------------------------------
 
 template <class Text>
 int init(Text* hosts, int* ports, int count) {

@@ -68,7 +68,7 @@ std::vector<int> partners(const std::vector<int>& mine, const std::vector<int>& 
               "give both sides the same ports, or at least as many");
 }
 
-// ---- choice of the path ---------------------------------------------------------------------------------------------
+// ---- choice of the path --------------------------------------------------------------------------------------------
 
 namespace {
 

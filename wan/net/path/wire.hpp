@@ -95,7 +95,7 @@ Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes);
 
 std::uint64_t checksum(std::span<const std::byte> bytes);
 
-// ---- acknowledgements: the sequence numbers received ----------------------------------------------------------------
+// ---- acknowledgements: the sequence numbers received ---------------------------------------------------------------
 
 // Numbers as ranges that neither overlap nor touch.
 class Ranges {

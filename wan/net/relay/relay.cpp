@@ -63,7 +63,7 @@ Relay::~Relay() = default;
 Endpoint Relay::address() const { return {core_->address().host(), core_->address().port()}; }
 RelayStatus Relay::status() const { return core_->status(); }
 
-// ---- a client, until it is refused or passed on ---------------------------------------------------------------------
+// ---- a client, until it is refused or passed on --------------------------------------------------------------------
 
 RelayClient::RelayClient(EventLoop& loop, RelayCore& core, const KeyRing& keys, Connection connection, double timeout)
     : loop_(loop), core_(core), check_(keys), connection_(std::move(connection)), timeout_(timeout) {

@@ -172,7 +172,7 @@ const Key* TlsContext::find_key(const std::string& id) const {
   return nullptr;
 }
 
-// ---- OpenSSL's reasons as text that says what to do -----------------------------------------------------------------
+// ---- OpenSSL's reasons as text that says what to do ----------------------------------------------------------------
 
 namespace {
 

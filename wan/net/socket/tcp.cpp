@@ -109,8 +109,7 @@ bool within_this_machine(int descriptor) {
   return there == "::1" || there.starts_with("127.") || (!there.empty() && there == local_address(descriptor).host());
 }
 
-// ---- socket options, and what the kernel grants
-// -----------------------------------------------------------------------
+// ---- socket options, and what the kernel grants --------------------------------------------------------------------
 
 namespace {
 

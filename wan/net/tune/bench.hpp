@@ -1,7 +1,7 @@
 // The protocol of a measurement over the path that it measures: orders of the calling side, replies of the called side,
 // echoes, and dummy payload.
 //
-//   hello  -> welcome, or again: the listener was restarted, call again; or refused: it cannot have such ones
+//   hello  -> welcome, or again: the listener was restarted, call again; or refused: no such sockets
 //   change -> changed
 //   echo   8 bytes each way, `count` times; the reply has the called side's clock, in ns
 //   take   -> ready, then payload, then done: arrival of the last byte (`count` messages, `flight` of them at once)
