@@ -16,7 +16,7 @@
 namespace maki::mpi {
 namespace {
 
-// `bytes` from every rank, in the order of ranks; up to the limit of a piece.
+// Gathers `bytes` from every rank, in rank order; at most one piece.
 void gather(const Ranks& ranks, const void* mine, void* all, std::size_t bytes) {
   const int count = static_cast<int>(bytes);
   MPI_Request request;
@@ -32,11 +32,11 @@ void transpose(const Ranks& ranks, const void* mine, void* theirs, std::size_t b
   finish(ranks, request, "an exchange of equal blocks");
 }
 
-// Each combines one element of all ranks: value(r) for r = 0 ... n-1, in that order.
+// Combine functions: each combines one element of all ranks, value(r) for r = 0 ... n-1, in that order.
 inline constexpr auto add = []<class Value>(const Value& value, int n) {
   auto total = value(0);
   if constexpr (std::is_floating_point_v<decltype(total)>) {
-    // Neumaier, Z. angew. Math. Mech. 54 (1974): the rounding errors are added up beside the sum.
+    // Neumaier, Z. angew. Math. Mech. 54 (1974): rounding errors are summed beside the sum.
     decltype(total) lost = 0;
     for (int r = 1; r < n; ++r) {
       const auto next = value(r), sum = total + next;
@@ -60,8 +60,8 @@ inline constexpr auto smallest = []<class Value>(const Value& value, int n) {
   return found;
 };
 
-// Rank r combines the r-th share of the elements and all gather the results: 2 n elements sent by a rank. A few
-// elements are gathered and combined by all, which is one exchange instead of two.
+// Rank r combines the r-th share of the elements, and all gather the results: a rank sends 2 n elements. A few elements
+// are gathered and combined by all, which is one exchange instead of two.
 template <class T, class Combine>
 void reduce(const Ranks& ranks, std::span<T> values, const Combine& combine) {
   constexpr std::size_t kFew = 256;
@@ -116,7 +116,7 @@ Communicator Communicator::self() {
 }
 
 Communicator Communicator::world() {
-  // Never destroyed: the end of the program finalizes MPI, which may come after the end of static objects.
+  // Never destroyed: MPI is finalized at the end of the program, possibly after the destruction of static objects.
   static const Communicator* const all = [] {
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
     if (!launcher.starts_mpi) return new Communicator(self());
@@ -160,7 +160,7 @@ void Communicator::wait(const std::string& what, const std::function<Look()>& lo
 Communicator Communicator::split(int colour, int key) const {
   if (state_->comm == MPI_COMM_NULL) return Communicator(std::make_shared<State>(mpi::Ranks(*state_)));
   if (colour < 0) throw Error("colour " + std::to_string(colour) + " of a split", "it has to be 0 or more");
-  barrier();  // which ends where a rank is missing; the split itself would not
+  barrier();  // fails where a rank is missing; the split itself would hang
   MPI_Comm part = MPI_COMM_NULL;
   mpi::check(MPI_Comm_split(state_->comm, colour, key, &part), "MPI_Comm_split");
   return Communicator(std::make_shared<State>(mpi::describe(part, *state_)));
@@ -234,7 +234,7 @@ void Communicator::Transfer::wait() { parts_->exchange.run(); }
 
 Communicator::Transfer Communicator::begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
                                                     int tag) const {
-  constexpr int kLargestTag = 32767;  // what every MPI has
+  constexpr int kLargestTag = 32767;  // guaranteed by every MPI
   if (tag < 0 || tag > kLargestTag) throw Error("a message's tag is " + std::to_string(tag), "0 to 32767 are there");
   return Transfer(std::unique_ptr<Transfer::Parts>(
       new Transfer::Parts{state_, mpi::Exchange(*state_, out, in, tag, state_->sent)}));

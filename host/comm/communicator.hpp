@@ -20,8 +20,8 @@ class NcclRanks;
 class Communicator {
  public:
   // All ranks that the launcher (mpirun, srun with PMI) started; one rank without a launcher. Starts MPI at the first
-  // call and finalizes it at the program's end. Throws Error under srun without PMI, where every task would take itself
-  // for the only one.
+  // call and finalizes it at the program's end. Throws Error under srun without PMI, where every task would consider
+  // itself the only one.
   static Communicator world();
   // This process alone.
   static Communicator self();
@@ -29,26 +29,26 @@ class Communicator {
   int rank() const;
   int size() const;
 
-  // A communicator of all ranks that give the same colour, in the order of `key` and then of rank. Collective.
+  // A communicator of all ranks with the same colour, ordered by `key`, then by rank. Collective.
   Communicator split(int colour, int key) const;
   // The ranks of this communicator on this rank's machine (shared memory), in the order of rank. Collective.
   Communicator split_by_machine() const;
 
-  // All of these are collective: every rank calls them in the same order. A peer that is lost (set_timeout) is an Error
-  // that names it.
+  // All of these are collective: every rank calls them in the same order. A lost peer (set_timeout) is an Error that
+  // names it.
   void barrier() const;
   void broadcast(void* data, std::size_t bytes, int root) const;
-  // `bytes` from every rank, in the order of ranks.
+  // `bytes` from every rank, in rank order.
   void all_gather(const void* mine, void* all, std::size_t bytes) const;
-  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order
-  // of ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
+  // Element by element over all ranks: the same bits on every rank, integers exact. Doubles are added in rank order
+  // with compensated summation (Neumaier 1974), so that the sum is as if rounded once.
   void sum(std::span<double> values) const;
   void sum(std::span<std::uint64_t> values) const;
   void max(std::span<double> values) const;
   void max(std::span<std::uint64_t> values) const;
   void min(std::span<double> values) const;
 
-  // What a look at a transfer under way found: nothing new, some progress, or its end.
+  // The state of a transfer since the last look: no change, progress, or complete.
   enum class Look { kNothing, kMoved, kDone };
 
   // One message to or from a rank, in host memory. Empty ones are allowed and are not sent.
@@ -60,19 +60,19 @@ class Communicator {
   struct Incoming {
     int from;
     void* data;
-    std::size_t bytes;  // known beforehand: as many as the other side sends
+    std::size_t bytes;  // known beforehand: the size that the other side sends
   };
-  // Sends and receives all messages, with a bounded number and size in flight and in pieces of bounded size (Limits). A
-  // rank's messages to itself are copied. Collective among the ranks that take part, with equal `tag`.
+  // Sends and receives all messages, in pieces of bounded size, with a bounded number and size in flight (Limits). A
+  // rank's messages to itself are copied. Collective among the participating ranks, with equal `tag`.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
-  // An exchange that goes on while the caller works: the messages' memory is in use until wait() returns.
+  // An exchange that proceeds while the caller works: the messages' memory is in use until wait() returns.
   class Transfer {
    public:
     Transfer(Transfer&&) noexcept;
     Transfer& operator=(Transfer&&) noexcept;
-    // Gives up a transfer that was not waited for: only right where the job ends.
+    // Cancels a transfer that was not waited for: only valid where the job ends.
     ~Transfer();
-    // Moves messages on, which some networks only do during such calls; whether all has come and gone.
+    // Advances the messages, which some networks need such calls for; returns whether all are complete.
     bool progress() { return look() == Look::kDone; }
     Look look();
     void wait();
@@ -85,34 +85,34 @@ class Communicator {
     std::unique_ptr<Parts> parts_;
   };
   Transfer begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
-  // How many bytes everyone sends to everyone: row r of the result is what rank r sends to this one.
+  // All-to-all exchange of byte counts: sends bytes_to_each[r] to rank r; result[r] is rank r's count for this rank.
   std::vector<std::uint64_t> exchange_sizes(std::span<const std::uint64_t> bytes_to_each) const;
 
   struct Traffic {
     std::uint64_t messages = 0, bytes = 0;  // sent to other ranks by exchange()
     std::uint64_t empty = 0;                // messages of no bytes that were sent: stays 0
   };
-  Traffic traffic() const;  // of this communicator; its splits count for themselves
+  Traffic traffic() const;  // of this communicator; splits have their own
 
   // Bounds on what is in flight at once, and on the size of pieces; equal on all ranks. One piece may always be in
   // flight.
   struct Limits {
     std::size_t piece_bytes = std::size_t{1} << 30;  // up to 2^31 - 1
     std::size_t messages = 64;                       // sends (receives are all posted at once, into their places)
-    std::size_t bytes = std::size_t{1} << 30;        // of those sends
+    std::size_t bytes = std::size_t{1} << 30;        // of these sends
   };
   void set_limits(const Limits& limits);
   const Limits& limits() const;
 
-  // Calls `look` until it returns kDone, with growing pauses while nothing moves; throws Error as the calls above do
-  // when peers are missing. The message contains `what` ("an exchange"), and the ranks of `pending` where all ranks
+  // Calls `look` until it returns kDone, with growing pauses while nothing moves. Throws Error as the calls above do
+  // when peers are missing; its message contains `what` ("an exchange"), and the ranks of `pending` where all ranks
   // answer.
   void wait(const std::string& what, const std::function<Look()>& look,
             const std::function<std::vector<int>()>& pending) const;
 
   // Seconds without progress after which a call asks whether other ranks are at work, and throws Error where none is;
-  // MAKI_RANK_TIMEOUT, else 120. A rank at work may take any time; a process that is stopped or gone is noticed after a
-  // twelfth of the job's timeout (host/comm/heartbeat.hpp). Holds for the communicator's copies and later splits.
+  // MAKI_RANK_TIMEOUT, else 120. A rank at work may take any time. A process that is stopped or gone is detected after
+  // a twelfth of the job's timeout (host/comm/heartbeat.hpp). Applies to the communicator's copies and later splits.
   void set_timeout(double seconds);
 
  private:
@@ -150,18 +150,18 @@ T smallest_of(const Communicator& ranks, T mine) {
   return mine;
 }
 
-// Ranks that find out together: what goes wrong on one of them becomes the same Error on all.
+// Errors that all ranks share: a failure on one of them becomes the same Error on all.
 
 // The text of rank `root`, on all ranks. Collective.
 std::string broadcast_text(const Communicator& ranks, const std::string& text, int root = 0);
 // The texts of all ranks, in the order of ranks. For short texts: each takes the memory of the longest. Collective.
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& text);
 
-// Throws Error on all ranks where `problem` is not empty on any: that of the lowest such rank. Collective.
+// Throws Error on all ranks where `problem` is not empty on any: the text of the lowest such rank. Collective.
 void throw_together(const Communicator& ranks, const std::string& problem);
 
 // Makes the call on each rank; where it throws on any, all ranks throw the same Error. The calls may differ between
-// ranks but must not be collective; all_succeed() is. A process alone just makes the call.
+// ranks but must not be collective; all_succeed() is. A single process just makes the call.
 template <class Call>
 void all_succeed(const Communicator& ranks, Call&& call) {
   if (ranks.size() == 1) return call();
@@ -176,7 +176,7 @@ void all_succeed(const Communicator& ranks, Call&& call) {
   throw_together(ranks, problem);
 }
 
-// The same for a call that rank 0 makes for all.
+// The same for a call that only rank 0 makes.
 template <class Call>
 void root_succeeds(const Communicator& ranks, Call&& call) {
   all_succeed(ranks, [&] {
@@ -184,10 +184,10 @@ void root_succeeds(const Communicator& ranks, Call&& call) {
   });
 }
 
-// Which items of a list a rank holds where nothing else decides: initial conditions, files.
+// The items of a list that a rank holds by default: initial conditions, files.
 
-// Even shares in the order of ranks: rank r of P holds the items [n r / P, n (r + 1) / P) of n. Some are empty where
-// there are fewer items than ranks.
+// Even shares in rank order: rank r of P holds the items [n r / P, n (r + 1) / P) of n. Some are empty where there are
+// fewer items than ranks.
 inline std::uint64_t share_begin(std::uint64_t n, int rank, int ranks) {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned>(rank) /
                                     static_cast<unsigned>(ranks));
@@ -201,8 +201,8 @@ inline Share share_of(std::uint64_t n, int rank, int ranks) {
   return {share_begin(n, rank, ranks), share_begin(n, rank + 1, ranks)};
 }
 
-// Messages of one type from every rank to every rank: sends out[r] to rank r and returns what each rank
-// sent to this one. Collective.
+// Messages of one type from every rank to every rank: sends out[r] to rank r and returns the messages from each rank.
+// Collective.
 template <class T>
 std::vector<std::vector<T>> exchange_all(const Communicator& ranks, std::vector<std::vector<T>> out) {
   static_assert(std::is_trivially_copyable_v<T>);

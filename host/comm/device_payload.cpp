@@ -28,11 +28,11 @@ namespace {
 using Outgoing = Communicator::Outgoing;
 using Incoming = Communicator::Incoming;
 
-// Messages to or from other ranks, and the rank's messages to itself.
+// Messages with other ranks, and the rank's messages to itself.
 template <class Message>
 struct Parted {
   std::vector<Message> others, own;
-  std::size_t bytes = 0;  // of the others
+  std::size_t bytes = 0;  // of messages with others
 };
 
 template <class Message, class Peer>
@@ -54,7 +54,7 @@ void copy_own(const Stream& stream, const std::vector<Outgoing>& out, const std:
   for (std::size_t i = 0; i < out.size(); ++i) copy_on_device(stream, in[i].data, out[i].data, out[i].bytes);
 }
 
-// MPI sends from and receives into device memory, once the work before it is done.
+// MPI sends from and receives into device memory, after the work queued before.
 class DirectTransfer final : public PayloadTransfer {
  public:
   DirectTransfer(const Communicator& ranks, const Stream& stream, PayloadMessages messages, int tag)
@@ -92,7 +92,7 @@ const char* name(PayloadPath path) {
 
 std::size_t staging_piece(const Communicator& ranks) {
   constexpr std::size_t kLargest = std::size_t{4} << 20, kSmallest = std::size_t{64} << 10;
-  constexpr std::size_t kAll = std::size_t{64} << 20;  // from all ranks at once, while pieces are not the smallest
+  constexpr std::size_t kAll = std::size_t{64} << 20;  // from all ranks at once, unless pieces have their smallest size
   const std::size_t piece = std::clamp(kAll / static_cast<std::size_t>(ranks.size()), kSmallest, kLargest);
   return std::min(piece, ranks.limits().piece_bytes);
 }
@@ -162,7 +162,7 @@ void DevicePayload::exchange(const Stream& stream, std::span<const Outgoing> out
 
 namespace {
 
-// The paths that one rank can use.
+// The paths available to one rank.
 struct Facts {
   int has_nccl = 0, mpi_takes_device = 0, machine = 0;
   std::array<char, 36> device{};
@@ -186,7 +186,7 @@ std::vector<Facts> gather_facts(const Communicator& ranks) {
   return all;
 }
 
-// Why NCCL is not to be had; empty where it is.
+// Why NCCL is unavailable; empty where it is available.
 std::string reason_against_nccl(const std::vector<Facts>& all) {
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (!all[r].has_nccl) return "this build is without NCCL";

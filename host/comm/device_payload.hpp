@@ -1,4 +1,4 @@
-// Messages from device memory to device memory of another rank.
+// Messages from device memory to the device memory of another rank.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@
 namespace maki {
 
 enum class PayloadPath {
-  kNccl,    // from GPU to GPU, where each rank has one of its own
-  kDirect,  // MPI is given device addresses: a CUDA-aware library, or device memory that is host memory
-  kStaged,  // by page-locked host memory
+  kNccl,    // between GPUs, where each rank has one of its own
+  kDirect,  // MPI with device addresses: a CUDA-aware library, or device memory that is host memory
+  kStaged,  // through page-locked host memory
 };
 
 const char* name(PayloadPath path);  // "NCCL", "MPI", "staging"
 
-// The path for these ranks, alike on all of them, and why: for the log. NCCL where this build has it and no two ranks
-// of a machine have selected the same GPU; else MPI by itself where the library takes device addresses; else staging.
-// MAKI_PAYLOAD=nccl|mpi|staged asks for one. Collective, once a device is selected. Throws Error where the requested
+// The path for these ranks, the same on all, and the reason, for the log. NCCL where this build has it and no two ranks
+// of a machine have selected the same GPU; else MPI itself where the library takes device addresses; else staging.
+// MAKI_PAYLOAD=nccl|mpi|staged requests one. Collective, after a device is selected. Throws Error where the requested
 // path is not available.
 struct PayloadChoice {
   PayloadPath path;
@@ -34,8 +34,8 @@ class FollowedTransfers;
 class PayloadTransfer;
 class StagingPool;
 
-// The communicator's exchanges with addresses in device memory. A rank's messages to itself are copied on the device,
-// in the order of the lists. Ranks with nothing to send or receive need not call.
+// The communicator's exchanges, with addresses in device memory. A rank's messages to itself are copied on the device,
+// in list order. Ranks with nothing to send or receive need not call.
 class DevicePayload {
  public:
   // Collective.
@@ -45,21 +45,21 @@ class DevicePayload {
   const Communicator& ranks() const { return ranks_; }
   PayloadPath path() const { return path_; }
 
-  // Messages on their way. What is sent is not changed, and what is received not looked at, until finish().
+  // Messages in flight. Until finish(), sent data must not change and received data must not be read.
   class Transfer {
    public:
     Transfer(Transfer&&) noexcept;
     Transfer& operator=(Transfer&&) noexcept;
-    // Gives up a transfer that was not finished: only right where the job ends.
+    // Cancels a transfer that was not finished: only valid where the job ends.
     ~Transfer();
-    // Moves messages on without waiting: cheap, and to be called now and then while other work is done, because some
-    // networks and all staging move in such calls only. Whether all has come and gone.
+    // Advances messages without waiting, and returns whether all are complete. Cheap; to be called now and then during
+    // other work, because some networks, and all staging, advance only in such calls.
     bool progress();
     // Whether messages advance only within progress().
     bool needs_host() const;
-    // The received data are in place for work queued on `stream` afterwards. The host waits for the transfer; where
-    // GPUs exchange by themselves (kNccl) only `stream` does. Throws Error as Communicator::exchange() for a peer that
-    // does not come, or sends another size; where only the stream waits, Stream::synchronize() throws it.
+    // Makes the received data available to work queued on `stream` afterwards. The host waits for the transfer; where
+    // GPUs exchange by themselves (kNccl), only `stream` does. Throws Error as Communicator::exchange() for a missing
+    // peer, or one that sends another size; where only the stream waits, Stream::synchronize() throws it.
     void finish(const Stream& stream);
 
    private:
@@ -71,9 +71,9 @@ class DevicePayload {
     std::unique_ptr<PayloadTransfer> parts_;  // null: nothing is left to do
   };
 
-  // Queues the exchange behind the work that `stream` holds now: it sends what this work writes, and receives into
-  // memory that this work may still use. Returns at once. Transfers under way at one time have different tags, and all
-  // ranks begin them in the same order.
+  // Queues the exchange after the work that `stream` holds now: that work may write the data to send, and still use the
+  // memory to receive into. Returns at once. Concurrent transfers have different tags, and all ranks begin them in the
+  // same order.
   Transfer begin(const Stream& stream, std::span<const Communicator::Outgoing> out,
                  std::span<const Communicator::Incoming> in, int tag = 0);
   // begin() and finish() in one.
@@ -97,8 +97,7 @@ class DevicePayload {
   Traffic traffic_;
 };
 
-// Bytes of a piece for staging, equal on all ranks: 4 MiB, less with many ranks or where the communicator's limits say
-// so.
+// Bytes of a staging piece, equal on all ranks: 4 MiB; less with many ranks, or by the communicator's limits.
 std::size_t staging_piece(const Communicator& ranks);
 
 }  // namespace maki

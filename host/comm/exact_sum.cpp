@@ -42,7 +42,7 @@ void ExactSum::add(const ExactSum& other) {
   not_finite_ += its.not_finite_;
 }
 
-// All words but the last, which has the sign, to 0 ... 2^32 - 1.
+// Reduces all words but the last, which has the sign, to 0 ... 2^32 - 1.
 void ExactSum::carry() {
   std::int64_t over = 0;
   for (int i = 0; i + 1 < kWords; ++i) {
@@ -63,7 +63,7 @@ void ExactSum::over_ranks(const Communicator& ranks, std::span<ExactSum> sums) {
     for (const std::int64_t word : sum.words_) words.push_back(static_cast<std::uint64_t>(word));
     not_finite.push_back(sum.not_finite_);
   }
-  ranks.sum(words);  // modulo 2^64, as two's complement has it
+  ranks.sum(words);  // modulo 2^64: two's complement
   ranks.sum(not_finite);
   for (std::size_t s = 0; s < sums.size(); ++s) {
     for (int i = 0; i < kWords; ++i) sums[s].words_[i] = static_cast<std::int64_t>(words[s * kWords + i]);
@@ -84,8 +84,8 @@ double ExactSum::value() const {
   int top = kWords - 1;
   while (top >= 0 && sum.words_[top] == 0) --top;
   if (top < 0) return 0;
-  // The leading 64 bits, the last of them set where anything lies below: that rounds as the whole number does. (A sum
-  // below the normal doubles has fewer bits than they hold: nothing is rounded there.)
+  // The leading 64 bits, the last of them set where anything below is non-zero (sticky bit): rounds like the whole
+  // number. (Subnormal sums have fewer bits than a double holds, and are exact.)
   const auto word = [&](int i) { return i < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(sum.words_[i]); };
   const int zeros = std::countl_zero(static_cast<std::uint32_t>(word(top)));
   std::uint64_t leading = word(top) << 32 | word(top - 1);

@@ -11,20 +11,20 @@
 
 namespace maki {
 
-// Sum of any doubles without rounding: a fixed-point number that spans all of them (Kulisch 1971, Grundlagen des
-// numerischen Rechnens), 560 bytes. Some 20 ns a number: where nothing less will do.
+// Sum of any doubles without rounding: a fixed-point number over the whole range of doubles (Kulisch 1971, Grundlagen
+// des numerischen Rechnens), 560 bytes. Slow, some 20 ns a number: for use where other sums do not suffice.
 class ExactSum {
  public:
   void add(double value);
   void add(const ExactSum& other);
-  // The sum over ranks, on all of them. Collective.
+  // The sum over ranks, on every rank. Collective.
   static void over_ranks(const Communicator& ranks, std::span<ExactSum> sums);
 
-  // Rounded once, to the nearest double (ties to even). Infinities and not-a-numbers come out as in a plain sum.
+  // Rounded once, to the nearest double (ties to even). Infinities and not-a-numbers propagate as in a plain sum.
   double value() const;
 
  private:
-  // Two's complement in words of 32 bits; carries wait in the upper halves for carry().
+  // Two's complement in words of 32 bits; carries stay in the upper halves until carry().
   static constexpr int kWords = 68;
   static constexpr int kBias = 1088;  // word i counts 2^(32 i - kBias)
   void carry();
@@ -34,8 +34,8 @@ class ExactSum {
 };
 
 // Sums of DoubleDouble over ranks, added without any error and then rounded to a DoubleDouble: the same bits on every
-// rank. The ranks' own sums have errors of some 1e-32 a term, so value() is the exact sum rounded once, unless the
-// exact sum lies that close to the middle between two doubles. Collective.
+// rank. The ranks' own sums have errors of some 1e-32 a term. So value() is the exact sum rounded once, unless the
+// exact sum is that close to the midpoint of two doubles. Collective.
 void exact_sum(const Communicator& ranks, std::span<DoubleDouble> sums);
 
 }  // namespace maki

@@ -101,7 +101,7 @@ bool Exchange::test() {
     check(error, piece.sends ? "MPI_Isend" : "MPI_Irecv");
     if (piece.sends) --sending_, sending_bytes_ -= piece.bytes;
   }
-  // Keep the two arrays side by side without what is done.
+  // Remove completed requests from both arrays.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] == MPI_REQUEST_NULL) continue;

@@ -32,14 +32,14 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr int kAddresses = 6;    // of one machine
 constexpr Seconds kBeat{1};      // between datagrams
-constexpr int kSure = 2;         // beats after which all have said that they wait
+constexpr int kSure = 2;         // beats after which all have reported that they wait
 constexpr double kHandOver = 3;  // s for this rank's own call to end the job
 constexpr double kShortest = 5;  // s: silence of a busy machine
 
-// Where a rank can be reached: rank 0 alone is asked.
+// The addresses of a rank; only rank 0's are used.
 struct Place {
   std::array<std::uint32_t, kAddresses> addresses{};  // IPv4, in network order; 0: none
-  std::uint16_t port = 0;                             // 0: nowhere
+  std::uint16_t port = 0;                             // 0: none
   std::array<char, 64> machine{};
 };
 
@@ -53,15 +53,15 @@ struct Peer {
   double silent = 0;  // s
 };
 
-// Never destroyed: the thread goes on until the process ends.
+// Never destroyed: the thread runs until the process ends.
 struct Watch {
   int rank = 0, size = 1, socket = -1;
   double timeout = 120, silence = 10;  // s
   std::uint64_t secret = 0;
   std::vector<Place> places;
-  sockaddr_in answered_from{};  // rank 0, once it has
-  std::mutex mutex;             // of what follows
-  std::vector<Peer> peers;      // of rank 0 all, of others rank 0
+  sockaddr_in answered_from{};  // rank 0's address, once it has answered
+  std::mutex mutex;             // guards the members below
+  std::vector<Peer> peers;      // on rank 0 all, on others rank 0
   std::vector<int> lost;
   std::atomic<bool> waiting{false}, ending{false}, all_wait{false};
 };
@@ -75,8 +75,8 @@ sockaddr_in address(std::uint32_t ip, std::uint16_t port) {
   return to;
 }
 
-// This process's own socket and all the ways to it: first the one inside its machine. What is there on another machine
-// has another secret, or is not rank 0.
+// This process's socket and all its addresses, first the loopback one. On another machine, whatever answers at that
+// address has another secret, or is not rank 0.
 Place open_socket(int& socket) {
   Place place;
   gethostname(place.machine.data(), place.machine.size() - 1);
@@ -104,7 +104,7 @@ Place open_socket(int& socket) {
 
 void send(const sockaddr_in& to) {
   const Datagram datagram{watch->secret, watch->rank, watch->waiting};
-  // A datagram that does not leave is as good as one that is lost.
+  // A datagram that cannot be sent counts as lost.
   (void)!sendto(watch->socket, &datagram, sizeof datagram, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
                 sizeof to);
 }
@@ -129,7 +129,7 @@ void receive() {
   watch->peers[datagram.from] = {true, datagram.waiting != 0, 0};
 }
 
-// Once a beat, `passed` seconds after the last.
+// Called once a beat, `passed` seconds after the last.
 void look_after(double passed) {
   const std::lock_guard lock(watch->mutex);
   for (int r = 0; r < watch->size; ++r) {
@@ -140,7 +140,7 @@ void look_after(double passed) {
   }
 }
 
-// On rank 0, once a beat: whether any rank waits for those at work, which is said, or all for each other.
+// On rank 0, once a beat: whether all ranks wait for each other; prints a line where some wait for ranks at work.
 void look_who_waits(int& beats, double passed, double& told) {
   std::vector<int> at_work;
   int waiting = watch->waiting;
@@ -159,7 +159,7 @@ void look_who_waits(int& beats, double passed, double& told) {
   told = watch->timeout;
 }
 
-// In place of a main thread that does not come to it.
+// Ends the process for a main thread that does not do so.
 [[noreturn]] void end_process() {
   const std::vector<int> lost = lost_ranks();
   std::fprintf(stderr,
@@ -167,13 +167,13 @@ void look_who_waits(int& beats, double passed, double& told) {
                "or its network\n",
                watch->rank, name_ranks(lost).c_str(), lost.size() == 1 ? "is" : "are", watch->silence);
   std::fflush(stderr);
-  std::_Exit(1);  // the launcher ends the other ranks
+  std::_Exit(1);  // the launcher then ends the other ranks
 }
 
 void run() {
-  // Datagrams of all ranks are spread over the time between two.
+  // Spreads the datagrams of all ranks over a beat.
   auto looked = Clock::now() - std::chrono::duration_cast<Clock::duration>(kBeat * (watch->rank % 16) / 16);
-  const double patience = kHandOver + 2 * std::min(watch->rank, 5);  // so that one of them speaks
+  const double patience = kHandOver + 2 * std::min(watch->rank, 5);  // so that one rank speaks first
   double lost_for = 0, told = 0;
   if (watch->rank != 0) send_to_first();
   for (int beats = 0;;) {
@@ -183,7 +183,7 @@ void run() {
       if (poll(&ready, 1, static_cast<int>(left.count())) > 0) receive();
     }
     const auto now = Clock::now();
-    // A longer time was no silence of others: this process was itself stopped, or its whole job suspended.
+    // A longer time is no silence of others: this process itself was stopped, or its whole job suspended.
     const double passed = std::min<Seconds>(now - looked, 2 * kBeat).count();
     looked = now;
     look_after(passed);
@@ -210,16 +210,16 @@ void open_heartbeat(double timeout) {
   mine->peers.resize(mine->size);
   watch = mine;
   if (mine->size == 1 || place.port == 0 || mine->places[0].port == 0) return;
-  // Signals are the main thread's.
+  // Signals are left to the main thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     std::thread(run).detach();
-  } catch (const std::system_error&) {  // no more threads: then this rank stays silent
+  } catch (const std::system_error&) {  // out of threads: this rank stays silent
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  // From here on silence tells; where nothing comes through, the job starts all the same.
+  // Silence counts from here on; where no datagram arrives, the job starts all the same.
   for (const auto end = Clock::now() + kBeat; !in_touch() && Clock::now() < end;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

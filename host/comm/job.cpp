@@ -45,7 +45,7 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   const int tasks = number(variable("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS");
   if (variable("PMI_RANK") || variable("PMI_SIZE")) return {true, number("PMI_SIZE")};
   if (variable("PMIX_RANK")) return {true, variable("SLURM_PROCID") ? tasks : 0};
-  // A batch script's own shell is no task of a step, though it has the numbers of the allocation.
+  // A batch script's own shell is no task of a step, though it has the allocation's variables.
   const char* environment = variable("ENVIRONMENT");
   const bool batch_shell =
       environment && std::string(environment) == "BATCH" && !variable("SLURM_STEP_ID") && number("SLURM_PROCID") == 0;
@@ -57,7 +57,7 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   return {};
 }
 
-// What a rank takes of its machine, and what the log says of ranks: see job.hpp.
+// A rank's share of its machine, and the log's description of ranks: see job.hpp.
 int usual_device() { return on_this_machine().number % std::max(device_count(), 1); }
 
 int usual_threads() {

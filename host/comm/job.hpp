@@ -1,4 +1,4 @@
-// The job as a whole: how it was started, its machines, and how it ends when one rank cannot go on.
+// The job as a whole: its launcher, its machines, and its end when one rank cannot go on.
 #pragma once
 
 #include <functional>
@@ -8,56 +8,56 @@
 
 namespace maki {
 
-// Prints "maki: error: rank R: message" and ends all ranks (MPI_Abort); in a process alone, the message without a rank,
-// and exit code 1. Where all ranks fail alike the lowest speaks, and the others give it a moment.
+// Prints "maki: error: rank R: message" and ends all ranks (MPI_Abort); in a single process, the message without a
+// rank, and exit code 1. Where all ranks fail alike, the lowest speaks, and the others give it a moment.
 [[noreturn]] void abort_job(const std::string& message);
 
 // Whether this process has started MPI.
 bool under_mpi();
 
-// This rank among those of the job on its machine; {0, 1} in a process alone.
+// This rank among the job's ranks on its machine; {0, 1} in a single process.
 struct OnMachine {
   int number = 0, ranks = 1;
 };
 OnMachine on_this_machine();
 
-// The GPU of this rank where none is asked for: ranks of a machine take those that they see in turn.
+// The default GPU of this rank: the ranks of a machine take the visible GPUs in turn.
 int usual_device();
-// The threads of this rank where none are asked for: 0 leaves it to OMP_NUM_THREADS and the cores that the launcher
-// bound this rank to; where it bound none, the ranks of a machine share its cores evenly.
+// The default threads of this rank. 0: OMP_NUM_THREADS and the cores that the launcher bound this rank to decide. Where
+// it bound none, the ranks of a machine share its cores evenly.
 int usual_threads();
 
 // Ranks, machines, and the path of device payloads with its reason, for the log: "8 ranks on 2 machines, 4 on each;
 // between devices by NCCL (each rank has a GPU of its own; NCCL 2.28.9)". Collective, once a device is selected.
 std::string describe_ranks(const Communicator& ranks);
 
-// For estimates: bytes on the host of MPI and its buffers.
+// For estimates: host bytes of MPI and its buffers.
 inline constexpr double kMpiBytes = 60e6;
 
-// The MPI library, as it describes itself in one line.
+// The MPI library's description of itself, in one line.
 std::string mpi_library();
 
-// Which machines the ranks of a job are on.
+// The machines of a job's ranks.
 struct Machines {
   int count = 1;        // machines with ranks of the communicator
   int this_one = 0;     // 0 ... count-1, in the order of their lowest ranks
   int ranks_here = 1;   // on this machine
-  int number_here = 0;  // of this rank among those: 0 ... ranks_here-1, which can choose the GPU
-  int most_ranks = 1;   // on the machine with the most
+  int number_here = 0;  // of this rank among those: 0 ... ranks_here-1, usable to choose the GPU
+  int most_ranks = 1;   // on the machine with the most ranks
   std::string name;     // of this machine, as the network knows it
 };
 
 // Collective.
 Machines find_machines(const Communicator& ranks);
 
-// Which launcher started this process, by what it leaves in the environment.
+// The launcher that started this process, as the environment shows it.
 struct Launcher {
-  bool starts_mpi = false;  // there are ranks to meet: MPI has to be started
-  int ranks = 0;            // as many as the launcher says; 0: it does not say
+  bool starts_mpi = false;  // there are other ranks: MPI must be started
+  int ranks = 0;            // as the launcher says; 0: it does not say
 };
 
 // `variable` gives an environment variable's value, or null. Throws Error where srun started several tasks without a
-// process management interface: MPI would take each of them for the only one.
+// process management interface: under MPI each would consider itself the only one.
 Launcher find_launcher(const std::function<const char*(const char*)>& variable);
 
 }  // namespace maki

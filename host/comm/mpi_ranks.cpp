@@ -24,10 +24,10 @@ void check(int code, const char* call) {
 
 namespace {
 
-// A communicator for finalize() alone, so that its barrier meets no other call.
+// A communicator for finalize() alone, so that its barrier matches no other call.
 Ranks at_end;
 
-// At the program's end: only ranks that all arrive here can finalize.
+// At the program's end: only ranks that all get here can finalize.
 void finalize() {
   int finalized = 0;
   MPI_Finalized(&finalized);
@@ -76,7 +76,7 @@ Ranks start(int expected) {
       throw Error(std::string("MAKI_RANK_TIMEOUT is '") + text + "'", "it is a time in seconds, above 0");
     }
   }
-  open_heartbeat(like.timeout);  // collective calls follow: all ranks have met then
+  open_heartbeat(like.timeout);  // collective calls follow, so all ranks have met then
   MPI_Comm last = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &last), "MPI_Comm_dup");
   at_end = describe(last, like);
@@ -147,10 +147,10 @@ namespace maki::mpi {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
-constexpr int kYields = 200;  // looks with nothing but a yield between them, then pauses of growing length
+constexpr int kYields = 200;  // looks with only a yield between them, then pauses of growing length
 constexpr std::chrono::microseconds kLongest{200};
-constexpr Seconds kLookAround{0.05};  // for a rank that is lost
-// A longer time between two looks is not waiting: this process was itself stopped, or its job suspended.
+constexpr Seconds kLookAround{0.05};  // between checks for a lost rank
+// A longer time between two looks is not waiting: this process itself was stopped, or its job suspended.
 constexpr Seconds kGap{1};
 
 }  // namespace
@@ -172,7 +172,7 @@ void Patience::pause(const std::function<std::vector<int>()>& pending) {
     return;
   }
   std::this_thread::sleep_for(std::min(kLongest, std::chrono::microseconds(idle_ - kYields)));
-  if (ranks_.comm == MPI_COMM_NULL) return;  // alone: only the device is waited for
+  if (ranks_.comm == MPI_COMM_NULL) return;  // single process: only the device is waited for
   const auto now = Clock::now();
   const Seconds since = now - looked_;
   if (since < kLookAround) return;

@@ -1,4 +1,4 @@
-// MPI as the rest of host/comm uses it: errors as exceptions, waiting that ends. Included by host/comm/*.cpp only.
+// MPI for the rest of host/comm: errors as exceptions, waits that end. Included by host/comm/*.cpp only.
 #pragma once
 
 #include <mpi.h>
@@ -14,11 +14,11 @@
 
 namespace maki::mpi {
 
-// One MPI communicator and what belongs to it. `comm` is MPI_COMM_NULL for a process alone.
+// One MPI communicator and its settings. `comm` is MPI_COMM_NULL for a single process.
 struct Ranks {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
-  std::vector<int> in_world;  // the rank in the job of each rank here
+  std::vector<int> in_world;  // the rank in the job of each rank of this communicator
   Communicator::Limits limits;
   double timeout = 120;  // s
 };
@@ -26,29 +26,30 @@ struct Ranks {
 // Throws Error where an MPI call did not succeed.
 void check(int code, const char* call);
 
-// Starts MPI (once) and gives the job's ranks; `expected` of them, where that is not 0.
+// Starts MPI (once) and returns the job's ranks, which must be `expected` where that is not 0.
 Ranks start(int expected);
-// A communicator of `comm`'s members with errors as return values.
+// Describes `comm`, whose errors become return values; other settings from `like`.
 Ranks describe(MPI_Comm comm, const Ranks& like);
-// Frees the communicator, where that can still be done.
+// Frees the communicator, where that is still possible.
 void release(Ranks& ranks);
 
-// One spell of waiting: ever longer pauses between looks at the requests, so that ranks that share a core leave it to
-// those that work, and an end after the timeout.
+// One wait: ever longer pauses between looks at the requests, so that ranks on a shared core yield it to working ones,
+// and a timeout.
 //
-// When it ends: at once when a rank is lost (heartbeat.hpp); after the timeout when all ranks say that they wait, or
-// where none is heard of. A rank at work is waited for as long as it takes, with a line on standard error now and then.
-// So a long computation or a slow file is no fault, and a stopped process is one. Rank 0 decides for all in touch.
+// The wait fails at once when a rank is lost (heartbeat.hpp), and after the timeout when all ranks report that they
+// wait, or where none is heard of. A rank at work is waited for as long as it takes, with a line on standard error now
+// and then. So a long computation or a slow file is no fault, but a stopped process is. Rank 0 decides for all in
+// touch.
 class Patience {
  public:
   Patience(const Ranks& ranks, std::string what);
   ~Patience();
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
-  // Something came: the timeout starts anew.
+  // There was progress: restarts the timeout.
   void refresh();
-  // Waits a little. At the end throws Error naming the ranks that are not heard from; `pending` (ranks here) are those
-  // waited for, which are named if all answer.
+  // Waits a little. At the end throws Error naming the ranks that are not heard from, or if all answer those of
+  // `pending` (ranks of this communicator): the ranks waited for.
   void pause(const std::function<std::vector<int>()>& pending);
 
  private:
@@ -58,22 +59,22 @@ class Patience {
   std::string what_;
   int idle_ = 0;
   Clock::time_point looked_;
-  std::chrono::duration<double> waited_{0};  // since something came
+  std::chrono::duration<double> waited_{0};  // since the last progress
 };
 
 // Waits for one request of a collective call.
 void finish(const Ranks& ranks, MPI_Request request, const char* what);
 
-// One exchange of messages under way.
+// One exchange of messages in progress.
 
-// Receives are all posted at once, into their places; sends follow as the limits allow, each rank beginning with its
-// neighbour so that nobody is sent to by all at once. So every send meets a receive, and nothing can lock up.
-// Pieces of a message, and messages to the same rank, are told apart by their order, which MPI keeps for equal tags.
+// All receives are posted at once, into their final memory. Sends follow as the limits allow, each rank beginning with
+// its next neighbour, so that no rank is the target of all at once. So every send meets a receive, without deadlock.
+// Pieces of a message, and messages to the same rank, are distinguished by their order, which MPI keeps for equal tags.
 class Exchange {
  public:
   Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out, std::span<const Communicator::Incoming> in,
            int tag, Communicator::Traffic& traffic);
-  // Gives up an exchange that is not finished (the job or the caller fails): nothing more is received.
+  // Cancels an exchange that is not finished (the job or the caller fails): nothing more is received.
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -82,7 +83,7 @@ class Exchange {
   Communicator::Look look();
   // Ranks that are still waited for.
   std::vector<int> pending() const;
-  // Returns when all has come and gone. Throws Error for a peer that does not come, or sends another size.
+  // Returns when all messages are complete. Throws Error for a missing peer, or one that sends another size.
   void run();
 
  private:
@@ -104,7 +105,7 @@ class Exchange {
   Communicator::Traffic& traffic_;
   std::vector<Piece> to_send_;
   std::size_t next_ = 0, sending_ = 0, sending_bytes_ = 0;
-  std::vector<Piece> posted_;  // beside requests_
+  std::vector<Piece> posted_;  // parallel to requests_
   std::vector<MPI_Request> requests_;
   std::vector<int> done_;
   std::vector<MPI_Status> statuses_;

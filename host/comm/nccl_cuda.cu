@@ -15,8 +15,7 @@ namespace {
 
 using Look = Communicator::Look;
 
-// NCCL's calls do not block: a peer that is lost must not take this rank with it. Their completion is polled
-// afterwards.
+// NCCL's calls do not block, since a lost peer must not block this rank. Their completion is polled.
 class Started final : public NcclRanks {
  public:
   explicit Started(const Communicator& ranks);
@@ -29,7 +28,7 @@ class Started final : public NcclRanks {
                 std::string("NCCL: ") + ncclGetErrorString(code) + "; " + ncclGetLastError(comm_),
                 "NCCL_DEBUG=INFO says more; MAKI_PAYLOAD=staged goes without NCCL");
   }
-  // Whether nothing that was called is still under way; throws Error where it failed.
+  // Whether all calls are complete; throws Error where one failed.
   bool settled() const {
     ncclResult_t state = ncclSuccess;
     check(ncclCommGetAsyncError(comm_, &state), "asking NCCL for errors");
@@ -40,7 +39,7 @@ class Started final : public NcclRanks {
     ranks.wait(
         what, [this] { return settled() ? Look::kDone : Look::kNothing; }, [] { return std::vector<int>{}; });
   }
-  // Ends what is under way, so that the GPU is free again; nothing can be exchanged afterwards.
+  // Aborts pending work, so that the GPU is free again; nothing can be exchanged afterwards.
   void abort() noexcept {
     if (comm_) ncclCommAbort(comm_);
     comm_ = nullptr;
@@ -66,7 +65,7 @@ Started::Started(const Communicator& ranks) {
   }
 }
 
-// The last messages may still be read by others; but ranks that end by an error wait for nobody.
+// Others may still be reading the last messages; but ranks that end by an error wait for nobody.
 Started::~Started() {
   if (!comm_) return;
   constexpr std::chrono::seconds kLongest{5};
@@ -83,7 +82,7 @@ Started::~Started() {
   }
 }
 
-// Never destroyed: the driver may be gone before static objects are.
+// Never destroyed: the driver may end before static objects.
 const Stream& exchange_stream() {
   static const Stream* const stream = new Stream;
   return *stream;
@@ -94,7 +93,7 @@ class NcclTransfer final : public PayloadTransfer {
   NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream,
                PayloadMessages messages);
   ~NcclTransfer() override {
-    if (!done_) nccl_->abort();  // given up: the kernel would wait for ever
+    if (!done_) nccl_->abort();  // cancelled: the kernel would wait for ever
   }
 
   Look look() override {

@@ -1,4 +1,4 @@
-// NCCL as device payloads use it. nccl_cuda.cu, or nccl_none.cpp in builds without NCCL (Makefile).
+// NCCL for device payloads: nccl_cuda.cu, or nccl_none.cpp in builds without NCCL (Makefile).
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace maki {
 
-// The version ("2.28.9") that this build is linked to; empty in a build without NCCL.
+// The NCCL version ("2.28.9") that this build is linked to; empty in a build without NCCL.
 std::string nccl_version();
 
-// NCCL's communicator of some ranks, each with a GPU of its own that is selected.
+// NCCL's communicator of some ranks, each of which has selected a GPU of its own.
 class NcclRanks {
  public:
   virtual ~NcclRanks() = default;
@@ -21,9 +21,9 @@ class NcclRanks {
 // Collective. Throws Error where NCCL fails or a rank is missing.
 std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks);
 
-// Queues all messages as one group behind what `stream` holds now; messages of no bytes are not allowed. All groups of
-// this process, of whatever ranks, run one after the other in the order of these calls, which is the same on all ranks:
-// so no two groups can each hold a GPU that the other needs (a deadlock).
+// Queues all messages as one group after the work that `stream` holds now; empty messages are not allowed. All groups
+// of this process, whatever their ranks, run one after the other in the order of these calls, which is the same on all
+// ranks. So no two groups can each hold a GPU that the other needs (a deadlock).
 std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl,
                                             const Stream& stream, PayloadMessages messages);
 

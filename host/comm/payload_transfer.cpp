@@ -26,7 +26,7 @@ FollowedTransfers::~FollowedTransfers() {
   try {
     const auto look = [this] { return under_way() > 0 ? Look::kNothing : Look::kDone; };
     if (std::uncaught_exceptions() == 0) ranks_.wait("an exchange between GPUs", look, [this] { return pending(); });
-  } catch (const Error&) {  // nobody is left to be told
+  } catch (const Error&) {  // nobody to report to
   }
   std::erase(of_this_thread, this);
   if (of_this_thread.empty()) set_stream_waiter(nullptr);
@@ -37,7 +37,7 @@ void FollowedTransfers::add(std::unique_ptr<PayloadTransfer> transfer) {
   transfers_.push_back(std::move(transfer));
 }
 
-// All are in one stream: what was begun first ends first, or is looked at again later.
+// All are in one stream and complete in the order of their begin: checks end at the first incomplete one.
 std::size_t FollowedTransfers::under_way() {
   while (!transfers_.empty() && transfers_.front()->look() == Look::kDone) transfers_.erase(transfers_.begin());
   return transfers_.size();
@@ -64,14 +64,14 @@ void FollowedTransfers::wait_for(const std::function<bool()>& reached) {
       return left < before ? Look::kMoved : Look::kNothing;
     };
     first.ranks_.wait("an exchange between GPUs", look, [&] { return first.pending(); });
-  } catch (...) {  // streams that wait for what was given up come to their ends
+  } catch (...) {  // ends streams that wait for the cancelled transfers
     for (FollowedTransfers* const one : of_this_thread) one->transfers_.clear();
     throw;
   }
 }
 
 StagingPool::Block StagingPool::take(std::size_t bytes) {
-  // Sizes are powers of two, so that blocks fit again when messages grow and shrink a little.
+  // Sizes are powers of two, so that blocks can be reused when messages grow and shrink a little.
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(bytes, 4096));
   const auto fits = [size](const Block& block) { return block->capacity() == size; };
   if (const auto found = std::find_if(free_.begin(), free_.end(), fits); found != free_.end()) {
@@ -90,8 +90,8 @@ StagedTransfer::StagedTransfer(const Communicator& ranks, std::shared_ptr<Stagin
     : ranks_(ranks), pool_(std::move(pool)), tag_(tag), piece_(piece) {
   for (const auto& message : messages.out) sends_.push_back({message, 0, {}});
   for (const auto& message : messages.in) receives_.push_back({message, 0, {}});
-  // Each rank begins with its neighbour, so that nobody is sent to by all at once; messages between the same two ranks
-  // stand side by side.
+  // Each rank begins with its next neighbour, so that no rank is the target of all at once. Messages between the same
+  // two ranks are adjacent.
   const auto distance = [&](int to) { return (to - ranks_.rank() + ranks_.size()) % ranks_.size(); };
   std::stable_sort(sends_.begin(), sends_.end(),
                    [&](const Sending& a, const Sending& b) { return distance(a.message.to) < distance(b.message.to); });
@@ -103,9 +103,9 @@ StagedTransfer::StagedTransfer(const Communicator& ranks, std::shared_ptr<Stagin
 
 StagedTransfer::~StagedTransfer() {
   if (sends_.empty() && receives_.empty()) return;
-  try {  // given up: copies may still be under way
+  try {  // cancelled: copies may still be in progress
     pool_->stream().synchronize();
-  } catch (...) {  // known already
+  } catch (...) {  // reported already
   }
 }
 
@@ -124,7 +124,7 @@ void StagedTransfer::copy_out(Sending& to) {
   ++sending_;
 }
 
-// Sends the pieces that have come to the host, and copies further ones there.
+// Sends the pieces that have been copied to the host, and copies further ones there.
 bool StagedTransfer::send_on(Sending& to) {
   bool moved = false;
   for (Piece& piece : to.pieces) {
@@ -156,7 +156,7 @@ void StagedTransfer::post(Receiving& from) {
   from.begun += bytes;
 }
 
-// Copies pieces that have come to the device, and posts further ones.
+// Copies received pieces to the device, and posts further receives.
 bool StagedTransfer::receive_on(Receiving& from) {
   bool moved = false;
   for (Piece& piece : from.pieces) {
@@ -179,10 +179,10 @@ bool StagedTransfer::receive_on(Receiving& from) {
   return moved;
 }
 
-// Messages between the same two ranks are told apart by their order alone: each waits for those before it.
+// Messages between the same two ranks are distinguished by their order alone: each waits for those before it.
 Communicator::Look StagedTransfer::look() {
   bool moved = false;
-  int busy = -1;  // a rank with an earlier message that is not all posted
+  int busy = -1;  // a rank with an earlier message not completely posted
   for (Receiving& from : receives_) {
     if (from.message.from == busy) continue;
     moved |= receive_on(from);

@@ -1,5 +1,5 @@
-// Transfers of device payloads: their common interface (NCCL, MPI, staging), those that streams follow, and staging by
-// page-locked memory. Included by host/comm/*.cpp and *.cu only.
+// Transfers of device payloads: their common interface (NCCL, MPI, staging), transfers that only a stream waits for,
+// and staging through page-locked memory. Included by host/comm/*.cpp and *.cu only.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace maki {
 
-// Messages between other ranks' device memory and this one's, none of them empty.
+// Non-empty messages between this rank's device memory and that of other ranks.
 struct PayloadMessages {
   std::vector<Communicator::Outgoing> out;
   std::vector<Communicator::Incoming> in;
@@ -23,10 +23,10 @@ struct PayloadMessages {
 class PayloadTransfer {
  public:
   virtual ~PayloadTransfer() = default;
-  // Advances the transfer without waiting. After kDone all received data are in place on the device.
+  // Advances the transfer without waiting. After kDone all received data are in device memory.
   virtual Communicator::Look look() = 0;
-  // Makes later work of `stream` wait for the transfer and returns true, where the rest goes on without the host; false
-  // where the host has to wait. The messages' memory is in use until look() returns kDone.
+  // Makes later work of `stream` wait for the transfer and returns true, where the rest needs no host; false where the
+  // host has to wait. The messages' memory is in use until look() returns kDone.
   virtual bool follow(const Stream& /*stream*/) { return false; }
   // Whether the transfer advances only within look().
   virtual bool needs_host() const { return true; }
@@ -34,15 +34,15 @@ class PayloadTransfer {
   virtual std::vector<int> pending() const = 0;
 };
 
-// ---- transfers that streams wait for and the host does not ----
+// ---- transfers that only streams wait for ----
 
-// While a transfer is under way, a host that waits for a stream has to poll the transfer as well: else the loss of a
-// peer would never be noticed. So this object is the StreamWaiter, called by Stream::synchronize(), of the thread that
-// made it.
+// While a transfer is in progress, a host that waits for a stream must also poll the transfer: otherwise the loss of a
+// peer would go unnoticed. So this object is the StreamWaiter of the thread that made it, called by
+// Stream::synchronize().
 class FollowedTransfers {
  public:
   explicit FollowedTransfers(const Communicator& ranks);
-  // Waits for the transfers under way; gives them up where an exception leaves this scope, or where peers are lost.
+  // Waits for the transfers in progress; cancels them where an exception leaves this scope, or where peers are lost.
   ~FollowedTransfers();
   FollowedTransfers(const FollowedTransfers&) = delete;
   FollowedTransfers& operator=(const FollowedTransfers&) = delete;
@@ -51,16 +51,16 @@ class FollowedTransfers {
 
  private:
   static void wait_for(const std::function<bool()>& reached);
-  std::size_t under_way();  // number of transfers, without those that are done; throws as their look()
+  std::size_t under_way();  // number of incomplete transfers; throws as their look()
   std::vector<int> pending() const;
 
   Communicator ranks_;
   std::vector<std::unique_ptr<PayloadTransfer>> transfers_;
 };
 
-// ---- messages by way of page-locked host memory, in pieces: while one is on the network the next is copied ----
+// ---- messages through page-locked host memory, in pieces: while one is on the network the next is copied ----
 
-// Staging memory, kept between transfers, and a stream for its copies beside the streams of the computation.
+// Staging memory, kept between transfers, and a stream for its copies beside the streams of computation.
 class StagingPool {
  public:
   using Block = std::unique_ptr<PinnedBuffer>;
@@ -75,14 +75,14 @@ class StagingPool {
   Stream stream_;
 };
 
-// From every sender, the next piece in order is posted or being copied at all times. So each piece that is sent meets a
-// receive, in whatever order ranks send, and nothing can lock up however few pieces are in flight.
+// For every sender, a receive of the next piece in order is always posted or being copied. So each sent piece meets a
+// receive, in whatever order ranks send, and there is no deadlock however few pieces are in flight.
 class StagedTransfer final : public PayloadTransfer {
  public:
-  static constexpr std::size_t kSends = 16;     // pieces that are copied or sent at one time
+  static constexpr std::size_t kSends = 16;     // pieces being copied or sent at one time
   static constexpr std::size_t kOfMessage = 2;  // of each message: one on the bus, one on the network
 
-  // Cuts at `piece` bytes, alike on all ranks.
+  // Pieces have `piece` bytes, the same on all ranks.
   StagedTransfer(const Communicator& ranks, std::shared_ptr<StagingPool> pool, const Stream& stream,
                  PayloadMessages messages, int tag, std::size_t piece);
   ~StagedTransfer() override;
@@ -91,11 +91,11 @@ class StagedTransfer final : public PayloadTransfer {
   std::vector<int> pending() const override;
 
  private:
-  // One piece on its way: over the device's bus, and over the network.
+  // One piece in transit: over the device's bus, and over the network.
   struct Piece {
     int peer;
     std::size_t bytes;
-    void* place;  // where it goes on the device
+    void* place;  // its place on the device
     StagingPool::Block block;
     StreamMark copied;
     std::optional<Communicator::Transfer> transfer;
@@ -104,7 +104,7 @@ class StagedTransfer final : public PayloadTransfer {
     Communicator::Outgoing message;
     std::size_t begun = 0;      // bytes
     std::vector<Piece> pieces;  // copied, then on the network
-    bool on_network() const;    // all of it
+    bool on_network() const;    // whether all of it is
   };
   struct Receiving {
     Communicator::Incoming message;

@@ -14,7 +14,7 @@ namespace maki {
 
 namespace {
 
-constexpr std::size_t kBlockAlignment = 16;  // of SourceParticle, the first array of a block
+constexpr std::size_t kBlockAlignment = 16;  // alignment of SourceParticle, the first array of a block
 
 struct FindOwner {
   const SourceParticle* source;
@@ -59,7 +59,7 @@ struct CountBelow {
   }
 };
 
-// Where element j of the array with `before` bytes a particle before it stands.
+// The place of element j of an array, in a block with `before` bytes a particle before the array.
 struct PackedArrayView {
   const std::uint64_t* first;
   const std::uint64_t* begin;
@@ -101,7 +101,7 @@ struct Gather {
   MAKI_HD void operator()(std::size_t k) const { to[k] = from[index[k]]; }
 };
 
-// f(array, bytes a particle before it) for all arrays, in the order of a block.
+// f(array, bytes a particle before it) for all arrays, in block order.
 template <class F>
 std::size_t for_each_array(Particles& particles, ExtraArrays extra, F f) {
   std::size_t before = 0;
@@ -183,7 +183,7 @@ void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays ext
                      const BlockPlaces& places) {
   const std::size_t kept = staying ? staying->size() : particles.size();
   const DevicePlaces on_device(stream, places);
-  // Through one scratch array at a time, so that the peak stays low.
+  // One scratch array at a time, so that the peak memory stays low.
   for_each_array(particles, extra, [&]<class T>(DeviceBuffer<T>& array, std::size_t before) {
     DeviceBuffer<T> moved(array.name(), kept + places.particles());
     if (staying)
@@ -211,7 +211,7 @@ Leavers find_leavers(const Stream& stream, const Communicator& communicator, con
                         static_cast<std::uint32_t>(communicator.rank()));
 }
 
-// Blocks out, blocks in, by way of host memory. The packed blocks end here.
+// Exchanges blocks through host memory. The packed blocks are freed here.
 DeviceBuffer<std::byte> exchange_blocks(const Stream& stream, const Communicator& communicator,
                                         DeviceBuffer<std::byte> packed, const BlockPlaces& sent,
                                         const BlockPlaces& received) {

@@ -1,4 +1,4 @@
-// Particles to their owners, packed and unpacked on the device.
+// Migration of particles to their owners, packed and unpacked on the device.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace maki {
 
-// Particles of several arrays in one block of bytes for each rank, made and read on the device.
+// One block of bytes for each rank, with its particles of several arrays, packed and unpacked on the device.
 //
 // Block r holds n_r particles and begins at a multiple of 16 bytes: their source records, then ids, then momenta along
-// x, y, z, then each extra array, then remainders. No byte stands between arrays.
+// x, y, z, then each extra array, then remainders. Arrays follow each other without padding.
 using ExtraArrays = std::span<DeviceBuffer<float>* const>;
 
-// Places of the blocks, ranks + 1 entries each: the first particle of each block, and its first byte.
+// The begins of the blocks, ranks + 1 entries each: the first particle of each block, and its first byte.
 struct BlockPlaces {
   std::vector<std::uint64_t> first;
   std::vector<std::uint64_t> begin;
@@ -33,22 +33,22 @@ struct BlockPlaces {
   std::uint64_t size() const { return begin.back(); }
 };
 
-// Who stays and who leaves: indices of particles, ascending, and the leavers by destination.
+// Who stays and who leaves: indices of particles, ascending; the leavers by destination.
 struct Leavers {
   DeviceBuffer<std::uint32_t> index{"migrate.leavers"};
-  DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // not made where nobody leaves
+  DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // left empty where nobody leaves
   std::vector<std::uint64_t> counts;                       // to each rank
 
-  // What keep_and_append() keeps.
+  // The particles for keep_and_append() to keep.
   const DeviceBuffer<std::uint32_t>* kept() const { return index.empty() ? nullptr : &staying; }
 };
-// `view` is of starts on the device (Domains::view_of).
+// `view` has its starts in device memory (Domains::view_of).
 Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self);
 
 // The particles named by `index`, block after block.
 DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,
                              const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places);
-// Keeps the particles named by `staying` (all, where it is null), and appends those of the blocks.
+// Keeps the particles named by `staying` (all, where it is null), and appends those in the blocks.
 void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
                      const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
                      const BlockPlaces& places);
@@ -58,15 +58,15 @@ struct Migration {
   std::uint64_t messages = 0, bytes = 0;  // sent by this rank
 };
 
-// After the call each particle is on the rank whose domain its position is in. Collective.
+// Moves each particle to the rank whose domain contains its position. Collective.
 //   1. leavers are selected on the device and sorted (stably) by destination;
 //   2. all their arrays are packed, one block a destination: 42 bytes a particle and 4 more for each extra array;
 //   3. one message to each rank that gets any, none where nothing moves;
-//   4. those who stay keep their order, arrivals follow them by rank and in the order they had there.
-// `extra` are further arrays of the particles' length (kept accelerations), the same number on all ranks. Device memory
-// beside the particles: 12 bytes each while selecting; the packed leavers and one array of 16 bytes a particle while
-// moving. Throws std::invalid_argument where the domains are not as many as the ranks or an extra array differs in
-// length, and Error where a rank would have 2^32 particles or more.
+//   4. particles that stay keep their order; arrivals follow, by source rank and in their order there.
+// `extra`: further arrays of the particles' length (kept accelerations), the same number on all ranks. Device memory
+// beyond the particles: 12 bytes a particle while selecting; the packed leavers and one array of 16 bytes a particle
+// while moving. Throws std::invalid_argument where the number of domains is not that of the ranks or an extra array
+// differs in length, and Error where a rank would have 2^32 particles or more.
 Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains, Particles& particles,
                   std::span<DeviceBuffer<float>* const> extra = {});
 

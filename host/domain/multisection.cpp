@@ -19,7 +19,7 @@ struct WeightedPoint {
   std::uint64_t weight;
 };
 
-// Weights in units of 2^-32 of the largest: 2^32 samples may be summed.
+// Weights in units of 2^-32 of the largest, so that 2^32 samples can be summed.
 std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples, std::span<const float> weights) {
   if (!weights.empty() && weights.size() != samples.size())
     throw std::invalid_argument("multisect: samples and weights differ in length");
@@ -40,8 +40,8 @@ std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples,
 }
 
 // The coordinate where the cumulated weight, which rises at each distinct coordinate, reaches `part` of `parts`. The
-// weight at a coordinate counts as spread halfway to its neighbours, so that cuts follow weights smoothly; what lies on
-// a cut's coordinate goes whole to the side that leaves the smaller error.
+// weight at a coordinate counts as spread halfway to its neighbours, so that cuts follow weights smoothly. Weight at a
+// cut's own coordinate goes whole to the side that leaves the smaller error.
 std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t after, double fraction) {
   const std::uint64_t low = before + (at - before + 1) / 2;  // in (before, at], or 0
   const std::uint64_t high = at + (after - at + 1) / 2;      // in (at, after]
@@ -69,7 +69,7 @@ void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::
     std::uint64_t here = 0;
     for (; i < points.size() && points[i].at[axis] == at; ++i) here += points[i].weight;
     const std::uint64_t next = i < points.size() ? points[i].at[axis] : kUnitsOfSide;
-    // Parts whose target part/parts of the total lies in (below, below + here].
+    // The parts whose target part/parts of the total lies in (below, below + here].
     while (part < parts && Unsigned128{below + here} * parts >= Unsigned128{total} * part) {
       const double fraction = static_cast<double>(Unsigned128{total} * part - Unsigned128{below} * parts) /
                               (static_cast<double>(here) * static_cast<double>(parts));
@@ -81,10 +81,10 @@ void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::
 }
 
 struct Window {
-  std::uint32_t low, high;  // both belong to it
+  std::uint32_t low, high;  // both inclusive
 };
 
-// Where a start may go in one call.
+// The allowed range of a start in one call.
 Window within_reach(std::uint32_t old, const Smoothing& smoothing) {
   const auto limit = static_cast<std::uint64_t>(
       std::llround(std::clamp(smoothing.max_move, 0.0, 1.0) * static_cast<double>(kUnitsOfSide)));
@@ -92,7 +92,7 @@ Window within_reach(std::uint32_t old, const Smoothing& smoothing) {
           static_cast<std::uint32_t>(std::min(old + limit, kUnitsOfSide - 1))};
 }
 
-// Part of the way from the old starts to the new. Both ascend, and so does the result.
+// Moves part of the way from the old starts to the new. Both ascend, and so does the result.
 void follow(std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
   for (std::size_t k = 1; k < starts.size(); ++k) {
     const Window reach = within_reach(old[k], smoothing);
@@ -115,8 +115,8 @@ class Cumulated {
         std::ranges::lower_bound(points_, cut, {}, [this](const WeightedPoint& p) { return p.at[axis_]; });
     return sums_[static_cast<std::size_t>(first - points_.begin())];
   }
-  // The window of all cuts with a weight of `least` to `most` below them, of which there must be one. Not 0 where
-  // another cut will do.
+  // The window of all cuts with a weight of `least` to `most` below them; there must be one. Contains 0 only if no
+  // other cut will do.
   Window cuts(std::uint64_t least, std::uint64_t most) const {
     const auto reached = std::ranges::lower_bound(sums_, least), passed = std::ranges::upper_bound(sums_, most);
     const std::uint32_t low = reached == sums_.begin() ? 1 : coordinate(reached) + 1;
@@ -126,7 +126,7 @@ class Cumulated {
   }
 
  private:
-  // The coordinate of the point that reaches a sum.
+  // The coordinate of the point at which the weight reaches `sum`.
   std::uint32_t coordinate(std::vector<std::uint64_t>::const_iterator sum) const {
     return points_[static_cast<std::size_t>(sum - sums_.begin() - 1)].at[axis_];
   }
@@ -135,30 +135,30 @@ class Cumulated {
   std::vector<std::uint64_t> sums_;  // of the first 0, 1, ... points
 };
 
-// The coordinate of the window with the most trailing zero bits, which is unique: between two with as many lies one
-// with more. Where both ends of one window are not below those of another, neither is its result.
+// The coordinate of the window with the most trailing zero bits. It is unique: between two with equally many lies one
+// with more. Monotonic: a window with both ends not below another's has a result not below the other's.
 std::uint32_t roundest(Window w) {
   if (w.low >= w.high) return w.high;
   const std::uint32_t highest_difference = std::bit_floor((w.low - 1) ^ w.high);
   return w.high & ~(highest_difference - 1);
 }
 
-// A window always has a coordinate about as round as it is wide, which is no gain: cells of that size are cut in halves
-// instead of slivers, and the weight is less even. Cuts move for faces of cells this many times as wide. Interactions
-// times imbalance at 8 ranks and a rounding of 0.03, Plummer sphere, uniform and clumps of 60 000 particles off the
-// middle of the box, means of four: 1.241 1.192 1.156 with 0, 1.227 1.173 1.135 with 8, 1.228 1.174 1.138 without
-// rounding.
+// A window always has a coordinate about as round as its width, which gains nothing: cells of that size are halved
+// instead of cut into slivers, and the weight is less even. Cuts move only to faces of cells this many times as wide.
+// Interactions times imbalance at 8 ranks and a rounding of 0.03, Plummer sphere, uniform and clumps of 60 000
+// particles off the middle of the box, means of four: 1.241 1.192 1.156 with 0, 1.227 1.173 1.135 with 8, 1.228 1.174
+// 1.138 without rounding.
 constexpr std::uint32_t kWorthMoving = 8;
 
-// The share of a part's weight that each of its cuts may give away on any axis.
+// The share of a part's weight by which each of its cuts may be off, on any axis.
 double tolerance_of_a_cut(Factors f, double rounding) {
   std::uint32_t cuts = 0;  // of one domain
   for (const std::uint32_t parts : {f.x, f.y, f.z}) cuts += std::min(parts - 1, 2u);
   return cuts > 0 ? rounding / cuts : 0;
 }
 
-// Moves starts to round coordinates near their `quantiles`. Smoothed starts that have not come within the tolerance of
-// their quantiles yet stay as they are: rounding holds no start back.
+// Moves starts to round coordinates near their `quantiles`. Smoothed starts that are not yet within the tolerance of
+// their quantiles stay unchanged: rounding does not hold them back.
 void round_starts(const Cumulated& weight, std::span<const std::uint32_t> quantiles, double tolerance,
                   std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
   const auto most =
@@ -174,11 +174,11 @@ void round_starts(const Cumulated& weight, std::span<const std::uint32_t> quanti
       const std::uint32_t round = roundest(window);
       if ((round & -round) / kWorthMoving >= window.high - window.low) starts[k] = round;
     }
-    starts[k] = std::max(starts[k], starts[k - 1]);  // one may have overtaken another that is on its way
+    starts[k] = std::max(starts[k], starts[k - 1]);  // one may have passed another that is still moving
   }
 }
 
-// From the x cuts down: each axis is cut by the samples that its parent has after smoothing and rounding.
+// Cuts along x first, then y and z: each axis by the samples in its parent after smoothing and rounding.
 struct Cutter {
   const Domains* previous;  // nullptr: none
   Smoothing smoothing;

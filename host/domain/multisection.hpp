@@ -1,5 +1,5 @@
-// Recursive multisection of the box into one domain for each rank (Makino 2004), by samples that carry weights
-// (Ishiyama et al. 2009): slabs in x of equal weight, each cut into columns in y, each of those into cells in z.
+// Recursive multisection of the box into one domain for each rank (Makino 2004), by weighted samples (Ishiyama et al.
+// 2009): slabs in x of equal weight, each cut into columns in y, each column into cells in z.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@
 
 namespace maki {
 
-// The rank whose domain holds a position, for kernels and for the host: views of plain arrays.
+// The rank whose domain contains a position, for kernels and the host: views of plain arrays.
 
-// Index of the last of `n` ascending starts that is not above `at`; 0 where none is.
+// Index of the last of `n` ascending starts that is not above `at`; 0 if there is none.
 template <class T>
 MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
   std::uint32_t low = 0, high = n;  // starts[low] <= at < starts[high]
@@ -27,9 +27,9 @@ MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
   return low;
 }
 
-// Where intervals begin. Slab i is [x[i], x[i+1]) along x; its column j is [y[i ny + j], ...) along y; the column's
+// The starts of intervals. Slab i is [x[i], x[i+1]) along x; its column j is [y[i ny + j], ...) along y; the column's
 // cell k is [z[(i ny + j) nz + k], ...) along z. Each axis begins at 0 and ends at 2^32. Starts ascend; of equal starts
-// the last has the interval and the others are empty.
+// the last has the interval, and the others are empty.
 struct DomainView {
   const std::uint32_t* x;
   const std::uint32_t* y;
@@ -73,15 +73,15 @@ class Domains {
   std::uint32_t rank_of(std::uint32_t x, std::uint32_t y, std::uint32_t z) const { return view().rank_of(x, y, z); }
   // A view of this object's arrays, on the host.
   DomainView view() const { return view_of(starts_.data()); }
-  // All starts, x then y then z; view_of() gives the view of a copy of them (on the device).
+  // All starts, x then y then z; view_of() makes a view of a copy of them (on the device).
   std::span<const std::uint32_t> starts() const { return starts_; }
   DomainView view_of(const std::uint32_t* starts) const;
 
-  // The starts along one axis within `parent` (0 for x, the slab for y, the column for z). The first stays 0.
+  // The starts along one axis within `parent` (0 for x, the slab for y, the column for z). The first must stay 0.
   std::span<std::uint32_t> axis(int axis, std::uint32_t parent);
   std::span<const std::uint32_t> axis(int axis, std::uint32_t parent) const;
 
-  // The same cuts after the box of an isolated set has doubled about its middle (double_box() of the particles).
+  // Keeps the cuts after the box of an isolated set has doubled about its middle (double_box() of the particles).
   void double_box();
 
   bool operator==(const Domains&) const = default;
@@ -93,37 +93,36 @@ class Domains {
 
 using SamplePoint = std::array<std::uint32_t, 3>;  // fixed point
 
-// A cut through an octree cell makes two cells of it, each in the lists of as many groups. So a cut moves to the
-// coordinate with the most trailing zero bits (the face of the largest cell) within its tolerance, where that cell is
-// far wider than the tolerance. The tolerance: no domain has more than about 1 + rounding times the weight that exact
-// cuts would give it. The cuts of a domain share it evenly, so slabs may move further than 2 x 2 x 2. With 0.04,
-// interactions of 8 ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance): uniform
-// 1.078 1.000 1.014, Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05 less
-// and mostly nothing, with any tolerance up to 0.06. The gain comes from the faces of the largest cells, above all the
-// middle of the box: sets that are off the middle by 1 % of the side keep nearly all of their 1.14 to 1.23 at 60 000
-// particles.
+// A cut through an octree cell makes two cells of it, each in as many groups' lists. So a cut moves to the coordinate
+// with the most trailing zero bits (the face of the largest cell) within its tolerance, if that cell is far wider than
+// the tolerance. The tolerance: no domain has more than about 1 + rounding times the weight that exact cuts would give
+// it. The cuts of a domain share it evenly, so slabs may move further than 2 x 2 x 2. With 0.04, interactions of 8
+// ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance): uniform 1.078 1.000 1.014,
+// Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05 less and mostly nothing,
+// with any tolerance up to 0.06. The gain comes from the faces of the largest cells, above all the middle of the box:
+// sets that are off the middle by 1 % of the side keep nearly all of their 1.14 to 1.23 at 60 000 particles.
 inline constexpr double kRounding = 0.04;
 
-// How far cuts follow the samples of one step. Half of the way evens out the noise of sampling; cuts that leave a rank
-// with more than `jump_above` of the mean weight are given up, and the new ones taken whole.
+// How far cuts follow the samples of one step. Going half of the way smooths the noise of sampling. Cuts that leave a
+// rank with more than `jump_above` times the mean weight are dropped, and the new ones taken in full.
 struct Smoothing {
   double fraction = 0.5;
   double jump_above = 1.1;
   double max_move = 1.0;        // of a cut in one call, in sides
-  double rounding = kRounding;  // not of cuts that smoothing keeps farther from their quantiles
+  double rounding = kRounding;  // not for cuts that smoothing keeps farther from their quantiles
 };
 
-// Cuts at the weighted quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). Where
-// samples give no reason (none, or no weight) a range is cut evenly. Weights are finite and >= 0, or none if all equal;
-// they are summed as integers (2^-32 of the largest; at most 2^31 samples), so the result does not depend on the order
-// of samples. Throws std::invalid_argument where lengths differ or a weight is below zero or not finite.
+// Cuts at the weighted quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). A range
+// without samples or weight is cut evenly. Weights are finite and >= 0, or none if all equal; they are summed as
+// integers (2^-32 of the largest; at most 2^31 samples), so the result does not depend on the order of samples. Throws
+// std::invalid_argument where lengths differ or a weight is below zero or not finite.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,
                   double rounding = kRounding);
-// The same, smoothed from the cuts of the step before and with their factors.
+// The same, smoothed from the previous step's cuts, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
                   const Smoothing& smoothing);
 
-// For estimates: most particles of one rank over the mean. Ranks share the work evenly, and not the particles.
+// For estimates: most particles of one rank over the mean. Ranks have equal work, but not equally many particles.
 inline constexpr double kUneven = 1.5;
 
 // The largest weight over the mean; 1 where there is no weight.

@@ -21,7 +21,7 @@ struct CostOf {
   }
 };
 
-// The group by bisection, and in it the particle in proportion.
+// Finds the group by bisection, and the particle in it by proportion.
 struct FindParticle {
   Costs costs;
   const std::uint64_t* below;  // count + 1 entries
@@ -111,7 +111,7 @@ std::uint64_t scaled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   return static_cast<std::uint64_t>(Unsigned128{a} * b / c);
 }
 
-// The strata of all ranks: `count` samples over `total`, of which rank r has those in [below[r], below[r + 1]).
+// The strata of all ranks: `count` samples over `total`; rank r has those in [below[r], below[r + 1]).
 struct Strata {
   std::uint64_t count, total, step;
   std::vector<std::uint64_t> below;
@@ -130,8 +130,8 @@ struct Strata {
   }
 };
 
-// Samples [first[r], first[r + 1]) from each rank r, all of them to all: to blocks of equal length first, one a rank,
-// so that an uneven start (everything on one rank) costs no more than an even one.
+// Gives samples [first[r], first[r + 1]) of each rank r to all ranks: first to blocks of equal length, one a rank, so
+// that an uneven start (everything on one rank) costs no more than an even one.
 std::vector<SamplePoint> share(const Communicator& communicator, const std::vector<std::uint64_t>& first,
                                const std::vector<SamplePoint>& mine) {
   const auto ranks = static_cast<std::uint64_t>(communicator.size());
@@ -159,7 +159,7 @@ std::vector<SamplePoint> share(const Communicator& communicator, const std::vect
   return all;
 }
 
-// Weight of all particles of each rank: its time where all ranks with costs give one, else its cost.
+// Total weight of each rank's particles: its time where all ranks with costs give one, else its cost.
 std::vector<std::uint64_t> weigh_ranks(const Communicator& communicator, std::uint64_t cost, double seconds) {
   constexpr double kNanoseconds = 1e9;
   struct Own {
@@ -206,7 +206,7 @@ Samples gather_samples(const Stream& stream, const Communicator& communicator, c
 
   std::vector<std::uint64_t> first;
   for (std::size_t r = 0; r <= ranks; ++r) first.push_back(strata.first_of(r));
-  std::vector<std::uint64_t> places;  // in this rank's cost
+  std::vector<std::uint64_t> places;  // as sums of this rank's cost
   for (std::uint64_t k = first[self]; k < first[self + 1]; ++k)
     places.push_back(
         scaled(sample_cost(k, strata.count, strata.total, step) - strata.below[self], sums.total(), weight[self]));

@@ -1,4 +1,4 @@
-// Costs of particles, summed up on the device in their order, and sample particles that stand for the cost of the whole
+// Costs of particles, summed on the device in particle order, and sample particles that represent the cost of the whole
 // set, the same on every rank.
 #pragma once
 
@@ -16,15 +16,15 @@
 namespace maki {
 
 // Costs of the particles in the last evaluations (device arrays): cost[i] is the cost of group i, for example its
-// interactions; groups follow one another and hold all particles. Without groups, cost[i] is the cost of particle i;
+// interactions; groups are consecutive and hold all particles. Without groups, cost[i] is the cost of particle i;
 // without costs, all particles cost the same. All ranks give the same kind; ranks without particles may give an empty
 // one.
 struct Costs {
   const std::uint32_t* cost = nullptr;
   const Group* groups = nullptr;
   std::size_t count = 0;  // of groups, or of particles
-  // Added for each particle, in units of `cost`: work that is alike for all (keys, sort, mesh), and a bound on how many
-  // cheap particles one rank may get.
+  // Added for each particle, in units of `cost`: work that is equal for all (keys, sort, mesh). It also bounds the
+  // number of cheap particles on one rank.
   std::uint32_t each = 0;
   // Seconds that this rank took for these costs; 0: time does not count. Where all ranks with costs give a time, costs
   // are scaled to their rank's time, and a slower machine gets fewer particles. Times differ from run to run.
@@ -46,9 +46,9 @@ class CostSums {
   std::uint64_t total_ = 0;
 };
 
-// What groups cost, by their interaction lists: cost[g] of each group g that `lists` names is its members times (the
-// particles of its leaves + `cell_cost` times its cells); with cell_cost = 1 its interactions. `add`: adds to what `cost`
-// holds, for lists over another tree. Costs saturate at 2^32 - 1. `cell_count` as in SourceView.
+// Costs of groups from their interaction lists: cost[g] of each group g that `lists` names is its members times (the
+// particles of its leaves + `cell_cost` times its cells); with cell_cost = 1, its interactions. `add`: adds to `cost`,
+// for lists over another tree. Costs saturate at 2^32 - 1. `cell_count` as in SourceView.
 void group_costs(const Stream& stream, const std::uint32_t* cell_count, const ListView& lists, std::uint32_t cell_cost,
                  std::uint32_t* cost, bool add = false);
 
@@ -60,21 +60,21 @@ struct SamplingRate {
 };
 
 struct Samples {
-  std::vector<SamplePoint> points;  // all ranks', each of the same cost
+  std::vector<SamplePoint> points;  // of all ranks, each of the same cost
   std::uint64_t cost = 0;           // of all particles of all ranks; in nanoseconds where times count
   double imbalance = 1;             // largest over mean of the ranks' present costs or times
 };
 
-// The cost of all particles, rank after rank and in their order, is cut into as many equal strata as there are samples;
-// the particle that stands at a random place of each is a sample (Philox4x32 by number of the stratum and `step`). So a
-// rank gives samples in proportion to its cost, all have one weight, and as particles are in Morton order each stands
-// for a piece of space, which leaves far less noise than samples drawn freely. There are fewer samples where the total
-// cost is below their number; where the cost is 0, all particles cost the same. Collective: all ranks get the same
-// samples in the same order.
+// The cost of all particles, in the order of ranks and particles, is cut into as many equal strata as there are
+// samples. The particle at a random place of each stratum is a sample (Philox4x32 by number of the stratum and `step`).
+// So a rank gives samples in proportion to its cost, and all have equal weight. As particles are in Morton order, each
+// sample represents a region of space, with far less noise than independent samples. There are fewer samples where the
+// total cost is below their number; where the cost is 0, all particles cost the same. Collective: all ranks get the
+// same samples in the same order.
 Samples gather_samples(const Stream& stream, const Communicator& communicator, const Particles& particles,
                        const Costs& costs, std::uint64_t step, const SamplingRate& rate = {});
 
-// The cost at which a stratum's sample stands: stratum k of `count` over `total` >= count. Rises with k.
+// The cost at which a stratum's sample lies: stratum k of `count` over `total` >= count. Increases with k.
 std::uint64_t sample_cost(std::uint64_t k, std::uint64_t count, std::uint64_t total, std::uint64_t step);
 
 }  // namespace maki

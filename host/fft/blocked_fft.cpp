@@ -14,7 +14,7 @@ namespace maki {
 namespace {
 
 using Complex = std::complex<float>;
-constexpr std::size_t kBlockFloats = std::size_t{1} << 16;  // lines along x that are worked on together: 256 KiB
+constexpr std::size_t kBlockFloats = std::size_t{1} << 16;  // lines along x processed together: 256 KiB
 
 Complex* modes(float* values) { return reinterpret_cast<Complex*>(values); }
 
@@ -36,7 +36,7 @@ float* BlockedFft::buffer(std::size_t floats) {
   return buffers_.data() + floats * static_cast<std::size_t>(omp_get_thread_num());
 }
 
-// A plane's lines [y][z] of cells become lines [kz][y] of modes in its place.
+// Transforms a plane's lines [y][z] of cells into lines [kz][y] of modes, in its memory.
 void BlockedFft::forward_planes(const Stream& stream, float* mesh) {
   const std::size_t half = m_ / 2 + 1, row = lines_.real_row(), size = row * m_, mode_step = mode_row() / 2;
   make_buffers(2 * size);
@@ -65,9 +65,9 @@ void BlockedFft::backward_planes(const Stream& stream, float* mesh, const std::v
 void BlockedFft::along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
                          const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change) {
   const std::size_t half = m_ / 2 + 1, plane = lines_.real_row() * m_ / 2, row = mode_row();
-  // Whole cache lines of the lines along y.
+  // Lines along x in whole cache lines of the lines along y.
   const std::size_t rows = std::min(m_, std::max<std::size_t>(8, kBlockFloats / row / 8 * 8));
-  std::vector<std::array<std::size_t, 2>> runs;  // first and count of planes that are wanted
+  std::vector<std::array<std::size_t, 2>> runs;  // first and count of wanted planes
   for (std::size_t x = 0; x < m_; ++x) {
     if (!wanted[x]) continue;
     if (x == 0 || !wanted[x - 1]) runs.push_back({x, 0});

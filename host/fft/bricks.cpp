@@ -13,7 +13,7 @@ struct Stretch {
   std::size_t in_brick, in_pencils, count;
 };
 
-// The same along one axis.
+// The cells shared along one axis.
 std::vector<Stretch> stretches(PencilRange brick, PencilRange pencils, int m, bool periodic) {
   std::vector<Stretch> found;
   if (brick.count() == 0 || pencils.count() == 0) return found;
@@ -93,7 +93,7 @@ void BrickExchange::find_own_rows() {
   for (const Landing& landing : landings_) shared(landing.in_brick, landing.count);
 }
 
-// A piece of a message may be in several of the brick's.
+// A piece of a message may overlap several pieces of the brick.
 void BrickExchange::find_landings() {
   for (const Link& link : of_pencils_) {
     for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {

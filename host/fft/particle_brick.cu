@@ -37,9 +37,9 @@ MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream
 
 namespace {
 
-constexpr int kRoom = 2;  // cells that particles may go before a new brick is made
+constexpr int kRoom = 2;  // cells by which particles may move before a new brick is made
 
-// `below` and `above` more cells along an axis, or all of it.
+// Extends the box by `below` and `above` cells along an axis, or to all of it.
 void grow(MeshBox& box, int axis, int below, int above) {
   int &origin = box.origin[axis], &extent = box.extent[axis];
   extent += below + above;
@@ -102,7 +102,7 @@ void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, 
       grow(box_, axis, reach_.below, reach_.above);
     }
   }
-  masses_.reset();  // its memory is free for the next one
+  masses_.reset();  // frees its memory for the next one
   ghosted_.reset();
   masses_.emplace(path_, layout_, as_brick(box_, 0), true);
   if (ghosts_ > 0) ghosted_.emplace(path_, layout_, as_brick(box_, ghosts_), true);
@@ -143,7 +143,7 @@ void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles
   }
 }
 
-// Needs no separate array of counts where the brick holds the pencils.
+// Needs no separate array of counts if the brick holds the pencils.
 void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
   const auto lines = static_cast<std::size_t>(pencils.along[1].count());

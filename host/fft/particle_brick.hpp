@@ -1,8 +1,9 @@
-// A rank's particles and the mesh around them: masses go to the pencils (lines along z) of PencilFft, forces come back.
+// A rank's particles and the mesh around them: masses go to the pencils (lines along z) of PencilFft, and forces come
+// back.
 //
-// The brick of a rank is the box of cells that its particles' clouds touch. It is found from the particles themselves:
-// along each axis the longest run of planes without any is left out, around the periodic edge too. It has a little room
-// and is kept as long as all particles of all ranks still fit into theirs. A rank without particles has none.
+// The brick of a rank is the box of cells that its particles' clouds touch. It is derived from the particles: along
+// each axis, the longest run of empty planes is left out, across the periodic edge too. It has a little room, and is
+// kept as long as all particles of all ranks still fit into theirs. A rank without particles has an empty one.
 #pragma once
 
 #include <cstdint>
@@ -16,58 +17,58 @@
 
 namespace maki {
 
-// The unit of mass of particles that lie on many ranks.
+// The unit of mass of particles on many ranks.
 
 // mass_range() of all ranks' particles. Collective.
 MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                      std::size_t n);
 
-// What the unit of all ranks' particles depends on, the same on every rank. Collective.
+// MassTotals of all ranks' particles, which their unit depends on; the same on every rank. Collective.
 MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                        std::size_t n);
 
-// choose_mass_unit() of all ranks' particles: the same on every rank, and what one rank with all of them would choose.
-// Errors are the same on all ranks, and nothing is rounded. Collective.
+// choose_mass_unit() of all ranks' particles: the same on every rank as on one rank with all of them. Errors are the
+// same on all ranks, and nothing is rounded. Collective.
 MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
                           const SourceParticle* particles, std::size_t n);
 
-// The shortest run of planes that holds all marked ones, across the periodic edge if need be: first in [0, m), end up
-// to first + m. Empty where none is marked.
+// The shortest run of planes that holds all marked ones, across the periodic edge if necessary: first in [0, m), end up
+// to first + m. Empty if none is marked.
 PencilRange occupied_run(const std::vector<std::uint32_t>& marks);
 
 class ParticleBrick {
  public:
   // `row`: floats from one line of the pencils' mesh to the next. `ghosts`: further cells around the brick that fetch()
-  // brings. `interlaced`: there are two meshes of masses, the second with all particles half a cell further.
+  // fills. `interlaced`: there are two meshes of masses, the second with all particles half a cell further.
   ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row, Assignment cloud,
                 bool interlaced, int ghosts);
 
   // Overwrites `mesh`, the lines of this rank's pencils, with the mass of all ranks' particles in each cell less the
-  // mean, and `shifted`, where interlaced, likewise: the same bits for any number of ranks and any division of the
-  // particles. n may be 0; unit is that of all ranks' particles. Collective.
+  // mean, and `shifted`, where interlaced, likewise. The bits are the same for any number of ranks and any division of
+  // the particles. n may be 0; `unit` is that of all ranks' particles. Collective.
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
-  // The steps of assign(), so that counts of other sites can be added in between: take() particles; count() all ranks'
-  // particles in the lines of this rank's pencils (counts() numbers, no padding), for the mesh and where interlaced for
-  // the shifted one; to_masses() of the counts. Collective. `zero`: all counts are zero already, as after a to_masses()
-  // that returned true.
+  // The steps of assign(), so that counts of other sites can be added in between. take() sets the particles; count()
+  // counts all ranks' particles in the lines of this rank's pencils (counts() numbers, no padding), for the mesh and
+  // where interlaced for the shifted one; to_masses() converts the counts. Collective. `zero`: all counts are zero
+  // already, as after a to_masses() that returned true.
   void take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   std::size_t counts() const { return layout_.box(Pencils::kReal, communicator_.rank()).cells(); }
   void count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero = false);
   bool to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
 
-  // For one rank: makes the brick the whole mesh, so that particles are counted in the lines of the pencils directly
+  // For one rank: makes the brick the whole mesh, so that particles are counted directly in the lines of the pencils,
   // and forces are interpolated from the mesh itself.
   void hold_all();
   bool holds_all() const { return all_; }
-  // By plane x of the mesh: 0 where the forces on the particles last taken need no cell of the plane.
+  // By plane x of the mesh: 0 where the forces on the last particles taken need no cell of the plane.
   std::vector<std::uint8_t> planes() const;
 
   // The cells that hold the clouds of the particles last assigned.
   const MeshBox& box() const { return box_; }
   // Values of a mesh in the cells of the box and the ghosts around it, extent + 2 ghosts cells along each axis, no
-  // padding; an empty box has none. Good until the next call of this object. Collective.
+  // padding; none for an empty box. Valid until the next call of this object. Collective.
   const float* fetch(const Stream& stream, const float* mesh);
 
   std::size_t bytes() const;  // work space
@@ -88,13 +89,13 @@ class ParticleBrick {
   CloudReach reach_;
   int ghosts_;
   bool all_ = false;
-  MeshBox room_;  // where particles may be
-  MeshBox box_;   // where their clouds may be
+  MeshBox room_;  // allowed cells of particles
+  MeshBox box_;   // allowed cells of their clouds
   std::optional<BrickExchange> masses_, ghosted_;
-  std::uint64_t sent_before_ = 0;  // by earlier bricks
+  std::uint64_t sent_before_ = 0;  // by previous bricks
   MassCounter counter_;
   DeviceBuffer<std::uint64_t> brick_{"mesh.brick"};    // counts of the brick, or its values
-  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of the pencils, where the brick does not hold them
+  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of the pencils, if the brick does not hold them
 };
 
 }  // namespace maki

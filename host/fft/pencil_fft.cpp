@@ -10,7 +10,7 @@ namespace maki {
 
 namespace {
 
-constexpr double kUneven = 1.05;  // how much more than the least the fullest rank may hold for a squarer grid
+constexpr double kUneven = 1.05;  // a squarer grid may have a fullest rank this much above the least
 
 void check(int m, int ranks) {
   if (m < 2 || m % 2)
@@ -18,7 +18,7 @@ void check(int m, int ranks) {
   if (ranks < 1) throw Error("a mesh over " + std::to_string(ranks) + " ranks", "at least one is needed", "add ranks");
 }
 
-// Numbers that the fullest rank transforms in the three layouts together.
+// Numbers that the fullest rank transforms in all three layouts.
 double fullest(int m, PencilGrid grid) {
   const auto largest = [](int n, int parts) { return double((n + parts - 1) / parts); };
   const int modes = m / 2 + 1;
@@ -145,7 +145,7 @@ std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& he
   return step;
 }
 
-// Messages are in the order of the receiver's layout, so that the sender transposes.
+// Messages are in the receiver's layout: the sender transposes.
 auto PencilFft::parts(Pencils from, Pencils to, bool sending) const -> std::vector<Part> {
   const Pencils here = sending ? from : to, there = sending ? to : from;
   const PencilBox held = layout_.box(here, rank());
@@ -184,7 +184,7 @@ auto PencilFft::plan(Pencils from, Pencils to, int tag) const -> Transpose {
   return transpose;
 }
 
-// Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
+// Sends messages from `out` and receives in `in`, which also gets a copy of this rank's own part.
 void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in) {
   const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
@@ -204,8 +204,8 @@ void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpos
   messages_.exchange(stream, outgoing, incoming, transpose.tag);
 }
 
-// The mesh goes from one array to the other; either is the other's buffer of messages meanwhile. Planes are transformed
-// just before and after they are copied, a few at a time where the order of the copy allows it.
+// Moves the mesh from one array to the other; each serves as the other's message buffer. Planes are transformed just
+// before and after they are copied, a few at a time where the order of the copy allows it.
 void PencilFft::run(const Stream& stream, const Transpose& transpose, float* from, float* to, const Planes& before,
                     const Planes& after) {
   auto* source = reinterpret_cast<Complex*>(from);

@@ -1,8 +1,8 @@
-// Fourier transforms of one real mesh in place: over many ranks (PencilFft), lines along z, y and x in turn, with an
-// exchange within a row and one within a column of ranks between (PencilLayout); and on one CPU in blocks that stay in
-// its caches (BlockedFft).
+// Fourier transforms of one real mesh in place. Over many ranks (PencilFft): lines along z, y and x in turn, with
+// exchanges within a row and then within a column of ranks in between (PencilLayout). On one CPU (BlockedFft): in
+// blocks that stay in its caches.
 //
-// Every line is transformed whole by the same plan (fft.hpp), and exchanges move bits: so the modes are the same
+// Every line is transformed whole by the same plan (fft.hpp), and exchanges only move bits: so the modes are the same
 // for any number of ranks.
 #pragma once
 
@@ -45,24 +45,24 @@ struct PencilGrid {
 
 enum class Pencils { kReal, kZ, kY, kX };
 
-// Block `i` of `n` cells in `parts` blocks, whose lengths differ by one at most. Some are empty where n < parts.
+// Block `i` of `n` cells in `parts` blocks, whose lengths differ by at most one. Some are empty if n < parts.
 PencilRange pencil_block(int n, int parts, int i);
 
-// The pencil decomposition of a mesh of m^3 cells: the part of each rank while the mesh is transformed along z, then y,
-// then x. Pure functions of the mesh and the number of ranks.
+// The pencil decomposition of a mesh of m^3 cells: each rank's part while the mesh is transformed along z, then y, then
+// x. Pure functions of the mesh and the number of ranks.
 //
-// The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each
-// layout leaves one axis whole and cuts the two others into even blocks:
+// The ranks form a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each layout
+// keeps one axis whole and cuts the two others into even blocks:
 //   kReal, kZ  x over rows, y over columns, z whole   lines [x][y][z]:   m reals, or the modes kz = 0 ... m/2
 //   kY         x over rows, kz over columns, y whole  lines [x][kz][y]:  complex
 //   kX         ky over rows, kz over columns, x whole lines [ky][kz][x]: complex
-// So kZ and kY exchange within a row only, kY and kX within a column only.
+// So kZ and kY exchange only within a row, kY and kX only within a column.
 class PencilLayout {
  public:
   // Chooses a grid of at most `ranks` ranks: the one nearest to a square among those whose fullest rank holds at most 5
   // % more than the least possible. Throws Error unless m is even and >= 2 and ranks >= 1.
   PencilLayout(int m, int ranks);
-  // A chosen grid. Throws Error where it has more places than there are ranks.
+  // A given grid. Throws Error if it has more places than there are ranks.
   PencilLayout(int m, int ranks, PencilGrid grid);
 
   int cells() const { return m_; }
@@ -72,9 +72,9 @@ class PencilLayout {
   int column_of(int rank) const { return rank % grid_.columns; }
   bool takes_part(int rank) const { return rank < grid_.rows * grid_.columns; }
 
-  // What `rank` holds; empty for ranks outside of the grid.
+  // The box of `rank`; empty for ranks outside of the grid.
   PencilBox box(Pencils pencils, int rank) const;
-  // Number of lines of `rank`: box().cells() over the length of the axis that is whole.
+  // Number of lines of `rank`: box().cells() over the length of the whole axis.
   std::size_t lines(Pencils pencils, int rank) const;
   // The axes (0 x, 1 y, 2 z) from the slowest to the one along the lines.
   static std::array<int, 3> order(Pencils pencils);
@@ -98,13 +98,13 @@ class PencilFft {
   std::size_t size() const;   // reals of the local array: enough for each of the layouts; 0 on a rank without a part
   std::size_t bytes() const;  // work space: as much as the mesh, and twice that on the host beside a GPU
 
-  // Cells as lines [x][y][z] of cells(), real_row() floats apart, become modes as lines [ky][kz][x] of modes(),
-  // mode_row() floats apart; kz = 0 ... m/2, and i means wave number i - m above m/2 along x and y. Signs as in
-  // RealFft3d, not normalised. `mesh` holds size() reals and is aligned to 64 bytes. Work on `stream`.
+  // Transforms cells, as lines [x][y][z] of cells(), real_row() floats apart, to modes, as lines [ky][kz][x] of
+  // modes(), mode_row() floats apart; kz = 0 ... m/2, and i means wave number i - m above m/2 along x and y. Signs as
+  // in RealFft3d, not normalised. `mesh` holds size() reals and is aligned to 64 bytes. Work on `stream`.
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 
-  // What this rank has sent to others so far.
+  // Messages that this rank has sent to others so far.
   DevicePayload::Traffic traffic() const { return messages_.traffic(); }
 
  private:
@@ -112,19 +112,20 @@ class PencilFft {
   int rank() const { return messages_.ranks().rank(); }
   struct Part {
     int peer;
-    std::size_t first;  // in the buffer of messages, complex numbers
+    std::size_t first;  // in the message buffer, complex numbers
     std::size_t cells;
     std::size_t base;  // first number in the mesh
     BoxCopy copy;      // mesh to message, or message to mesh
   };
-  // One change of layout: what goes to whom and what comes from whom; this rank's own part is in both.
+  // One change of layout: the parts sent to and received from each rank, this rank's own part in both.
   struct Transpose {
     std::vector<Part> out, in;
-    bool stays_here;   // nothing is sent or received: one copy does
+    bool stays_here;   // no messages: one copy suffices
     bool same_planes;  // both layouts have the same outermost axis
     int tag;
   };
-  // The planes of a layout, one for each place along its outermost axis, and what transforms the lines of some of them.
+  // The planes of a layout, one for each place along its outermost axis, and a function that transforms the lines of
+  // some.
   struct Planes {
     std::size_t count;
     std::function<void(std::size_t first, std::size_t count)> transform;
@@ -145,34 +146,33 @@ class PencilFft {
   DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
 };
 
-// Modes as lines [ky][x], ky = first_y ... first_y + count_y - 1, of one kz = z.
+// Modes of one kz = z, as lines [ky][x], ky = first_y ... first_y + count_y - 1.
 struct ModeLines {
   int first_y, count_y, z;
   float* const* values;  // by mesh: complex numbers, lines mode_row() floats apart
 };
 
 // The transform of a whole real mesh of m^3 cells on the CPU, forward and back in place, with one pass over the modes
-// in between (the influence function). Lines along z and y are transformed plane by plane; lines along x, a few (ky,
-// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved three
-// times instead of nine.
+// in between (the influence function). Lines along z and y are transformed plane by plane. Lines along x, a few (ky,
+// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved through
+// memory three times instead of nine.
 //
-// Every line is transformed by the plans of PencilFft: modes and mesh are the same bits as with PencilFft.
+// Every line is transformed by the plans of PencilFft: modes and mesh have the same bits as with PencilFft.
 class BlockedFft {
  public:
-  // Whether this is the CPU backend and a plane of modes fits into the memory of a plane of cells, as for multiples of
-  // 8.
+  // Whether this is the CPU backend and a plane of modes fits the memory of a plane of cells, as for multiples of 8.
   static bool is_for(int m);
   explicit BlockedFft(int m);
 
   std::size_t mode_row() const { return lines_.complex_row(); }
   std::size_t bytes() const { return buffers_.capacity() * sizeof(float); }  // work space
 
-  // Transforms cells along z and y. `mesh`: m x m lines [x][y] of real_row() floats as in PencilFft, the first m of
-  // them cells.
+  // Transforms cells along z and y. `mesh`: m x m lines [x][y], real_row() floats apart as in PencilFft, of m cells
+  // each.
   void forward_planes(const Stream& stream, float* mesh);
-  // Transforms meshes from forward_planes() along x, and gives the modes of all of them (as PencilFft has them) to
+  // Transforms meshes from forward_planes() along x, and passes the modes of all of them (in PencilFft's layout) to
   // `change`, some lines at a time, on several threads at once; then transforms the first `back` meshes back along x.
-  // `wanted`, by x: 1 for planes that are needed, the others are undefined afterwards.
+  // `wanted`, by x: 1 for planes that are needed; the others are undefined afterwards.
   void along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
                const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change);
   // Transforms the wanted planes back along y and z, to cells.

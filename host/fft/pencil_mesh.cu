@@ -18,15 +18,15 @@
 
 namespace maki {
 
-// The counts of a mesh that these ranks share with other sites: from particles to the lines of pencils, out to the
-// other sites, and with their counts to masses.
+// The counts of a mesh shared with other sites: particles are counted in the lines of the pencils, the counts go to the
+// other sites, and the sums with theirs become masses.
 class SharedCounts {
  public:
   // `box`: this rank's pencils. Both objects outlive this one.
   SharedCounts(ParticleBrick& brick, const MeshBox& box, bool interlaced, OutsideMasses& outside);
 
-  // ParticleBrick::assign() in two halves, collective: this site's counts are given, then the sums over sites are
-  // taken.
+  // ParticleBrick::assign() in two halves, collective: give() sends this site's counts, take() gets the sums over sites
+  // and converts them.
   void give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   void take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted);
   bool given() const { return given_; }  // counts were given and not taken yet
@@ -47,9 +47,9 @@ class SharedCounts {
   bool interlaced_;
   OutsideMasses& outside_;
   bool on_host_;                                       // device memory is host memory
-  std::array<DeviceBuffer<std::uint64_t>, 2> counts_;  // the second only where it is
-  std::array<PinnedBuffer, 2> host_;                   // where it is not
-  std::array<bool, 2> zero_{};                         // all counts of the mesh
+  std::array<DeviceBuffer<std::uint64_t>, 2> counts_;  // the second only if device memory is host memory
+  std::array<PinnedBuffer, 2> host_;                   // if it is not
+  std::array<bool, 2> zero_{};                         // whether all counts of the mesh are zero
   bool given_ = false;
 };
 
@@ -90,7 +90,7 @@ std::size_t SharedCounts::bytes() const {
 
 namespace {
 
-// The wave numbers n = first ... end - 1 (n above m/2 means n - m) without their signs.
+// The wave numbers n = first ... end - 1 (n above m/2 means n - m), as absolute values.
 PencilRange without_signs(const PencilRange& waves, int m) {
   const auto folded = [m](int n) { return n <= m / 2 ? n : m - n; };
   if (waves.count() == 0) return {};
@@ -201,7 +201,7 @@ class PencilStorage : public MeshStorage {
   }
 
  private:
-  // The cells that the target's clouds touch.
+  // A view of the cells that the target's clouds touch.
   MeshView around(const Stream& stream, const float* mesh, const Target& target) {
     if (!brick_.holds_all()) return {brick_.fetch(stream, mesh), brick_.box(), target.shifted};
     MeshView view(mesh, MeshBox::whole(cells_), target.shifted);
@@ -222,7 +222,7 @@ class PencilStorage : public MeshStorage {
     const int* extent = brick_.box().extent;
     launch_rows(stream, name, {0, 0, extent[0], extent[1]}, extent[2], extent[2], f);
   }
-  // The cells of the brick without the ghosts that the four-point gradient needs and interpolation does not.
+  // The brick's cells without the ghosts, which only the four-point gradient needs.
   const float* without_ghosts(const Stream& stream, const float* values) {
     difference_.resize(brick_.box().size());
     launch_brick("mesh.without_ghosts", stream, CopyInner{ghosted(values), difference_.data()});
@@ -269,7 +269,7 @@ bool PencilStorage::solve(const Stream& stream, const InfluencePass& pass, Phase
 }
 
 double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites) {
-  constexpr double edge = 8;  // cells that a brick is wider than its particles' box: clouds, and room to move
+  constexpr double edge = 8;  // cells by which a brick is wider than its particles' box: clouds, and room to move
   const int everywhere = ranks * sites;
   const double m = options.cells, cells = m * m * (m + 2);
   const double side = std::min(m, std::cbrt(kUneven * m * m * m / everywhere) + edge);  // of a brick

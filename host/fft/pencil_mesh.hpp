@@ -1,6 +1,6 @@
-// The particle mesh over many ranks: what ParticleMesh is on one (kernels/mesh/mesh.hpp).
+// The particle mesh over many ranks: the counterpart of ParticleMesh on one (kernels/mesh/mesh.hpp).
 //
-// Masses go from bricks around each rank's particles to pencils, are transformed there, and forces come back to the
+// Masses go from bricks around each rank's particles to pencils and are transformed there; forces come back to the
 // bricks (particle_brick.hpp, pencil_fft.hpp).
 #pragma once
 
@@ -13,36 +13,36 @@
 
 namespace maki {
 
-// The masses of other sites, which share the mesh with these ranks.
+// The masses of other sites that share the mesh with these ranks.
 class OutsideMasses {
  public:
   virtual ~OutsideMasses() = default;
-  // Starts to send the exact counts of these ranks' masses in `box`, this rank's part of the mesh (all parts make the
-  // whole mesh), as lines [x][y][z] in host memory; `shifted`: the counts of the shifted mesh of interlacing, or null.
-  // The arrays may be changed afterwards. Collective over the ranks.
+  // Starts to send the exact counts of these ranks' masses in `box`, this rank's part of the mesh (the ranks' parts
+  // make the whole mesh), as lines [x][y][z] in host memory; `shifted`: the counts of the shifted mesh of interlacing,
+  // or null. The arrays may be changed afterwards. Collective over the ranks.
   virtual void start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
                          const std::uint64_t* shifted) = 0;
-  // Replaces the counts that were given by their sums over all sites; waits for the other sites. Collective.
+  // Replaces the counts given by their sums over all sites; waits for the other sites. Collective.
   virtual void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) = 0;
 };
 
-// For estimates, bytes on the device of a rank with a PencilMesh for so many particles of all `ranks` of all `sites`:
-// pencils, as much again for their transposes, and a brick of counts or forces around a domain of kUneven times an even
-// share of the volume. Each of several sites has a whole mesh of its own.
+// For estimates: device bytes of a rank with a PencilMesh, for `particles` on all `ranks` of all `sites`: pencils, as
+// much again for their transposes, and a brick of counts or forces around a domain of kUneven times an even share of
+// the volume. Each of several sites has a whole mesh of its own.
 double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites);
 
 class PencilStorage;
 
-// The mesh of given particles is the same bits for any number of ranks and any division of the particles among them,
-// and so are the forces: exact sums before the transform, and the same lines in it (fft.hpp).
+// The mesh of given particles has the same bits for any number of ranks and any division of the particles among them,
+// and so have the forces: sums before the transform are exact, and the transform's lines are the same (fft.hpp).
 class PencilMesh : public ParticleMesh {
  public:
   // Throws Error as check_mesh_options() does. Collective.
   PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law);
 
-  // Sets the exchange of masses with other sites, which are added to these ranks' before the transform; `outside`
-  // outlives this object, or is reset to null. begin() then calls start_sum() of it and long_range() finish_sum(), or
-  // both where begin() was not called; the unit of mass is that of all sites' particles.
+  // Sets the exchange of masses with other sites, whose masses are added to these ranks' before the transform;
+  // `outside` outlives this object, or is reset to null. Its start_sum() is called in begin() and its finish_sum() in
+  // long_range(), or both there if begin() was not called. The unit of mass is that of all sites' particles.
   void set_outside(OutsideMasses* outside);
 
   // Bytes sent to other ranks so far: masses and forces between bricks and pencils, and transposes of the transforms.
@@ -53,7 +53,7 @@ class PencilMesh : public ParticleMesh {
 
  private:
   PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilStorage* storage);
-  PencilStorage& storage_;  // owned by the base
+  PencilStorage& storage_;  // owned by the base class
 };
 
 }  // namespace maki

@@ -53,7 +53,7 @@ struct CountShape {
   }
 };
 
-// A divided cell tells the particles of those of its children that are leaves.
+// A divided cell registers itself as parent of the particles of its leaf children.
 struct TellParents {
   BlocksView blocks;
   const std::uint32_t* shapes;

@@ -1,14 +1,14 @@
 // Local essential trees as bytes: one block for each rank, sent as one message.
 //
 // A block holds the rank's particles (16 bytes each), then its multipoles (64 bytes each: cells that are divided or
-// closed), then one shape (4 bytes) for each of its cells. A block begins at a multiple of 16. A reuse step sends the
-// block without its shapes. Leaves have no bytes of their own: the receiver sweeps them from their particles.
+// closed), then one shape (4 bytes) for each of its cells. A block begins at a multiple of 16. On a reuse step the
+// block is sent without its shapes. Leaves have no multipoles: the receiver sweeps them from their particles.
 //
 // Compressed, particles have 6 bytes and multipoles 40 (PackedMultipole); the particles' masses (4 bytes each) follow
-// the shapes. A block without multipoles, the particles of a lone leaf, is as it would be without compression.
+// the shapes. A block without multipoles, the particles of a single leaf, is not compressed.
 //
-// Cells stand breadth first, the root at the front, children of a cell side by side and in the order of their parents;
-// leaves' particles stand in the order of the leaves. So first children and first particles follow from prefix sums
+// Cells are in breadth-first order, the root first; the children of a cell are contiguous, in the order of their
+// parents. Particles are in the order of their leaves. So first children and first particles follow from prefix sums
 // over the shapes.
 #pragma once
 
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kDividedCell = 0xfffffff0u;
 MAKI_HD bool is_leaf(std::uint32_t shape) { return shape < kDividedCell; }
 MAKI_HD bool is_divided(std::uint32_t shape) { return shape > kDividedCell && shape < kClosedCell; }
 
-// A cell as its owner has swept it.
+// A cell as swept by its owner.
 struct alignas(16) Multipole {
   CellMoments moments;
   std::uint32_t x, y, z;  // box, as in CellGeometryView
@@ -55,7 +55,7 @@ struct BlockCounts {
 // The sections of a block, in bytes from its beginning.
 struct BlockSections {
   bool compressed;
-  std::uint64_t multipoles, shapes, masses, end;  // particles begin at 0; masses are there when compressed
+  std::uint64_t multipoles, shapes, masses, end;  // particles begin at 0; masses only if compressed
 
   MAKI_HD BlockSections(const BlockCounts& counts, bool compress) : compressed(compress && counts.multipoles > 0) {
     const std::uint64_t particles = counts.particles * particle_bytes();
@@ -68,7 +68,7 @@ struct BlockSections {
   MAKI_HD std::uint64_t multipole_bytes() const { return compressed ? sizeof(PackedMultipole) : sizeof(Multipole); }
 };
 
-// For kernels: of n + 1 entries each, the first particle, multipole, cell and byte of each block.
+// For kernels: arrays of n + 1 entries, the first particle, multipole, cell and byte of each block.
 struct BlocksView {
   const std::uint64_t *particle, *multipole, *cell, *byte;
   std::uint32_t n;
@@ -80,7 +80,7 @@ struct BlocksView {
   MAKI_HD BlockSections sections(std::uint32_t b) const {
     return {{particle[b + 1] - particle[b], multipole[b + 1] - multipole[b], cell[b + 1] - cell[b]}, compress};
   }
-  // Where the bytes of one item of block b stand.
+  // The byte offset of one item of block b.
   MAKI_HD std::uint64_t particle_byte(std::uint32_t b, std::uint64_t i) const {
     return byte[b] + (i - particle[b]) * sections(b).particle_bytes();
   }
@@ -96,7 +96,7 @@ struct BlocksView {
   }
 };
 
-// Where the blocks stand, on the host and on the device.
+// The begins of the blocks, on the host and on the device.
 class Blocks {
  public:
   Blocks() = default;
@@ -122,24 +122,24 @@ class Blocks {
   DeviceBuffer<std::uint64_t> starts_{"let.blocks"};
 };
 
-// Prefix sums over the shapes of blocks' cells. By cell of the blocks, n + 1 entries each: the numbers of children,
-// multipoles and leaf particles of the cells before it.
+// Prefix sums over the shapes of the blocks' cells, n + 1 entries each: the numbers of children, multipoles and leaf
+// particles of all cells before a cell.
 struct ShapeSums {
   DeviceBuffer<std::uint32_t> children{"let.scratch"}, multipoles{"let.scratch"};
   DeviceBuffer<std::uint64_t> particles{"let.scratch"};
 };
 ShapeSums sum_shapes(const Stream& stream, const DeviceBuffer<std::uint32_t>& shapes);
 
-// By particle: the parent of its leaf, as an index of the blocks' multipoles; not set where the root is the leaf.
+// By particle: the parent of its leaf, as an index of the blocks' multipoles; not set if the root is the leaf.
 void find_parents(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::uint32_t>& shapes,
                   const ShapeSums& sums, DeviceBuffer<std::uint32_t>& parents);
 
-// Particles in 6 bytes and multipoles in 40 in place of 16 and 64.
+// Compression: particles in 6 bytes and multipoles in 40, instead of 16 and 64.
 //
-// Positions are 16 bits an axis of a box: a particle's of that of its leaf's parent, a centre of mass's of its cell's.
-// The box's half extents keep 8 bits of mantissa, rounded up, and second moments are 16 bits of their bound
-// m h_i h_j. So positions are wrong by up to 1.5e-5 of a half extent. Masses of particles do not change between
-// rebuilds and are sent with those only.
+// Positions have 16 bits an axis within a box: for a particle the box of its leaf's parent, for a centre of mass the
+// box of its cell. The box's half extents keep 8 bits of mantissa, rounded up; second moments are 16 bits of their
+// bound m h_i h_j. So positions are wrong by up to 1.5e-5 of a half extent. Masses of particles do not change between
+// rebuilds and are sent only with those.
 
 // A float's upper half, rounded up; h >= 0.
 MAKI_HD std::uint16_t pack_extent(float h) {
@@ -156,7 +156,7 @@ MAKI_HD float unpack_extent(std::uint16_t packed) {
 
 struct PackingBox {
   std::uint32_t centre[3];
-  float half[3];  // sides; of 8 bits
+  float half[3];  // sides; with 8 bits of mantissa
 };
 
 MAKI_HD std::uint16_t pack_position(const PackingBox& box, int axis, std::uint32_t x) {

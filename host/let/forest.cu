@@ -14,7 +14,7 @@ DomainTree make_domain_tree(std::uint32_t roots) {
   tree.roots = roots;
   tree.level_begin.push_back(0);
   if (roots == 0) return tree;
-  std::vector<std::uint32_t> sizes{roots};  // of levels, from the roots up
+  std::vector<std::uint32_t> sizes{roots};  // of the levels, from the roots up
   do sizes.push_back((sizes.back() + 7) / 8);
   while (sizes.back() > 1);
   for (std::size_t level = sizes.size() - 1; level > 0; --level) {
@@ -41,7 +41,7 @@ MAKI_HD PackingBox packing_box_of(const CellGeometryView& g, std::uint32_t c) {
            unpack_extent(pack_extent(g.hz[c]))}};
 }
 
-// Particles, then multipoles, then shapes, then masses: one item each.
+// Packs particles, then multipoles, then shapes, then masses: one item each.
 struct Pack {
   const SourceParticle* particles;
   const CellMoments* moments;
@@ -85,7 +85,7 @@ struct Pack {
   }
 };
 
-// One item of the blocks, as it came or decompressed.
+// Reads one item of the blocks, decompressed if necessary.
 struct Reader {
   const std::byte* packed;
   BlocksView blocks;
@@ -120,7 +120,7 @@ struct ReadShapes {
 
 struct PlaceCells {
   Reader in;
-  std::uint32_t roots_at, below_at;  // where the blocks' roots stand in the forest, and what is below them
+  std::uint32_t roots_at, below_at;  // places of the blocks' roots in the forest, and of the cells below them
   const std::uint32_t *shapes, *child_place, *multipole_place, *parents;
   const std::uint64_t* particle_place;
   std::uint32_t *first, *count, *first_child;
@@ -128,7 +128,7 @@ struct PlaceCells {
   CellGeometryView g;
   std::uint32_t* multipoles;
 
-  // Every block before that of cell i has one root, which stands elsewhere.
+  // The blocks up to that of cell i have one root each, stored elsewhere.
   MAKI_HD std::uint32_t place_of(std::uint32_t block, std::size_t i) const {
     if (i == in.blocks.cell[block]) return roots_at + block;
     return below_at + static_cast<std::uint32_t>(i - block - 1);
@@ -150,7 +150,7 @@ struct PlaceCells {
   }
 };
 
-// The middle of the box, from which no domain reaches beyond half a side.
+// Refers to the middle of the box: no domain reaches beyond half a side from it.
 struct ReferToMiddle {
   CellGeometryView g;
   MAKI_HD void operator()(std::size_t cell) const { g.x[cell] = g.y[cell] = g.z[cell] = 0x80000000u; }
@@ -277,7 +277,7 @@ void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<
   launch(stream, "let_unpack", total.particles + total.multipoles,
          Unpack{Reader{packed.data(), blocks.view()}, total.particles, with_masses, forest.parents.data(),
                 forest.particles.data(), forest.multipoles.data(), tree.moments.data(), tree.geometry.view()});
-  // Of divided cells, the sweep covers only the nodes of the tree of domains, which alone have levels.
+  // Of the divided cells, the sweep covers only the domain tree's nodes: only they have levels.
   if (!particles_alone) sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
 }
 

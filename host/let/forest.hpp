@@ -1,5 +1,5 @@
-// Blocks out of a tree, and a forest out of blocks; all on the device. Whatever carries the blocks between the two: ranks'
-// messages (local_essential_tree.hpp) or sites' (wan/sites/site_trees.hpp).
+// Blocks from a tree, and a forest from blocks, all on the device. The blocks travel in ranks' messages
+// (local_essential_tree.hpp) or sites' (wan/sites/site_trees.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace maki {
 // Selection, on the device, of the cells and particles of a tree that the particles within given boxes need (Salmon &
 // Warren 1994).
 
-// How a cell is judged for a box; the same decisions on every backend (kernels/tree/opening.hpp).
+// The criterion for a cell and a box; the same decisions on every backend (kernels/tree/opening.hpp).
 struct LetRule {
   OpeningRule opening;    // with the reach of the cutoff and a margin
-  float distance_factor;  // of the distance at which a cell is sent undivided
+  float distance_factor;  // factor on the distance at which a cell is sent undivided
   bool cutoff;
   std::uint32_t small_cell;
   bool whole = false;  // no cell is far enough: all particles within reach go
 };
 
-// Entries of all blocks, block after block in the order of targets and as blocks.hpp says; device memory.
+// Entries of all blocks, block after block in target order, laid out as in blocks.hpp; device memory.
 struct LetSelection {
   DeviceBuffer<std::uint32_t> shapes{"let.shapes"};          // by cell of the blocks
-  DeviceBuffer<std::uint32_t> multipoles{"let.multipoles"};  // which of the tree's cells
-  DeviceBuffer<std::uint32_t> particles{"let.particles"};    // which particle
-  DeviceBuffer<std::uint32_t> parents{"let.parents"};        // by particle (find_parents); for compression alone
+  DeviceBuffer<std::uint32_t> multipoles{"let.multipoles"};  // indices of the tree's cells
+  DeviceBuffer<std::uint32_t> particles{"let.particles"};    // indices of particles
+  DeviceBuffer<std::uint32_t> parents{"let.parents"};        // by particle (find_parents); only for compression
 
   std::size_t bytes() const {
     return (shapes.capacity() + multipoles.capacity() + particles.capacity() + parents.capacity()) *
@@ -37,11 +37,11 @@ struct LetSelection {
 };
 
 // For each target box:
-//  - a cell whose box is beyond reach is left out, and so is one of which nothing is left;
-//  - a cell of at most small_cell particles, or one without children that is near, goes as a leaf with its particles;
-//  - a cell that is far enough from the box goes closed, unless the rule is whole;
-//  - any other goes divided, with those of its children that are not left out.
-// Returns what each target gets: nothing at all (0 cells) where the whole tree is beyond reach. A launch or two for
+//  - a cell whose box is beyond reach is left out, and so is a cell whose children are all left out;
+//  - a cell of at most small_cell particles, or a near one without children, is sent as a leaf with its particles;
+//  - a cell that is far enough from the box is sent closed, unless the rule is whole;
+//  - any other is sent divided, with those of its children that are not left out.
+// Returns the counts for each target: nothing at all (0 cells) if the whole tree is beyond reach. A launch or two for
 // each level, down and up, for all targets together; the host waits once a level. Scratch: 17 bytes for each cell that
 // is looked at for a target. Throws Error where the entries for all targets together are 2^32 or more.
 std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, const LetRule& rule,
@@ -49,8 +49,8 @@ std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, co
 
 // The small tree whose leaves are the roots of other ranks' trees.
 
-// Nodes stand level by level, the root at the front; the roots of the ranks' trees follow as its last level. Children
-// stand side by side, at most 8 a node, in the order of ranks: neighbours in that order are neighbours in space
+// Nodes are stored level by level, the root first; the roots of the ranks' trees follow as its last level. Children are
+// contiguous, at most 8 a node, in the order of ranks: neighbours in that order are neighbours in space
 // (multisection.hpp).
 struct DomainTree {
   std::vector<std::uint32_t> first_child;  // of the nodes
@@ -62,24 +62,24 @@ struct DomainTree {
   std::uint32_t cells() const { return nodes() + roots; }
 };
 
-// Of no nodes where there are no roots, else of one at least. Nodes of a level have alike many children.
+// Without roots there are no nodes, else at least one. The nodes of a level have nearly equally many children.
 DomainTree make_domain_tree(std::uint32_t roots);
 
-// What is sent: a selection, and its blocks, kept between rebuilds.
+// The sending side: a selection, and its blocks, kept between rebuilds.
 struct LetSending {
   LetSelection selection;
   Blocks blocks;
   DeviceBuffer<std::byte> packed{"let.outgoing"};
 
-  // Packs all blocks into `packed`, block b at blocks.begin(b), in one launch; without their shapes and masses on a
-  // reuse step.
+  // Packs all blocks into `packed`, block b at blocks.begin(b), in one launch; on a reuse step without their shapes and
+  // masses.
   void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
   std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
 };
 
-// The imported trees as one. Its cells: those of the tree of domains (DomainTree), then block after block the
-// cells below a root, as in the block. `level_begin` holds the levels of the tree of domains' nodes only; `first` is
-// valid for leaves; `count` is the particles of a leaf, kClosedCell, or for a divided cell more than any small_cell.
+// The imported trees as one. Its cells: those of the tree of domains (DomainTree), then block after block the cells
+// below a root, in the block's order. `level_begin` has only the levels of the domain tree's nodes; `first` is valid
+// for leaves; `count` is the particles of a leaf, kClosedCell, or for a divided cell more than any small_cell.
 struct Forest {
   Octree tree;
   DeviceBuffer<SourceParticle> particles{"let.forest"};
@@ -90,17 +90,16 @@ struct Forest {
   std::size_t bytes() const;
 };
 
-// Cells' topology from the blocks' shapes, and reference points for the first sweep. No blocks make no cells. Throws
-// Error for 2^32 cells or particles and more.
+// Sets the cells' topology from the blocks' shapes, and reference points for the first sweep. No blocks give no cells.
+// Throws Error for 2^32 or more cells or particles.
 void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
                   const DomainTree& domains, Forest& forest);
-// Fills in particles and multipoles from the blocks; leaves are swept from their particles (sweep_octree), nodes of the
-// tree of domains from their children, unless `particles_alone`. `with_masses`: the blocks came with all their
-// sections.
+// Fills in particles and multipoles from the blocks. Leaves are swept from their particles (sweep_octree), nodes of the
+// domain tree from their children, unless `particles_alone`. `with_masses`: the blocks came with all their sections.
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
                  Forest& forest, bool particles_alone = false);
 
-// What is received: its blocks, kept between rebuilds, and the forest of them.
+// The receiving side: its blocks, kept between rebuilds, and their forest.
 struct LetReceiving {
   Blocks blocks;
   DeviceBuffer<std::byte> packed{"let.incoming"};

@@ -14,12 +14,12 @@
 namespace maki {
 namespace {
 
-// Fraction of the cutoff within which a cell touches a target, however distances are rounded.
+// Fraction of the cutoff within which a cell counts as touching a target, despite rounding of distances.
 constexpr float kTouch = 1e-3f;
 
-constexpr int kTag = 4701;  // other messages between the same ranks may be under way at the same time
+constexpr int kTag = 4701;  // distinct from other messages in flight between the same ranks
 
-// What a rank tells the others of its tree.
+// A rank's message to the others about its tree.
 struct RootBox {
   std::uint32_t cells = 0, x = 0, y = 0, z = 0;
   float hx = 0, hy = 0, hz = 0;
@@ -46,7 +46,7 @@ RootBox root_box(const Stream& stream, Octree& tree) {
 
 LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells) {
   if (whole_cells > 0) {
-    WalkOptions touch = walk;  // targets have been grown, by grow_to_whole_cells()
+    WalkOptions touch = walk;  // targets were grown by grow_to_whole_cells()
     touch.r_cut *= kTouch;
     return {touch.rule(), 1, true, walk.small_cell, true};
   }
@@ -100,7 +100,7 @@ void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const
   agree_on_sizes(stream, to_each);
 }
 
-// Two numbers of 32 bits go as one; neither reaches 2^32, all ranks' together do not.
+// Two 32-bit numbers are sent as one of 64; neither reaches 2^32, nor does the sum over all ranks.
 void LocalEssentialTree::Parts::agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each) {
   std::vector<std::uint64_t> entries, multipoles;
   for (const BlockCounts& counts : to_each) {
@@ -136,7 +136,7 @@ void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const S
   for (std::size_t b = 0; b < from.size(); ++b)
     received.push_back({from[b], in.packed.data() + in.blocks.begin(b), in.blocks.message_bytes(b, shapes)});
   count(sent, received);
-  // Where a peer is lost, a walk that is queued already must come to an end: trees without shapes have none to go round in.
+  // If a peer is lost, a walk already queued must end: trees without shapes have no cycles.
   if (shapes && payload.path() == PayloadPath::kNccl) fill_zero(stream, in.packed.data(), in.blocks.bytes());
   under_way = true;
   begun = WallClock::now();
@@ -193,12 +193,13 @@ void LocalEssentialTree::update(const Stream& stream, Octree& tree, const Source
   parts_->send(stream, tree, particles, false);
 }
 
-// The domain is taken as a cube of a uniform set: leaves too near for the opening criterion arrive particle by particle;
-// beyond these, shells of doubling distance x, to the edge of the box or to r_cut, arrive as cells of side theta x / sqrt(3).
+// The domain is taken as a cube of a uniform set. Leaves too near for the opening criterion arrive particle by
+// particle; beyond them, shells of doubling distance x, to the edge of the box or to r_cut, arrive as cells of side
+// theta x / sqrt(3).
 double let_bytes(double particles, double theta, double reach, int ranks) {
   constexpr double of_cell = 100, inner = 8.0 / 7;  // bytes; a tree has 1/7 more cells, above its leaves
-  // Memory over that of the entries imported in a uniform set, for the trees sent, their selection, and clustering: 3 at
-  // z = 5, 9 at z = 0.
+  // Memory over that of the entries imported in a uniform set, for the trees sent, their selection, and clustering: 3
+  // at z = 5, 9 at z = 0.
   constexpr double kept = 9;
   const auto cubed = [](double x) { return x * x * x; };
   const double side = 1 / std::cbrt(static_cast<double>(ranks)), opened = theta / (1 + LetOptions().skin);

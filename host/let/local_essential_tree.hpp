@@ -1,9 +1,9 @@
-// Local essential trees: of each rank's tree, the cells and particles that another rank's particles need
+// Local essential trees: for each pair of ranks, the cells and particles of one's tree that the other's particles need
 // (Salmon & Warren 1994; docs/design.md, "Many ranks").
 //
-// What arrives stays a forest: one Octree whose cell 0 is the root of a small tree of domains, whose other cells are
-// the ranks' trees, each cut where this rank's domain needs no more of it. Lists over it are made by walk_tree and used
-// by evaluate_lists as those of the local tree. On a reuse step the kept selection sends its payload alone, which
+// The received trees form a forest: one Octree whose cell 0 is the root of a small tree of domains. Its other cells are
+// the ranks' trees, each cut where this rank's domain needs no more of it. walk_tree makes lists over it and
+// evaluate_lists uses them as those of the local tree. A reuse step sends only the payload of the kept selection, which
 // overwrites the forest's in place.
 #pragma once
 
@@ -19,21 +19,21 @@ namespace maki {
 
 struct LetOptions {
   // A cell is sent undivided when its distance from the box of the other rank's particles exceeds (1 + skin) times the
-  // opening distance: the skin is what particles may move until the forest is too coarse.
+  // opening distance. The skin is how far particles may move until the forest is too coarse.
   float skin = 0.1f;
   // The cutoff is lengthened by this fraction, for cells that come within reach before the next rebuild. It may be less
-  // than what particles move: the split's force is nearly zero there (docs/design.md, "Force split").
+  // than particles move: the split's force is nearly zero there (docs/design.md, "Force split").
   float reach_skin = 0.02f;
-  bool error_lengths = false;  // forests have them, as the trees that blocks are selected from (opening.hpp)
-  // Positions and second moments in 16 bits (blocks.hpp): half the bytes of a reuse step, two thirds of a
-  // rebuild's. Alike on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta
-  // 0.5 and 0.3): median and 99 % as without to within 2 %.
+  bool error_lengths = false;  // in forests, as in the trees that blocks are selected from (opening.hpp)
+  // Positions and second moments in 16 bits (blocks.hpp): half the bytes of a reuse step, two thirds of a rebuild's.
+  // The same on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta 0.5 and
+  // 0.3): median and 99 % are within 2 % of those without.
   bool compress = false;
 };
 
 struct LetRule;
-// The criterion by which `walk` opens cells, with the options' margins; `whole_cells` as in
-// LocalEssentialTree::send_whole_cells(), 0 where that was not called.
+// The criterion by which `walk` opens cells, with the options' margins; `whole_cells`: level of
+// LocalEssentialTree::send_whole_cells(), 0 if that was not called.
 LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells = 0);
 
 struct LetCounts {                                           // of this rank, of the last rebuild() or update()
@@ -41,13 +41,13 @@ struct LetCounts {                                           // of this rank, of
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
   std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty
   std::uint64_t bytes_received = 0, messages_received = 0;
-  // Times of the host, which with NCCL waits only until the stream's wait is queued.
+  // Host times. With NCCL the host waits only until the stream's wait is queued.
   double exchange_seconds = 0;  // from begin to the last byte's arrival
-  double waited_seconds = 0;    // of these, in finish(): not hidden behind other work
+  double waited_seconds = 0;    // of these, in finish(): not overlapped with other work
 };
 
-// For estimates, bytes on the device of a rank for local essential trees from all others and for what is kept to send
-// theirs, of so many particles of all ranks. `reach`: r_cut in sides, or 1 without a cutoff.
+// For estimates: device bytes of a rank for the local essential trees from all others and for the kept data of those it
+// sends, with `particles` on all ranks. `reach`: r_cut in sides, or 1 without a cutoff.
 double let_bytes(double particles, double theta, double reach, int ranks);
 
 class LocalEssentialTree {
@@ -57,17 +57,16 @@ class LocalEssentialTree {
   ~LocalEssentialTree();
 
   // From the next rebuild on sends ghosts instead of trees: all particles in those cells of `level` that walks for the
-  // other rank's particles may meet (host/let/whole_cells.hpp), for one tree over them and its own. The forest's cells
+  // other rank's particles may visit (host/let/whole_cells.hpp), for one tree over them and its own. The forest's cells
   // then have no moments and boxes. The walk must have a cutoff, and `drift` is not read.
   void send_whole_cells(int level);
 
-  // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
-  // nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and leaves the messages on their way:
-  // one to each rank that needs anything of this one. With a cutoff these are the ranks within reach; without, all
-  // others, of which far ones get one cell. `tree` and `particles` may be used meanwhile but not changed until
-  // finish(). `drift` (sides): how far the ranks' particles may move until the next rebuild; their boxes are taken as
-  // larger by so much. Throws std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or
-  // more.
+  // Called after the tree was built and swept. Collective; `tree.cells` is 0 on a rank without particles, which sends
+  // and gets nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and starts the messages: one to
+  // each rank that needs anything of this one. With a cutoff these are the ranks within reach; without, all others, of
+  // which far ones get one cell. `tree` and `particles` may be read meanwhile, but not changed until finish(). `drift`
+  // (sides): how far the ranks' particles may move until the next rebuild; their boxes are enlarged by as much. Throws
+  // std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or more.
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                float drift = 0);
   // Sends the selection of the last rebuild again, after a new sweep of the same tree: payload only.
@@ -76,17 +75,16 @@ class LocalEssentialTree {
   bool progress();
   // Whether messages advance only within progress().
   bool needs_host() const;
-  // Waits for the exchange that rebuild() or update() began. Afterwards the forest is there for work queued on
-  // `stream`.
+  // Waits for the exchange that rebuild() or update() began. Work queued on `stream` afterwards may use the forest.
   void finish(const Stream& stream);
 
-  // `cells` is 0 where nothing was imported. A cell of count kClosedCell is always a multipole. Moments and boxes of
-  // divided and closed cells are the owner's, over all their particles, sent or not; those of leaves are swept here
-  // from their particles, so they agree but for the last bit; those of the small tree's nodes are swept from the ranks'
-  // roots. `first` is valid for leaves; `count` of a divided cell is more than any small_cell; `level_begin` holds the
-  // levels of the small tree's nodes alone, so no other code may sweep a forest.
+  // `cells` is 0 if nothing was imported. A cell of count kClosedCell is always a multipole. Moments and boxes of
+  // divided and closed cells are the owner's, over all their particles, sent or not. Those of leaves are swept here
+  // from their particles, and agree but for the last bit; those of the small tree's nodes are swept from the ranks'
+  // roots. `first` is valid for leaves; `count` of a divided cell is more than any small_cell. `level_begin` has only
+  // the levels of the small tree's nodes, so no other code may sweep a forest.
   Octree& forest();
-  const SourceParticle* particles() const;  // imported; leaves name ranges of it
+  const SourceParticle* particles() const;  // imported; leaves are ranges of it
   std::uint64_t particle_count() const;
 
   const LetCounts& counts() const;

@@ -17,7 +17,7 @@ namespace {
 
 enum Verdict : std::uint8_t { kLeftOut, kLeaf, kClosed, kOpened };
 
-// Cells of one level that are looked at, target after target, and for each target in the order of their parents.
+// Candidate cells of one level, target by target, and for each target in the order of their parents.
 struct Candidates {
   std::uint32_t n;
   DeviceBuffer<std::uint32_t> cell, target;
@@ -88,7 +88,7 @@ struct Open {
   }
 };
 
-// An opened cell is kept where any of its children is.
+// An opened cell is kept if any of its children is.
 struct Keep {
   const Verdict* verdict;
   const std::uint32_t* child;
@@ -100,7 +100,7 @@ struct Keep {
   }
 };
 
-// How many cells of this level are kept for targets before t.
+// Number of kept cells of this level for targets before t.
 struct KeptBefore {
   const std::uint32_t* target;
   const std::uint32_t* place;
@@ -197,7 +197,7 @@ std::vector<Candidates> look_down(const Stream& stream, Octree& tree, const LetR
   }
 }
 
-// Fills the places of all levels. Returns how many are kept for targets before each, level after level.
+// Fills the places of all levels. Returns the number of kept cells for the targets before each, level after level.
 std::vector<std::uint32_t> look_up(const Stream& stream, std::vector<Candidates>& levels, std::size_t targets) {
   DeviceBuffer<std::uint32_t> before("let.candidates", levels.size() * (targets + 1));
   for (std::size_t l = levels.size(); l-- > 0;) {
@@ -212,8 +212,8 @@ std::vector<std::uint32_t> look_up(const Stream& stream, std::vector<Candidates>
   return before.download(stream);
 }
 
-// By target, the first cell of each block (one entry more than targets), and for each level and target what turns a
-// place within the level into one in the blocks.
+// By target, the first cell of each block (one more entry than targets); by level and target, the shift from a place
+// within the level to that in the blocks.
 struct Places {
   std::vector<std::uint32_t> first, shift;
 };
@@ -233,7 +233,7 @@ Places place_blocks(const std::vector<std::uint32_t>& before, std::size_t levels
   return places;
 }
 
-// Lists of multipoles and particles from shapes and cells.
+// Makes lists of multipoles and particles from shapes and cells.
 std::vector<BlockCounts> list_entries(const Stream& stream, const Octree& tree, const std::vector<std::uint32_t>& first,
                                       const DeviceBuffer<std::uint32_t>& cells, LetSelection& selection) {
   const std::uint32_t n = first.back();

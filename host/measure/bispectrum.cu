@@ -13,7 +13,7 @@
 namespace maki {
 namespace {
 
-// The modes of one shell; the others become 0.
+// Keeps the modes of one shell; the others become 0.
 struct KeepShell {
   const Complex* from;  // null: every mode of the shell becomes 1
   Complex* to;
@@ -100,7 +100,7 @@ class ShellFields {
     work_.resize(density.fft().size());
   }
 
-  // Of shells 1, 2, ... `last` with the long one, of the density or, where `ones`, of triangles.
+  // Sums for shells 1, 2, ... `last` with the long one, of the density or, with `ones`, of triangles.
   std::vector<FieldSums> sums(int last, int long_shell, bool ones) {
     make(long_shell, ones, long_);
     std::vector<FieldSums> all;
@@ -143,7 +143,7 @@ class ShellFields {
   DeviceBuffer<FieldSums> lines_{"bispectrum.lines"};
 };
 
-// Poisson shot noise of three modes whose spectra, with shot noise of their own, are these (Matarrese, Verde & Heavens 1997,
+// Poisson shot noise of three modes with these spectra, which include shot noise (Matarrese, Verde & Heavens 1997,
 // MNRAS 290, 651; here with masses).
 double shot_noise_of(const std::array<double, 3>& powers, const MassMoments& m) {
   const double second = m.square / (m.mass * m.mass), third = m.cube / (m.mass * m.mass * m.mass);

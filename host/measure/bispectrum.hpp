@@ -1,6 +1,7 @@
-// The bispectrum of matter by FFTs: the modes of each shell of wave numbers are transformed back alone, and the fields are
-// multiplied cell by cell, which sums over all closed triangles with one side in each shell (Scoccimarro 2000, ApJ 544, 597;
-// Scoccimarro 2015, PRD 92, 083532). The mesh is that of the power spectrum: PCS, interlaced, the cloud deconvolved.
+// The bispectrum of matter by FFTs: the modes of each shell of wave numbers are transformed back separately, and the
+// fields multiplied cell by cell, which sums over all closed triangles with one side in each shell (Scoccimarro 2000,
+// ApJ 544, 597; Scoccimarro 2015, PRD 92, 083532). Mesh as for the power spectrum: PCS, interlaced, the cloud
+// deconvolved.
 #pragma once
 
 #include <vector>
@@ -18,10 +19,10 @@ struct BispectrumOptions {
   int long_shell = 1;  // b of the long side (small k) of squeezed triangles
 };
 
-// Over all triples of modes that add up to zero, in any order: of a shell, or of two.
+// Means over all triples of modes that add up to zero, in any order: of one shell, or of two.
 struct TriangleMean {
   double bispectrum = 0;  // mean of delta_1 delta_2 delta_3, side^6; shot noise is not taken off
-  double shot_noise = 0;  // what randomly placed particles with these spectra add to it, side^6
+  double shot_noise = 0;  // the contribution of randomly placed particles with these spectra, side^6
   double triangles = 0;
 };
 
@@ -34,15 +35,15 @@ struct BispectrumBin {
 };
 
 struct MeasuredBispectrum {
-  // Shells 1, 2, ... with |n| below a third of the mesh: there no triangle closes around the mesh's edge only.
+  // Shells 1, 2, ... with |n| below a third of the mesh, where no triangle closes only across the mesh's edge.
   std::vector<BispectrumBin> bins;
-  std::size_t long_bin = 0;  // which of them is the long one
+  std::size_t long_bin = 0;  // index of the long one
   double shot_noise = 0;     // of the power, side^3
 };
 
-// Of all ranks' particles, of which this one has n (may be 0): the same on every rank, and the same but for rounding for
-// any number of ranks. Takes three meshes of floats beside the counts. Collective. Throws Error, the same on all ranks,
-// where options make no sense or there is no mass.
+// The bispectrum of all ranks' particles, of which this one has n (may be 0): the same on every rank, and up to
+// rounding for any number of ranks. Takes three meshes of floats beside the counts. Collective. Throws Error, the same
+// on all ranks, where options make no sense or there is no mass.
 MeasuredBispectrum measure_bispectrum(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
                                       const BispectrumOptions& options);
 

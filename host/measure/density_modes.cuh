@@ -1,4 +1,4 @@
-// The modes of all ranks' masses on the pencils of a mesh, from which spectra over ranks are measured.
+// The modes of all ranks' masses on the pencils of a mesh, for spectra over ranks.
 #pragma once
 
 #include "host/comm/communicator.hpp"
@@ -8,7 +8,7 @@
 
 namespace maki {
 
-// Both interlaced meshes as one spectrum, the cloud not deconvolved: mass in a mode, not normalised. The modes are the
+// Both interlaced meshes as one spectrum, the cloud not deconvolved: mass in a mode, not normalised. The modes have the
 // same bits for any number of ranks.
 class DensityModes {
  public:
@@ -18,7 +18,7 @@ class DensityModes {
 
   const MassMoments& moments() const { return moments_; }  // of all ranks
   PencilFft& fft() { return fft_; }
-  // Of this rank's pencils, lines [ky][kz][kx].
+  // The modes of this rank's pencils, lines [ky][kz][kx].
   PowerModes modes();
   DeviceBuffer<float>& values() { return mesh_; }
 

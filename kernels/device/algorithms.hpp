@@ -1,5 +1,4 @@
-// Work over device arrays that is the same for all their users: sort, scan and selection (libraries behind plain functions),
-// and copies of boxes of cells.
+// Sort, scan and selection over device arrays (plain functions that hide the libraries), and copies of boxes of cells.
 #pragma once
 
 #include <array>
@@ -12,16 +11,15 @@
 
 namespace maki {
 
-// Sorts `keys` ascending and carries `values` along; stable. Both have the same length. Radix sort on both backends:
-// 12 bytes an element of scratch, in two blocks of the sizes of keys and values, with which the buffers may change
-// places.
+// Stable radix sort of `keys`, ascending, which carries along `values`, of the same length. Scratch: 12 bytes an
+// element, in two blocks with the sizes of keys and values; the buffers may end up owning these blocks.
 void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, DeviceBuffer<std::uint32_t>& values);
 
 // out[i] = sum of in[0..i), for i in [0, n]; `out` has room for n+1 elements, out[n] is the total.
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n);
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint64_t* out, std::size_t n);
 
-// The i in [0, n) with flags[i] = 1, ascending, into `indices` (resized); flags are 0 or 1. Returns how many.
+// Fills `indices` (resized) with the i in [0, n) where flags[i] = 1, ascending; flags are 0 or 1. Returns their number.
 std::uint32_t select_flagged(const Stream& stream, const std::uint32_t* flags, std::size_t n,
                              DeviceBuffer<std::uint32_t>& indices);
 

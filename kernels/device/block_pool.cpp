@@ -11,8 +11,8 @@ constexpr std::size_t kKiB = 1024, kMiB = kKiB * 1024;
 constexpr std::size_t kSmall = kMiB, kSmallSegment = 4 * kMiB;
 constexpr std::size_t kLarge = 8 * kMiB, kSharedSegment = 32 * kMiB;  // larger requests get segments of their own
 constexpr std::size_t kSegmentGrain = 2 * kMiB;
-constexpr std::size_t kSmallRest = 512, kLargeRest = 64 * kKiB;  // less is not split off
-constexpr std::size_t kGuard = 64;  // no block's extent ends where the next begins: one element too far is noticed
+constexpr std::size_t kSmallRest = 512, kLargeRest = 64 * kKiB;  // smaller remainders are not split off
+constexpr std::size_t kGuard = 64;  // bytes after each block's extent, so that an overrun by one element is noticed
 
 std::size_t round_up(std::size_t bytes, std::size_t grain) { return (bytes + grain - 1) / grain * grain; }
 
@@ -94,7 +94,7 @@ void BlockPool::release(void* memory) noexcept {
   if (block != blocks_.begin()) join_with_next(std::prev(block));
 }
 
-// Two free neighbours of one segment become one.
+// Merges two free neighbours of one segment.
 void BlockPool::join_with_next(Blocks::iterator block) {
   const auto next = std::next(block);
   if (next == blocks_.end() || block->second.name || next->second.name) return;

@@ -1,4 +1,4 @@
-// Blocks of memory cut from large segments, with names, lanes and high-water marks: what stands behind pool_allocate().
+// The allocator behind pool_allocate(): blocks cut from large segments, with names, lanes and high-water marks.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace maki {
 
-// Where segments come from; allocate returns nullptr when there is no more.
+// The source of segments; allocate returns nullptr when there is no more memory.
 struct SystemMemory {
   void* (*allocate)(std::size_t bytes);
   void (*release)(void* block);
 };
 
-// A request takes the smallest free block of its lane that is large enough; what is left of it stays free, and free
-// neighbours join again. So sizes that creep, and scratch of one phase after that of another, find room in what is
-// there. Small requests have segments of their own: they must not sit in the middle of a large array's place.
+// A request takes the smallest free block of its lane that is large enough. The remainder stays free, and free
+// neighbours are merged. So arrays that grow slowly, and the scratch of successive phases, reuse the same memory. Small
+// requests have segments of their own, so that they do not fragment the memory of large arrays.
 class BlockPool {
  public:
   explicit BlockPool(SystemMemory system) : system_(system) {}
@@ -48,7 +48,7 @@ class BlockPool {
     const char* segment;  // its first byte
     Kind kind;
     const char* name;    // nullptr: free
-    std::size_t extent;  // what the owner uses of it
+    std::size_t extent;  // bytes that the owner uses
   };
   using Blocks = std::map<char*, Block>;
   using FreeBlocks = std::set<std::pair<std::size_t, char*>>;
@@ -72,7 +72,7 @@ class BlockPool {
   Blocks blocks_;  // by address, free ones too
   std::map<Kind, FreeBlocks> free_;
   std::unordered_map<std::string_view, std::size_t> by_name_;
-  std::vector<Watch> watches_{1};  // the first leaves nothing out
+  std::vector<Watch> watches_{1};  // the first counts all arrays
   std::size_t limit_ = 0;          // 0: none
   std::size_t in_use_ = 0, reserved_ = 0, most_reserved_ = 0;
   std::uint64_t system_allocations_ = 0;

@@ -7,7 +7,7 @@ namespace maki {
 namespace {
 
 constexpr std::size_t kTile = 8;                     // 8 x 8 numbers: at most eight cache lines read, eight written
-constexpr std::size_t kBlock = 256;                  // numbers of eight lines of the source read on end
+constexpr std::size_t kBlock = 256;                  // numbers read along each of eight lines of the source
 constexpr std::size_t kNear = std::size_t{1} << 20;  // bytes
 
 // Both sides run along the last axis.
@@ -27,7 +27,7 @@ struct Lines {
   std::size_t step;
 };
 
-// to[to_step i + k] = from[i + from_step k] for i, k in [0, kTile). Numbers of 8 bytes go in pairs.
+// to[to_step i + k] = from[i + from_step k] for i, k in [0, kTile). Numbers of 8 bytes are moved in pairs.
 template <class T>
 inline void transpose_tile(const T* from, std::size_t from_step, T* to, std::size_t to_step) {
   if constexpr (sizeof(T) == 8) {
@@ -56,7 +56,7 @@ void transpose_lines(std::size_t first, std::size_t last, std::size_t across, Li
   const auto tile = [&](std::size_t i, std::size_t k) {
     transpose_tile(from + i + from_step * k, from_step, to + to_step * i + k, to_step);
   };
-  // Lines that are far apart are read on end; of those that stay in a cache it is the target's that are written so.
+  // A source too large for the cache is read along its lines; otherwise the target is written along its lines.
   if (across * from_step * sizeof(T) > kNear) {
     for (std::size_t k = 0; k < tiled_across; k += kTile)
       for (std::size_t i = first; i < tiled; i += kTile) tile(i, k);
@@ -68,7 +68,7 @@ void transpose_lines(std::size_t first, std::size_t last, std::size_t across, Li
     for (std::size_t k = i < tiled ? tiled_across : 0; k < across; ++k) to[to_step * i + k] = from[i + from_step * k];
 }
 
-// `from` runs along axis `a`, `to` along the last; `o` is the third.
+// `from` is contiguous along axis `a`, `to` along the last; `o` is the third axis.
 template <class T>
 void transpose(const BoxCopy& box, std::size_t a, std::size_t o, const T* from, T* to) {
   const std::size_t along = box.count[a];

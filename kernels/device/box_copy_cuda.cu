@@ -1,5 +1,5 @@
-// Copies on the GPU. Where the axis along which the source's elements stand side by side is not the target's, tiles of
-// both axes are turned over in shared memory, so that a warp reads and writes elements side by side.
+// Copies on the GPU. Where source and target are contiguous along different axes, tiles of both axes are transposed in
+// shared memory, so that a warp reads and writes neighbouring elements.
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 
@@ -29,13 +29,12 @@ struct CopyCell {
 
 constexpr unsigned kTile = kWarpSize;  // cells a side
 constexpr unsigned kTileRows = 8;      // read or written at a time
-constexpr std::size_t kFewest = 8;     // cells along both axes that are worth a tile
+constexpr std::size_t kFewest = 8;     // cells along both axes from which on tiles are used
 
-// A box that is turned over, by its axes: the one along which the source's elements stand side by side, the target's last,
-// and the other.
+// A box to transpose, by its axes: the source's contiguous one, the target's (last) one, and the other.
 struct TurnedBox {
   std::size_t count_source, count_last;
-  std::size_t from_last, from_other;  // elements to the next one in the source along those axes
+  std::size_t from_last, from_other;  // source elements between neighbours along those axes
   std::size_t to_source, to_other;    // likewise in the target
   unsigned tiles_source, tiles_last;
 };
@@ -44,10 +43,10 @@ __device__ __forceinline__ unsigned cells_here(std::size_t left) {
   return left < kTile ? static_cast<unsigned>(left) : kTile;
 }
 
-// One tile a block, a row of the tile at a time to a warp.
+// One tile a block; a warp moves one row of the tile at a time.
 template <class T, bool kAdd>
 __global__ void __launch_bounds__(kTile* kTileRows) turn_kernel(TurnedBox box, const T* from, T* to) {
-  __shared__ T tile[kTile][kTile + 1];  // columns lie in different banks
+  __shared__ T tile[kTile][kTile + 1];  // padded: the elements of a column lie in different banks
   const unsigned lane = threadIdx.x % kTile, row = threadIdx.x / kTile;
   const unsigned line = blockIdx.x / box.tiles_source;
   const std::size_t source = std::size_t{blockIdx.x % box.tiles_source} * kTile;
@@ -69,7 +68,7 @@ unsigned tiles_along(std::size_t count) { return static_cast<unsigned>((count + 
 template <bool kAdd, class T>
 void launch_box(const Stream& stream, const char* name, const BoxCopy& box, const T* from, T* to) {
   const auto& [count, from_step, to_step] = box;
-  const std::size_t source = from_step[1] == 1 ? 1 : 0, other = 1 - source;  // where it is not the last axis
+  const std::size_t source = from_step[1] == 1 ? 1 : 0, other = 1 - source;  // the contiguous axis, if not the last
   if (from_step[2] == 1 || from_step[source] != 1 || count[source] < kFewest || count[2] < kFewest)
     return launch(stream, name, count[0] * count[1] * count[2],
                   CopyCell<T, kAdd>{from, to, count[1], count[2], from_step[0], from_step[1], from_step[2], to_step[0],

@@ -1,4 +1,4 @@
-// Arrays in device memory: typed ones, vectors component by component, and small results that the host fetches together.
+// Arrays in device memory: typed arrays, vectors by component, and small results that the host fetches together.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace maki {
 
-// Owns `size` elements of T in device memory; the name appears in memory reports and in out-of-memory errors.
-// Elements are not initialised. Views (data() and size()) go into kernels, the owner stays on the host.
+// Owns `size` elements of T in device memory; the name appears in memory reports and in out-of-memory errors. Elements
+// are not initialised. Kernels take views (data() and size()); the owner stays on the host.
 template <class T>
 class DeviceBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -37,13 +37,13 @@ class DeviceBuffer {
   bool empty() const { return size_ == 0; }
   const char* name() const { return name_; }
 
-  // Contents are lost when the buffer has to grow. Growth leaves `headroom` (a fraction) free, so that
-  // sizes that creep up do not allocate in every step.
+  // Contents are lost when the buffer has to grow. Growth leaves `headroom` (a fraction) free, so that an array that
+  // grows slowly does not allocate in every step.
   void resize(std::size_t size, double headroom = 0.0) {
     if (size > capacity_) {
       pool_release(data_);
       data_ = nullptr;
-      size_ = capacity_ = 0;  // stays so where there is no memory
+      size_ = capacity_ = 0;  // stays 0 where allocation fails
       const auto wanted = size + static_cast<std::size_t>(headroom * static_cast<double>(size));
       data_ = static_cast<T*>(pool_allocate(name_, wanted * sizeof(T)));
       capacity_ = wanted;
@@ -68,7 +68,7 @@ class DeviceBuffer {
 
   void fill_zero(const Stream& stream) { maki::fill_zero(stream, data_, size_ * sizeof(T)); }
 
-  // Host array in, same length; resizes.
+  // From a host array of `count` elements; resizes.
   void upload(const Stream& stream, const T* from, std::size_t count) {
     resize(count);
     copy_to_device(stream, data_, from, count * sizeof(T));
@@ -81,7 +81,7 @@ class DeviceBuffer {
     copy_on_device(stream, data_, other.data_, size_ * sizeof(T));
   }
 
-  // Blocks until the copy is there.
+  // Blocks until the copy is complete.
   std::vector<T> download(const Stream& stream) const {
     std::vector<T> host(size_);
     copy_to_host(stream, host.data(), data_, size_ * sizeof(T));
@@ -95,7 +95,7 @@ class DeviceBuffer {
   std::size_t capacity_ = 0;
 };
 
-// Three float arrays of one length: a vector for each particle, component by component.
+// Three float arrays of one length: the components of one vector for each particle.
 struct VectorView {
   float* x;
   float* y;
@@ -132,19 +132,19 @@ struct VectorArray {
   DeviceBuffer<float> x, y, z;
 };
 
-// Small results of kernels that the host looks at together: many places on the device, one copy, one wait.
+// Small results of kernels that the host reads together: many places on the device, one copy, one wait.
 
-// A place for one T in a Results object. The pointer is to device memory.
+// A place for one T in a Results object; the pointer is to device memory.
 template <class T>
 struct Result {
   T* place = nullptr;
 };
 
-// Places are made, kernels queued on the same stream write to them, and fetch() brings them all to the host. Reading is
-// possible from then until the next make().
+// make() reserves places, kernels queued on the same stream write to them, and fetch() copies all of them to the host.
+// They can be read from then until the next make().
 class Results {
  public:
-  // `name`: of the memory, in reports.
+  // `name`: of the memory in reports.
   explicit Results(const char* name) : device_(name, kRoom) { host_.reserve(kRoom); }
 
   // A new place, all bits zero. Throws std::logic_error where kRoom bytes are used up.
@@ -156,7 +156,7 @@ class Results {
     fill_zero(stream, place, bytes);
     return {static_cast<T*>(place)};
   }
-  // Waits, once, for all that `stream` holds.
+  // Waits, once, for all work queued on `stream`.
   void fetch(const Stream& stream) {
     fetched_ = true;
     copy_to_host(stream, host_.data(), device_.data(), used_);

@@ -1,4 +1,4 @@
-// The machine that runs the kernels: its name, its size and memory, and the check that it is there.
+// The machine that runs the kernels: its name, size and memory, and the check that it is there.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct DeviceInfo {
   std::string instruction_set;   // "sm_90", or "avx512" | "avx2" | "scalar" (what the CPU kernels use)
   int units = 0;                 // multiprocessors, or threads in use
   double clock_ghz = 0;          // 0 where unknown
-  double memory_gb_per_s = 0;    // of the memory by its clock and width, 10^9 bytes; 0 where unknown
+  double memory_gb_per_s = 0;    // from the memory's clock and bus width, 10^9 bytes; 0 where unknown
   std::string driver;            // "driver 13.0, runtime 13.0", or empty
   std::size_t memory_total = 0;  // bytes
   std::size_t memory_free = 0;   // bytes; CPU: what this process may still take (host_memory_available)
@@ -34,19 +34,20 @@ DeviceInfo device_info();
 // The PCI bus address of the selected GPU, unique on its machine. Empty on the CPU.
 std::string device_address();
 
-// Multiprocessors of the selected device, or threads in use: cheap, unlike device_info().
+// Multiprocessors of the selected device, or threads in use. Cheap, unlike device_info().
 int unit_count();
 
 // CPU: threads used by kernels. CUDA: host threads.
 int thread_count();
 
-// How much memory this process may still take, bytes: the kernel's MemAvailable, or what the control groups of this
-// process leave where that is less. 0 where neither says anything. `root` is put before /proc and /sys, for tests.
+// Memory that this process may still take, bytes: the kernel's MemAvailable, or the rest within the limits of this
+// process's control groups where that is less. 0 where neither is known. `root` is prepended to /proc and /sys, for
+// tests.
 std::size_t host_memory_available(const std::string& root = "");
 
-// Named ranges on the timeline of a profiler (NVTX): Nsight Systems shows the phases of a step beside the kernels that they
-// queue. Without a profiler a call costs some nanoseconds, on the CPU nothing.
-// Ranges of one thread nest. `name` is copied where it is needed.
+// Named ranges on a profiler's timeline (NVTX): Nsight Systems shows the phases of a step beside the kernels that they
+// queue. Without a profiler a call costs some nanoseconds on the GPU, nothing on the CPU. Ranges of one thread nest.
+// `name` is copied where it is needed.
 void begin_phase_range(const char* name);
 void end_phase_range();
 

@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-// The value of the first line "name : value" of /proc/cpuinfo that has this name.
+// The value of the first "name : value" line of /proc/cpuinfo with this name.
 std::string processor_line(const std::string& name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)

@@ -1,8 +1,8 @@
 // Fourier transforms of real cubic meshes, and of separate lines, in single precision (cuFFT, or FFTW under OpenMP).
 //
-// A mesh of m^3 reals stands as m x m rows of 2 (m/2 + 1) floats, last axis contiguous: m values and two floats of
-// padding; transformed, the same row holds the m/2 + 1 complex modes kz = 0 ... m/2. Along x and y, mode i means
-// wave number i for i <= m/2 and i - m above.
+// A mesh of m^3 reals is stored as m x m rows of 2 (m/2 + 1) floats, last axis contiguous: m values and two floats of
+// padding. Once transformed, a row holds the m/2 + 1 complex modes kz = 0 ... m/2. Along x and y, mode i means wave
+// number i for i <= m/2, and i - m above.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace maki {
 
-// How FFTW chooses its plan (cuFFT has one way). Estimated plans are at hand at once and the same in every run;
-// measured ones are about 15 % faster (256^3: 27 ms against 29 ms forward, 31 ms against 40 ms backward on two Zen 4
+// How FFTW chooses its plan (cuFFT has one way). Estimated plans need no measurement and are the same in every run.
+// Measured ones are about 15 % faster (256^3: 27 ms against 29 ms forward, 31 ms against 40 ms backward on two Zen 4
 // cores, 0.6 s to plan), but round differently from one planning to the next unless wisdom is kept.
 enum class FftPlanning { kEstimate, kMeasure };
 
@@ -30,12 +30,12 @@ class RealFft3d {
   std::size_t size() const { return row() * static_cast<std::size_t>(m_) * static_cast<std::size_t>(m_); }  // floats
   std::size_t bytes() const;  // work space
 
-  // Lends the work space, made `bytes` long at least, to others on the same stream: what they leave in it is gone after
-  // the next transform. Valid until the next lend().
+  // Lends the work space, at least `bytes` long, to other users on the same stream. Their contents are lost in the next
+  // transform. Valid until the next lend().
   void* lend(std::size_t bytes);
 
   // mode_k = sum_x value_x exp(-2 pi i k x / m), and value_x = sum_k mode_k exp(+2 pi i k x / m): not normalised.
-  // `mesh` holds size() floats and is aligned to 16 bytes. On the CPU the result does not depend on the thread count.
+  // `mesh` holds size() floats, aligned to 16 bytes. On the CPU the result does not depend on the thread count.
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 
@@ -51,19 +51,19 @@ bool learn_fft_wisdom(const std::string& text);
 
 // Fourier transforms of many separate lines of m values, in place.
 //
-// A line's result depends on nothing but its own m values: the plan is the same for every line of an array, whatever
-// its place and however many lines there are. So a mesh that is cut differently transforms to the same bits.
+// A line's result depends only on its own m values: the plan is the same for every line of an array, whatever its place
+// and the number of lines. So a mesh divided differently transforms to the same bits.
 class LineFft {
  public:
   explicit LineFft(int m);  // m even and at least 2, else Error
   ~LineFft();
 
   int cells() const { return m_; }
-  // Reals from one line to the next, padding included; lines begin at multiples of 64 bytes.
+  // Reals from one line to the next, padding included; each line begins at a multiple of 64 bytes.
   std::size_t real_row() const { return rounded(2 * (static_cast<std::size_t>(m_) / 2 + 1)); }  // m reals, m/2+1 modes
   std::size_t complex_row() const { return rounded(2 * static_cast<std::size_t>(m_)); }         // m complex values
-  // Lines that an array must have room for where `lines` are to be transformed: the plan takes whole batches, and lines
-  // after the last are undefined.
+  // Lines that an array must have room for to transform `lines` of them: plans take whole batches. Lines beyond the
+  // last are undefined.
   std::size_t padded(std::size_t lines) const { return (lines + batch() - 1) / batch() * batch(); }
 
   // mode_k = sum_x value_x exp(-2 pi i k x / m) and back with the other sign: not normalised. `lines` is aligned to
@@ -72,15 +72,15 @@ class LineFft {
   void modes_to_real(const Stream& stream, float* values, std::size_t lines);
   void forward(const Stream& stream, float* values, std::size_t lines);
   void backward(const Stream& stream, float* values, std::size_t lines);
-  // The same bits between two arrays that do not overlap; modes that become reals are destroyed. On the CPU these may
-  // be called by several threads at once.
+  // The same bits, between two arrays that do not overlap. Modes that become reals are destroyed. On the CPU several
+  // threads may call these at once.
   void real_to_modes(const Stream& stream, const float* reals, float* modes, std::size_t lines);
   void modes_to_real(const Stream& stream, float* modes, float* reals, std::size_t lines);
   void forward(const Stream& stream, const float* from, float* to, std::size_t lines);
   void backward(const Stream& stream, const float* from, float* to, std::size_t lines);
 
-  // How many of `groups` groups of lines go together through a sequence of steps: on the CPU one a thread, so that they
-  // stay in its caches, on a GPU all.
+  // How many of `groups` groups of lines pass together through a sequence of steps: on the CPU one a thread, so that
+  // they stay in its caches; on a GPU all.
   std::size_t together(std::size_t groups) const;
 
  private:
@@ -94,7 +94,7 @@ class LineFft {
   std::unique_ptr<Plans> plans_;
 };
 
-// FFTW's planner is the one part of it that is not thread-safe: who plans, or touches wisdom, holds this lock.
+// FFTW's planner is its one part that is not thread-safe: whoever plans, or touches wisdom, holds this lock.
 inline std::mutex& fftw_planner() {
   static std::mutex mutex;
   return mutex;

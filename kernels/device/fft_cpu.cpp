@@ -1,6 +1,6 @@
-// The 3-D transform as a 2-D transform of each plane (which fits the second-level cache) and transforms along x of
-// eight neighbouring columns at a time, through a small buffer. On 256^3 this takes two thirds of the time of FFTW's
-// own threaded plan, and planning a tenth.
+// The 3-D transform is a 2-D transform of each plane (which fits the second-level cache), and transforms along x of
+// eight neighbouring columns at a time through a small buffer. On 256^3 this takes two thirds of the time of FFTW's own
+// threaded plan, and a tenth of its planning.
 #include <fftw3.h>
 #include <omp.h>
 
@@ -125,8 +125,8 @@ std::string fft_wisdom() {
 
 namespace {
 
-// Takes away what measured plans have taught FFTW and gives it back at the end: estimated plans would follow it, and
-// then the bits depended on what was planned before.
+// Removes FFTW's wisdom from measured plans, and restores it at the end: estimated plans would use it, and their bits
+// would then depend on earlier plans.
 class WithoutWisdom {
  public:
   WithoutWisdom() : kept_(fftwf_export_wisdom_to_string()) { fftwf_forget_wisdom(); }
@@ -145,7 +145,7 @@ class WithoutWisdom {
 
 }  // namespace
 
-// Lines that are transformed in place pass through a buffer: FFTW is up to twice as fast between two lines.
+// Lines transformed in place pass through a buffer: FFTW is up to twice as fast out of place.
 struct LineFft::Plans {
   fftwf_plan to_modes = nullptr, to_real = nullptr, forward = nullptr, backward = nullptr;
   DeviceBuffer<float> lines{"fft.lines"};  // one a thread
@@ -196,7 +196,7 @@ LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
 
 LineFft::~LineFft() = default;
 
-// One line at a time: a plan for several treats those that do not fill its vectors in another way.
+// One line at a time: a plan for several lines computes those that do not fill its vectors in another way.
 std::size_t LineFft::batch() const { return 1; }
 
 // One group a thread: schedule(static) gives each thread its own group again in the next step.

@@ -128,8 +128,8 @@ LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
 
 LineFft::~LineFft() = default;
 
-// cuFFT chooses its kernels by the batch, too: so that is always the same. Two million values keep a GPU busy for longer than
-// a launch takes; the lines of a small mesh's modes are fewer.
+// cuFFT chooses its kernels by the batch size too, so that is constant. Two million values keep a GPU busy for longer
+// than a launch takes; the lines of a small mesh's modes are fewer.
 std::size_t LineFft::batch() const {
   const auto m = static_cast<std::size_t>(m_);
   return std::clamp((std::size_t{1} << 21) / m, m, m * (m / 2 + 1));

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number behind `name` in a file of "name value" lines; of a file that holds one number where name is empty.
+// The number after `name` in a file of "name value" lines; with an empty name, the only number of a file.
 std::optional<std::size_t> number_in(const fs::path& path, const std::string& name = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -26,7 +26,7 @@ std::optional<std::size_t> number_in(const fs::path& path, const std::string& na
   return std::nullopt;
 }
 
-// What a control group leaves; pages of files count as used, but give way.
+// Memory that a control group leaves. Pages of files count as used, but are reclaimable.
 std::optional<std::size_t> left_in_group(const fs::path& group, const char* limit, const char* usage,
                                          const char* file_pages) {
   const auto most = number_in(group / limit), used = number_in(group / usage);
@@ -35,7 +35,7 @@ std::optional<std::size_t> left_in_group(const fs::path& group, const char* limi
   return *most - std::min(*most, held);
 }
 
-// The group of this process and all above it.
+// The least over this process's group and all above it.
 std::size_t left_in_groups(const fs::path& mount, const std::string& path, bool second_version) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   fs::path group = mount / fs::path(path).relative_path();

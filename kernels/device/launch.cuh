@@ -1,5 +1,5 @@
-// Kernels and CUDA: the one launch call of each kind (a launch cannot go without a name, a stream and an error check),
-// what cooperative kernels need, and CUDA's return codes as DeviceError.
+// Kernels and CUDA: the one launch call of each kind (a launch always has a name, a stream and an error check), helpers
+// for cooperative kernels, and CUDA's return codes as DeviceError.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ struct LaunchShape {
 
 #if defined(__CUDACC__)
 
-// Throws DeviceError "kernel NAME failed (cuda's words)" when the last launch did not start.
+// Throws DeviceError "kernel NAME failed (CUDA's message)" when the last launch did not start.
 void check_launch(const char* name);
-// Lets a kernel have more dynamic shared memory than the 48 KiB that all may have.
+// Allows a kernel more dynamic shared memory than the default limit of 48 KiB.
 void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes);
-// Blocks that one multiprocessor has shared memory for, each with `bytes` of it; 0 where no block may have as much.
+// Blocks with `bytes` of shared memory each that fit on one multiprocessor; 0 where one block may not have as much.
 unsigned blocks_with_shared_memory(std::size_t bytes);
 
 namespace detail {
@@ -61,7 +61,7 @@ void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, vo
   check_launch(name);
 }
 
-// What cooperative kernels need beyond the CUDA language itself.
+// What cooperative kernels need beyond CUDA's own language.
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
@@ -72,9 +72,9 @@ __device__ __forceinline__ T* dynamic_shared() {
   return reinterpret_cast<T*>(maki_dynamic_shared);
 }
 
-// Asynchronous copies from global to shared memory; kBytes is 4, 8 or 16, both ends aligned to it. A thread's copies
-// since its last commit form a batch; after wait_copies<n> all but its last n batches have landed, for this thread:
-// others see them behind a barrier.
+// Asynchronous copies from global to shared memory; kBytes is 4, 8 or 16, and both ends are aligned to it. A thread's
+// copies since its last commit form a batch. After wait_copies<n> all its batches but the last n are complete and
+// visible to this thread; other threads see them after a barrier.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* global) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
@@ -88,8 +88,8 @@ __device__ __forceinline__ void wait_copies() {
   __pipeline_wait_prior(kPending);
 }
 
-// Whether a call succeeded. CUDA keeps the code of a failed call for the next cudaGetLastError(), which would be the
-// check of an unrelated launch: so the code is cleared here. Every call goes through this or check_cuda().
+// Whether a call succeeded. CUDA keeps the code of a failed call, and the check of an unrelated launch would then
+// report it; so the code is cleared here. Every call goes through this or check_cuda().
 inline bool succeeded(cudaError_t code) noexcept {
   if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
   return code == cudaSuccess;
@@ -101,7 +101,7 @@ inline void check_cuda(cudaError_t code, const char* what) {
                       "look for an earlier message; compute-sanitizer finds bad accesses");
 }
 
-// Whether the work before the event is done. Throws DeviceError where that work failed.
+// Whether the work before the event is complete. Throws DeviceError where that work failed.
 inline bool is_reached(cudaEvent_t event) {
   const cudaError_t code = cudaEventQuery(event);
   if (!succeeded(code) && code == cudaErrorNotReady) return false;
@@ -109,7 +109,7 @@ inline bool is_reached(cudaEvent_t event) {
   return true;
 }
 
-// Calls the thread's StreamWaiter; to be called before the host waits for the event (set_stream_waiter).
+// Calls the thread's StreamWaiter, before the host waits for the event (set_stream_waiter).
 void look_after_others(cudaEvent_t event);
 
 inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
@@ -118,7 +118,7 @@ inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream
 
 template <class F>
 void launch(const Stream&, const char* /*name*/, std::size_t n, F f) {
-  // Few items (the upper levels of a tree) are not worth waking other threads.
+  // With few items (the upper levels of a tree) it does not pay to wake other threads.
 #pragma omp parallel for schedule(static) if (n > 512)
   for (std::size_t i = 0; i < n; ++i) f(i);
 }

@@ -7,7 +7,7 @@
 #define MAKI_HD inline
 #endif
 
-// As MAKI_HD, and never a function of its own: for headers that units of several instruction sets share.
+// As MAKI_HD, but always inlined, for headers that units of several instruction sets share.
 #if defined(__CUDACC__)
 #define MAKI_HD_ALWAYS __host__ __device__ __forceinline__
 #else

@@ -27,14 +27,14 @@ void* system_allocate(std::size_t bytes) {
   void* block = nullptr;
   const cudaError_t code = cudaMalloc(&block, bytes);
   if (succeeded(code)) return block;
-  if (code != cudaErrorMemoryAllocation) check_cuda(code, "allocating memory on the GPU");  // of earlier work
+  if (code != cudaErrorMemoryAllocation) check_cuda(code, "allocating memory on the GPU");  // an earlier error
   return nullptr;
 #else
-  // Large arrays on large pages: lists and meshes are read all over, and address translation is what that costs.
+  // Large arrays on large pages: lists and meshes are read at random, where address translation costs most.
   constexpr std::size_t large_page = std::size_t{1} << 21;
   if (bytes < 2 * large_page) return std::aligned_alloc(4096, bytes);
   void* block = std::aligned_alloc(large_page, (bytes + large_page - 1) / large_page * large_page);
-  if (block) madvise(block, bytes, MADV_HUGEPAGE);  // a wish: without it the run is only slower
+  if (block) madvise(block, bytes, MADV_HUGEPAGE);  // only a hint: without it the run is slower
   return block;
 #endif
 }
@@ -91,17 +91,17 @@ class ThreadNumber {
 thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
-// Small copies (results of kernels, tables of the host) go by page-locked memory: a copy from or to pageable memory
-// waits for the host, or is carried out in two.
+// Small copies (results of kernels, tables of the host) go through page-locked memory: copies from or to pageable
+// memory make the host wait, or are done in two steps.
 constexpr std::size_t kSmallCopy = 4096;
 
 #if defined(__CUDACC__)
 thread_local PinnedBuffer small_copies;
 
-// Slots of page-locked memory, used in turn: the caller's memory may end at once, and nobody waits.
+// Slots of page-locked memory, used in turn: the caller's memory may be freed at once, and nobody waits.
 class SmallUploads {
  public:
-  // False where the slot whose turn it is has not been read yet.
+  // False where the next slot has not been read yet.
   bool queue(const Stream& stream, void* to, const void* from, std::size_t bytes) {
     memory_.reserve(kSlots * kSmallCopy);
     const std::size_t slot = next_++ % kSlots;

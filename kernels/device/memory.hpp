@@ -1,4 +1,4 @@
-// Device memory: a pool of named blocks, so that a steady step allocates nothing and every byte can be accounted for.
+// Device memory: a pool of named blocks. A steady step allocates nothing, and every byte is accounted for.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,21 @@ class Stream;
 // (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array when memory is short.
 void* pool_allocate(const char* name, std::size_t bytes);
 void pool_release(void* block) noexcept;
-// The owner uses the first `bytes` of its block only: what lies beyond is out of bounds, though allocated.
+// Sets the extent: the owner uses only the first `bytes` of its block, and what lies beyond is out of bounds.
 void pool_set_extent(void* block, std::size_t bytes) noexcept;
 // Gives unused memory back to the system.
 void pool_trim();
-// The pool gives unused memory back, and then refuses, rather than hold more than `bytes` from the system. 0: no limit.
+// Limits the memory held from the system to `bytes`: the pool returns unused memory, then refuses requests. 0: no
+// limit.
 void pool_set_limit(std::size_t bytes);
 
-// For estimates: bytes in unfilled ends of the pool's segments, at most.
+// For estimates: upper bound on the bytes in unfilled ends of the pool's segments.
 inline constexpr double kPoolRoundingBytes = 40e6;
 
-// While it lives, this thread's blocks come from its lane `lane` (0 before; below kLanes). A block returns to the lane
-// that it came from and is handed out there alone: work queued on one stream may still use a block that its owner has
-// released, so each stream that runs beside others has its own lane, and none is used by two streams at a time. Threads
-// have lanes of their own; one that ends, its streams with it, leaves them to the next.
+// While it lives, this thread's blocks come from its lane `lane` (default 0; below kLanes). A block returns to the lane
+// that it came from, and only that lane hands it out again. The reason: queued work of one stream may still use a block
+// that its owner has released. So each concurrent stream has its own lane, and no two streams share one at a time.
+// Lanes belong to a thread; when it ends, its streams with it, the next thread takes them over.
 class PoolLane {
  public:
   explicit PoolLane(int lane);
@@ -45,7 +46,7 @@ inline constexpr int kMeshLane = 1;
 struct PoolBlock {
   const char* name;
   const char* begin;
-  std::size_t bytes;  // the extent, without what rounding and headroom added
+  std::size_t bytes;  // the extent, without rounding and headroom
 };
 
 struct PoolUse {
@@ -53,9 +54,9 @@ struct PoolUse {
   std::size_t bytes = 0;
 };
 
-// A high-water mark: which arrays held what when their sum was largest.
+// A high-water mark: the arrays and their sizes when their sum was largest.
 struct PoolPeak {
-  std::vector<std::string> left_out;  // names that begin so were not counted
+  std::vector<std::string> left_out;  // arrays whose names have these prefixes were not counted
   std::size_t bytes = 0;
   std::vector<PoolUse> arrays;  // largest first
 };
@@ -65,16 +66,16 @@ struct PoolReport {
   std::size_t high_water = 0;            // most bytes handed out at one time
   std::size_t reserved = 0;              // bytes held from the system
   std::size_t most_reserved = 0;         // most bytes held from the system at one time
-  std::uint64_t system_allocations = 0;  // how often the system was asked
+  std::uint64_t system_allocations = 0;  // requests to the system
   std::vector<PoolUse> arrays;           // live blocks by name, largest first
   std::vector<PoolPeak> peaks;           // of all arrays, then those of pool_watch()
 };
-// Starts all high-water marks from what is in use now, with one more for each entry, which leaves these prefixes out.
+// Resets all high-water marks to the present use, and adds one mark for each entry, which leaves out its prefixes.
 void pool_watch(const std::vector<std::vector<std::string>>& left_out);
 PoolReport pool_report();
 
-// Host memory that the device copies from and to at full speed (page-locked); plain memory on the CPU.
-// Grows, never shrinks, and loses its contents when it grows: for staging.
+// Host memory that the device copies from and to at full speed (page-locked); plain memory on the CPU. For staging: it
+// only grows, and growing loses its contents.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -82,7 +83,7 @@ class PinnedBuffer {
   PinnedBuffer(const PinnedBuffer&) = delete;
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
 
-  // Throws DeviceError where the system does not lock as much.
+  // Throws DeviceError where the system cannot lock as much memory.
   void reserve(std::size_t bytes);
   char* data() { return data_; }
   std::size_t capacity() const { return capacity_; }
@@ -93,27 +94,27 @@ class PinnedBuffer {
   std::size_t capacity_ = 0;
 };
 
-// Copies; `bytes` is counted in transfer_counters(). On the CPU these are memcpy and are counted just the same.
-// After copy_to_device() the caller may change `from`; up to 4 KiB are copied without a wait, unless 64 such copies are
-// under way.
+// Copies; `bytes` is counted in transfer_counters(). On the CPU these are memcpy, counted likewise. After
+// copy_to_device() the caller may change `from`. Up to 4 KiB are copied without a wait, unless 64 such copies are under
+// way.
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes);
 void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t bytes);  // returns when done
 void copy_on_device(const Stream& stream, void* to, const void* from, std::size_t bytes);
 void fill_zero(const Stream& stream, void* to, std::size_t bytes);
 
-// As copy_to_device() and copy_to_host(), counted with them, but without waiting: the host's side is page-locked memory
-// (PinnedBuffer) and left alone until `stream` has come past the copy. Throw DeviceError.
+// As copy_to_device() and copy_to_host(), counted likewise, but without waiting. The host's side is page-locked memory
+// (PinnedBuffer), not to be touched until `stream` has completed the copy. Throw DeviceError.
 void queue_copy_to_device(const Stream& stream, void* to, const void* pinned, std::size_t bytes);
 void queue_copy_to_host(const Stream& stream, void* pinned, const void* from, std::size_t bytes);
 
 struct TransferCounters {
   std::uint64_t to_device = 0;  // bytes
   std::uint64_t to_host = 0;    // bytes
-  std::uint64_t waits = 0;      // times that the host waited for one
+  std::uint64_t waits = 0;      // times that the host waited for a copy
 };
 TransferCounters transfer_counters();
 void reset_transfer_counters();
-// For results that reach the host another way (a Thrust reduction's return value).
+// For results that reach the host in another way (a Thrust reduction's return value).
 void count_to_host(std::size_t bytes);
 
 }  // namespace maki

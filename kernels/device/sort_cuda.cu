@@ -1,5 +1,5 @@
-// CUB's radix sort, with the second halves of its double buffers from the pool in the arrays' own sizes: the reordering
-// of the particles uses these blocks again.
+// CUB's radix sort. The second halves of its double buffers come from the pool with the arrays' own sizes, so that the
+// reordering of the particles reuses these blocks.
 #include "kernels/error.hpp"
 
 #include <cub/device/device_radix_sort.cuh>

@@ -1,5 +1,5 @@
-// An ordered queue of device work, marks in it, and clocks that are read in it. On the CPU work is done when it is
-// called, so the queue is always empty.
+// An ordered queue of device work, marks in it, and clocks read in it. On the CPU work is done when it is called, so
+// the queue is always empty.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace maki {
 
-// Where work of several streams is ready at a time, that of kBackground waits for the others.
+// Where several streams have work ready, kBackground work yields to the others.
 enum class StreamPriority { kNormal, kBackground };
 
 class Stream {
@@ -19,9 +19,10 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Throws DeviceError: a failure in earlier work shows here. With a StreamWaiter also what that throws.
+  // Waits for all queued work. Throws DeviceError for failures in earlier work, and what a StreamWaiter throws.
   void synchronize() const;
-  // Work queued here from now on begins after all that `other` holds now. The host does not wait. Throws DeviceError.
+  // Work queued here from now on begins after all work that `other` holds now. The host does not wait. Throws
+  // DeviceError.
   void wait_for(const Stream& other) const;
   void* native() const { return native_; }  // cudaStream_t, or nullptr
 
@@ -30,7 +31,7 @@ class Stream {
   void* reached_ = nullptr;  // the event that others wait for
 };
 
-// A place in a stream's queue, which the host polls without waiting.
+// A place in a stream's queue, which the host can poll without waiting.
 class StreamMark {
  public:
   StreamMark();  // reached from the start; throws DeviceError
@@ -40,7 +41,7 @@ class StreamMark {
 
   // Puts the mark behind all work that `stream` holds now. Throws DeviceError.
   void set(const Stream& stream);
-  // Whether the work before the mark is done. Throws DeviceError where that work failed.
+  // Whether the work before the mark is complete. Throws DeviceError where that work failed.
   bool reached() const;
   // Work queued on `later` from now on begins after the mark is reached. The host does not wait. Throws DeviceError.
   void hold_back(const Stream& later) const;
@@ -49,14 +50,14 @@ class StreamMark {
   void* event_ = nullptr;  // cudaEvent_t, or nullptr
 };
 
-// Queued work may wait for other processes (NCCL), which may be lost. The code that queues such work installs a waiter,
-// which is called before every wait for the device: it returns when `reached` says true, or earlier where no such work
-// is under way any more. Throws Error where processes are lost; streams then come to their ends.
+// Queued work may wait for other processes (NCCL), and these may be lost. The code that queues such work installs a
+// waiter, called before every wait for the device. It returns when `reached` is true, or earlier where no such work is
+// under way any more. It throws Error where processes are lost; the streams then come to their ends.
 using StreamWaiter = void (*)(const std::function<bool()>& reached);
 // Sets the waiter of the calling thread; nullptr for none.
 void set_stream_waiter(StreamWaiter waiter);
 
-// Clock readings in a stream's queue: work is timed where it is done, and the host does not wait for it.
+// Clock readings in a stream's queue: they time the work where it is done, and the host does not wait.
 
 // Marks are numbered 0, 1, ... and kept until clear(). (CUDA: pooled events. CPU: readings of the steady clock.)
 class StreamClock {
@@ -64,12 +65,12 @@ class StreamClock {
   StreamClock();
   ~StreamClock();
 
-  // Reads the clock when all that `stream` holds now is done.
+  // Reads the clock once all work that `stream` holds now is complete.
   std::size_t mark(const Stream& stream) noexcept;
-  // From one mark to a later one, also of another stream; waits for work that is not done. 0 where a mark failed.
+  // Time from one mark to a later one, possibly of another stream; waits for pending work. 0 where a mark failed.
   double seconds(std::size_t from, std::size_t to) const;
-  void clear() noexcept;     // all marks may be made anew
-  std::size_t made() const;  // events there are: as many as were ever needed at one time, made kChunk at once
+  void clear() noexcept;     // all marks may be reused
+  std::size_t made() const;  // existing events: the most marks needed at one time, made kChunk at once
   static constexpr std::size_t kChunk = 64;
 
  private:
@@ -77,9 +78,9 @@ class StreamClock {
   std::unique_ptr<Marks> marks_;
 };
 
-// How long this rank's own work takes, however many others share the machine: what domains are balanced by.
-// CUDA: time between marks in the stream's queue. CPU: processor time of the process over its threads, which neither
-// waiting for others nor sharing a core counts into.
+// How long this rank's own work takes, however many processes share the machine; domains are balanced by it. CUDA: time
+// between marks in the stream's queue. CPU: processor time of the process divided by its threads, which excludes
+// waiting and the time of others on a shared core.
 class WorkClock {
  public:
   void begin(const Stream& stream);

@@ -30,7 +30,7 @@ Stream::Stream(StreamPriority priority) {
   reached_ = event;
 }
 
-// Blocks that its work has used go to other streams after this. A failure has nobody to tell.
+// After this, other streams reuse the blocks that this one's work has used. Failures here cannot be reported.
 Stream::~Stream() {
   try {
     synchronize();
@@ -88,7 +88,7 @@ void StreamMark::hold_back(const Stream& later) const {
   check_cuda(cudaStreamWaitEvent(native(later), event_of(event_), 0), "waiting for another stream");
 }
 
-// A mark whose event could not be recorded is there all the same; the failure shows where the work is waited for.
+// A mark is made even where its event could not be recorded; the failure shows where the work is waited for.
 struct StreamClock::Marks {
   std::vector<cudaEvent_t> events;
   std::vector<bool> recorded;
@@ -131,7 +131,7 @@ double StreamClock::seconds(std::size_t from, std::size_t to) const {
 void StreamClock::clear() noexcept { marks_->used = 0; }
 std::size_t StreamClock::made() const { return marks_->events.size(); }
 
-// Marks 2 k and 2 k + 1 are those of pair k.
+// Pair k has the marks 2 k and 2 k + 1.
 void WorkClock::begin(const Stream& stream) { clock_.mark(stream); }
 
 void WorkClock::end(const Stream& stream) {

@@ -1,4 +1,4 @@
-// How this code calls Thrust and CUB: on a stream, with temporary memory from the pool.
+// Calls of Thrust and CUB: on a stream, with temporary memory from the pool.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace maki {
 
-// Thrust's temporary storage, from the pool, under the name of the calling algorithm.
+// Thrust's temporary storage, taken from the pool under the name of the calling algorithm.
 struct PoolAllocator {
   using value_type = char;
   const char* name;
@@ -50,8 +50,8 @@ struct Reduction {
   Op op;
 };
 
-// The reduction into *out, which is device memory: nothing comes to the host, and nobody waits. (Thrust's own reduction
-// waits twice: for the sum, and for the copy of it.)
+// The reduction into *out, in device memory: nothing is copied to the host, and nobody waits. (Thrust's own reduction
+// waits twice: for the sum, and for its copy.)
 template <class F, class T, class Op>
 void reduce_into(const Stream& stream, const char* name, const Reduction<F, T, Op>& r, T* out) {
   const thrust::counting_iterator<std::size_t> first(0);
@@ -72,7 +72,7 @@ void reduce_into(const Stream& stream, const char* name, const Reduction<F, T, O
 #endif
 }
 
-// The same, and the result comes back to the host (counted, and waited for).
+// The same, with the result copied to the host (counted, and waited for).
 template <class F, class T, class Op>
 T reduce_over(const Stream& stream, const char* name, const Reduction<F, T, Op>& r) {
   T found = r.init;
@@ -87,7 +87,7 @@ T reduce_over(const Stream& stream, const char* name, const Reduction<F, T, Op>&
   return found;
 }
 
-// The sum of f(0), ..., f(n-1). f gives integers, or DoubleDouble: then the sum is the same whatever the order.
+// The sum of f(0), ..., f(n-1), independent of the order: f returns integers, or DoubleDouble.
 template <class F>
 auto sum_over(const Stream& stream, const char* name, std::size_t n, F f) {
   using T = decltype(f(n));

@@ -33,7 +33,7 @@ inline Mask8 less(Wide a, Wide b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ)}
 inline Wide where(Mask8 mask, Wide a, Wide b) { return _mm256_blendv_ps(b.v, a.v, mask.m); }
 inline Wide zero_unless(Mask8 mask, Wide a) { return _mm256_and_ps(mask.m, a.v); }
 inline bool any(Mask8 mask) { return _mm256_movemask_ps(mask.m) != 0; }
-// 12 bits from the table, 23 after a Newton step.
+// 12 bits from the instruction's table, 23 after a Newton step.
 inline Wide reciprocal_root(Wide x, Root<true>) {
   const Wide y = _mm256_rsqrt_ps(x.v);
   return y * (Wide(1.5f) - (Wide(0.5f) * x) * (y * y));
@@ -110,8 +110,8 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
     _mm_storeu_ps(to + 4 * i, move_record(_mm_load_si128(reinterpret_cast<const __m128i*>(from + i)), middle, scale));
 }
 
-// The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
-// reach[axis] along all axes.
+// The same for count <= 16, written to two places. Returns whether any particle may be closer to the centre than
+// reach[axis] on all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                            const float* reach, float* const (&to)[2]) {
   const __m128i middle = as_vector(centre);

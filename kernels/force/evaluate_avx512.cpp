@@ -11,8 +11,8 @@ namespace {
 // Vectors of 16 and 8 floats on AVX-512, with the operations that pair_formula.hpp asks for.
 // Included inside the namespace of one translation unit, after immintrin.h and kernels/force/pair_formula.hpp.
 
-// The masked forms with all lanes on are the plain instructions; the plain intrinsics of GCC 12 warn of an
-// uninitialised value that is not there.
+// Masked intrinsics with all lanes on compile to the plain instructions. GCC 12 warns of an uninitialised value in its
+// plain intrinsics, wrongly.
 inline constexpr __mmask16 kAll = 0xffff;
 
 struct Mask16 {
@@ -101,11 +101,11 @@ inline __m512i in_each_record(const std::uint32_t* centre) {
                                                           static_cast<int>(centre[0])));
 }
 
-// Words of the first `count` particles, up to 16, by bit.
+// A bit mask of the words of the first `count` particles, up to 16.
 inline std::uint64_t words_of(unsigned count) { return count >= 16 ? ~0ull : (1ull << (4 * count)) - 1; }
 
-// `count` particles as x, y, z (relative to the centre, times `scale`) and mass. Writes whole runs of 16 particles: a
-// leaf has about so many, and a loop whose length the processor cannot foresee costs more than what it saves.
+// `count` particles as x, y, z (relative to the centre, times `scale`) and mass. Always writes runs of 16: a leaf has
+// about as many, and a loop of unpredictable length costs more than it saves.
 inline void gather_particles(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                              float* to) {
   const __m512i middle = in_each_record(centre);
@@ -120,8 +120,8 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
   }
 }
 
-// The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
-// reach[axis] along all axes.
+// The same for count <= 16, written to two places. Returns whether any particle may be closer to the centre than
+// reach[axis] on all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                            const float* reach, float* const (&to)[2]) {
   const __m512i middle = in_each_record(centre);

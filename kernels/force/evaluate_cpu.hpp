@@ -1,4 +1,4 @@
-// What the instruction-set units offer to evaluate_cpu.cpp. Plain data only: see PairParameters.
+// The interface of the instruction-set units to evaluate_cpu.cpp. Plain data only: see PairParameters.
 #pragma once
 
 #include "kernels/force/split.hpp"
@@ -6,10 +6,10 @@
 
 namespace maki {
 
-// A law's parameters for one instruction set: with the mean error of coarse roots taken out, else those of the law.
+// A law's parameters for one instruction set: corrected for the mean error of coarse roots, or the law's own.
 struct GroupParameters {
   PairParameters points, cells;
-  float force_scale, potential_scale;  // of the sums
+  float force_scale, potential_scale;  // factors of the sums
 };
 
 // One group's evaluation. Output arrays are by particle index; `potential` may be nullptr.
@@ -23,7 +23,7 @@ struct GroupTask {
   Group group;
   bool quadrupoles;
   float *ax, *ay, *az, *potential;
-  const SourceParticle* targets;  // the group's particles are a range of it; `particles`, or others
+  const SourceParticle* targets;  // hold the group's particles: `particles`, or another array
   bool add;                       // to the output arrays, instead of overwriting
 };
 
@@ -47,7 +47,7 @@ struct CpuKernels {
   GroupParameters (*centred)(const PairParameters&);
   void (*evaluate_group)(const GroupParameters&, const GroupTask&);
   void (*direct)(const PairParameters&, const DirectTask&);
-  float (*loop)(const PairParameters&, const LoopTask&);  // gives a sum of the results, so that none is left out
+  float (*loop)(const PairParameters&, const LoopTask&);  // sum of the results, so that none is optimised away
 };
 
 #if defined(__x86_64__)
@@ -62,9 +62,9 @@ namespace force_scalar {
 extern const CpuKernels kKernels;
 }
 
-// The best set that this machine runs.
+// The best set that this machine supports.
 const CpuKernels& cpu_kernels();
-// The sets that this machine runs, best first, ended by nullptr.
+// The sets that this machine supports, best first, ended by nullptr.
 const CpuKernels* const* all_cpu_kernels();
 
 }  // namespace maki

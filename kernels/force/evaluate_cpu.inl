@@ -8,7 +8,7 @@ inline void clear_sums(Targets& t) {
   for (unsigned i = 0; i < t.padded; ++i) t.ax[i] = t.ay[i] = t.az[i] = t.p[i] = 0;
 }
 
-// Sources wait here until a block is full.
+// Sources collected until a block is full.
 template <unsigned kFloats, unsigned kBlock>
 struct Block {
   alignas(64) float data[kFloats * (kBlock + 16)];  // gathering may write up to 15 records too many
@@ -43,7 +43,7 @@ class GroupEvaluation {
   }
 
  private:
-  // The spline softens nothing farther than this from the group's centre along any axis.
+  // Sets the distance from the group's centre, by axis, beyond which the spline softens nothing.
   void set_reach() {
     for (float& reach : reach_) reach = 0;
     for (unsigned i = 0; i < count_; ++i) {
@@ -113,12 +113,12 @@ class GroupEvaluation {
     }
     if (w + kAhead < task_.leaf_words) {
       const SourceParticle* next = task_.particles + task_.cell_first[words[w + kAhead]];
-      for (int line = 0; line < 4; ++line) __builtin_prefetch(next + 4 * line);  // a usual leaf
+      for (int line = 0; line < 4; ++line) __builtin_prefetch(next + 4 * line);  // a typical leaf
     }
   }
 
-  // own: some of them may be targets. By sixteens without a branch that depends on where they are: two in ten leaves are
-  // near, in no order that a processor foresees.
+  // own: the particles may include targets. Sixteen at a time, without a branch on their distance: two in ten leaves
+  // are near, in an order that a processor cannot predict.
   void add_particles(const SourceParticle* from, unsigned count, bool own) {
     for (unsigned done = 0; done < count; done += 16) {
       const unsigned take = count - done < 16 ? count - done : 16;
@@ -177,8 +177,8 @@ class GroupEvaluation {
   Block<4, kSourceBlock> far_, near_;
 };
 
-// Mean relative errors of the coarse root and of its cube, over all mantissas alike. (A static variable that keeps them
-// would bring symbols that the linker shares among the instruction sets.)
+// Mean relative errors of the coarse root and of its cube, over all mantissas alike. (A static variable for them would
+// bring symbols that the linker shares among the instruction sets.)
 struct RootErrors {
   double one, cube;
 };
@@ -187,7 +187,7 @@ RootErrors mean_root_errors() {
   RootErrors sum{0, 0};
   double weights = 0;
   constexpr int kPoints = 1 << 10;                // some microseconds
-  constexpr double kGolden = 0.6180339887498949;  // even steps would meet those of the processor's table
+  constexpr double kGolden = 0.6180339887498949;  // even steps could coincide with those of the processor's table
   alignas(64) float x[Wide::kLanes], y[Wide::kLanes];
   for (int i = 0; i < kPoints; i += Wide::kLanes) {
     for (unsigned lane = 0; lane < Wide::kLanes; ++lane) {
@@ -205,8 +205,9 @@ RootErrors mean_root_errors() {
   return {sum.one / weights, sum.cube / weights};
 }
 
-// The polynomials that are taken off the roots get the mean error that these have there, and sums are scaled back. A
-// point's force has the cube of a root, less the polynomial; in a cell's the polynomial comes with the root's square.
+// Scales the polynomials, which are subtracted from the roots, by the roots' mean error there; the sums are scaled
+// back. A point's force is the cube of a root less the polynomial; a cell's polynomial is multiplied by the root's
+// square.
 GroupParameters centred(const PairParameters& law) {
   GroupParameters k{law, law, 1, 1};
   if (!kHasCoarseRoot || law.refine_root) return k;

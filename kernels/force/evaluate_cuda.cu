@@ -8,7 +8,7 @@
 
 namespace maki::cuda {
 
-// Direct sum on the GPU. Separations are exact differences of the fixed-point coordinates, so that a pair's two forces
+// Direct sum on the GPU. Separations are exact differences of fixed-point coordinates, so that the two forces of a pair
 // are equal and opposite.
 inline constexpr unsigned kDirectBlock = 128;
 inline constexpr unsigned kDirectPerThread = 2;
@@ -18,13 +18,13 @@ inline constexpr unsigned kDirectTile = 256;
 struct DirectSums {
   float ax = 0, ay = 0, az = 0, p = 0;
 
-  // A tile's sum is small beside the total: added up apart, it keeps its digits.
+  // A tile's sum is small beside the total: summed apart, it loses no digits.
   __device__ __forceinline__ void add(const DirectSums& tile) {
     ax += tile.ax, ay += tile.ay, az += tile.az, p += tile.p;
   }
 };
 
-// Separations stay in last bits (r^2 up to 2^64), the law sees units.
+// Separations are in last bits (r^2 up to 2^64), the law's lengths in units.
 template <class Law>
 __device__ __forceinline__ void add_direct(const PairParameters& k, const SourceParticle& s, const SourceParticle& t,
                                            DirectSums& sum) {
@@ -51,8 +51,8 @@ __device__ __forceinline__ void start_direct_tile(const SourceParticle* particle
   commit_copies();
 }
 
-// Two tiles take turns, with one barrier each: behind it the copies have landed, and the tile that the next ones
-// overwrite is done with.
+// Two tile buffers in turn, one barrier a tile: after it one buffer is complete, and no thread reads the other, which
+// the next copies overwrite.
 template <class Law>
 __global__ void __launch_bounds__(kDirectBlock) direct_kernel(PairParameters k, DirectSet set, ForceOutput out) {
   const auto& [particles, n, first, count] = set;

@@ -1,5 +1,5 @@
-// The kernel of list evaluation: one block for a group, the list shared out among its warps, which meet only at the
-// end. Sums run in a fixed order, so that a list gives the same bits every time.
+// The kernel of list evaluation: one block a group. The block's warps share the list and meet only at the end. Sums run
+// in a fixed order, so that a list gives the same bits every time.
 #pragma once
 
 #include "kernels/force/evaluate_tiles.cuh"
@@ -9,8 +9,8 @@ namespace maki::cuda {
 
 inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
-// Blocks that a multiprocessor holds: 20 warps of 96 registers, 16 of 128 for longer formulas, 12 of 168 for the longest. For
-// sm_80 the compiler needs more registers, and would spill.
+// Blocks that a multiprocessor holds: 20 warps of 96 registers, 16 of 128 for longer formulas, 12 of 168 for the
+// longest. On sm_80 the compiler needs more registers and would spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr bool kMoreRegisters = true;
 #else
@@ -26,14 +26,14 @@ constexpr unsigned blocks_of() {
 template <class Law>
 inline constexpr unsigned kBlocks = blocks_of<Law>();
 
-// This warp's piece of n words.
+// The begin of this warp's share of n words.
 __device__ __forceinline__ std::uint32_t begin_of_share(std::uint32_t n, unsigned warp) {
   return n / kWarps * warp + min(n % kWarps, warp);
 }
 
 __device__ __forceinline__ void store(float& to, float value, bool add) { to = add ? to + value : value; }
 
-// Adds up the totals of warps and subsets and writes them out.
+// Sums the totals of warps and subsets and writes them out.
 template <class Law>
 __device__ __forceinline__ void store(const Part& part, const LaneShape& shape, const WarpShared* shared,
                                       const ForceOutput& out) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ void add_list(Part& part, const LaneShape& shape, boo
   const std::uint32_t leaf = begin_of_share(range.leaves, warp), leaves = begin_of_share(range.leaves, warp + 1) - leaf;
   part.monopoles = !quadrupoles;
 #pragma unroll 1
-  for (;;) {  // one copy of the loops for cells taken as points and for leaves
+  for (;;) {  // one copy of the loops for monopoles and leaves
     sums.add_leaves(part.monopoles ? words + cell : words + range.cells + leaf, part.monopoles ? cells : leaves);
     if (!part.monopoles) break;
     part.monopoles = false;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kBlock, kBlocks<Law>)
   for (std::uint32_t done = 0; done < group.count;) {
     const std::uint32_t count = size_of_part(group.count - done);
     const LaneShape shape = choose_shape(count);
-    const unsigned subset = lane_index() / shape.lanes;  // lanes left over do as the first subset does, for nothing
+    const unsigned subset = lane_index() / shape.lanes;  // surplus lanes repeat the first subset; unused
     Part part{k, sources, group, group.first + done, count, subset < shape.subsets ? subset : 0, shape.subsets};
     if (shape.per_lane == 3)
       add_list<Law, 3>(part, shape, quadrupoles, words, range, own);
@@ -99,8 +99,7 @@ __global__ void __launch_bounds__(kBlock, kBlocks<Law>)
   }
 }
 
-// From a law chosen at run time to the one that a kernel is compiled for: every split, order and softening, with and
-// without the potential.
+// From a law chosen at run time to a compiled one: every split, order and softening, with and without the potential.
 // Calls f with the PairLaw of k.
 template <Softening kSoftening, bool kPotential, class F>
 void with_split(const PairParameters& k, F f) {

@@ -1,4 +1,4 @@
-// How the targets of a group lie across the lanes of a warp, and the loops over sources in shared memory.
+// The layout of a group's targets over the lanes of a warp, and the loops over sources in shared memory.
 #pragma once
 
 #include "kernels/device/launch.cuh"
@@ -14,13 +14,13 @@ inline constexpr unsigned kLeastPerLane = 3;
 inline constexpr unsigned kMostPerLane = 5;
 inline constexpr unsigned kMostTargets = kMostPerLane * kWarpSize;  // of one part of a group
 
-// `lanes` lanes hold the targets, and as many such subsets as a warp has room for take different sources: 45 targets
-// are 2 subsets of 15 lanes with 3 each, and 94 % of all lanes do useful work.
+// `lanes` lanes hold the targets. A warp has room for several such subsets of lanes, which take different sources: 45
+// targets are 2 subsets of 15 lanes with 3 each, and 94 % of all lanes do useful work.
 struct LaneShape {
   unsigned per_lane, lanes, subsets;
 };
 
-// The cheapest shape for 1 <= count <= kMostTargets: slots a source, 14 1/2 for each target and 1 for its load.
+// The cheapest shape for 1 <= count <= kMostTargets. Cost in slots for each source: 14 1/2 a target and 1 for the load.
 MAKI_HD LaneShape choose_shape(unsigned count) {
   LaneShape best{};
   unsigned best_cost = 0;
@@ -36,7 +36,7 @@ MAKI_HD LaneShape choose_shape(unsigned count) {
   return best;
 }
 
-// Larger groups are taken in parts, each with the whole list.
+// Larger groups are evaluated in parts, each with the whole list.
 MAKI_HD unsigned size_of_part(unsigned left) { return left <= kMostTargets ? left : 4 * kWarpSize; }
 
 // The targets of a lane, in units from the group's centre, and the sums over its sources since the last flush.
@@ -49,7 +49,7 @@ struct LaneTargets {
 #pragma unroll
     for (int j = 0; j < kPerLane; ++j) sum[j] = {};
   }
-  // The sum of a few tiles is small beside the total of a long list: added up apart, it keeps its digits.
+  // The sum of a few tiles is small beside the total of a long list: summed apart, it loses no digits.
   template <bool kPotential>
   __device__ __forceinline__ void flush(float4* totals) {
 #pragma unroll
@@ -64,7 +64,7 @@ struct LaneTargets {
   }
 };
 
-// A particle or monopole on its way through shared memory: as it lies in global memory, then x, y, z from the group's
+// A particle or monopole on its way through shared memory: first as in global memory, then as x, y, z from the group's
 // centre in units, and mass.
 union PointRecord {
   SourceParticle raw;
@@ -76,11 +76,12 @@ union alignas(16) CellRecord {
   float4 term[3];
 };
 
-// Sources that a subset takes in one turn of the loop, so that counting costs little. No law takes more than its Beyond.
+// Sources that a subset takes in one turn of the loop, to amortise the loop counter. At most kUnroll of the law's
+// Beyond.
 template <class Law, bool kOwn>
 inline constexpr unsigned kUnroll = kOwn || Law::kSpline || Law::kSplit == Split::kS2 ? 1 : 2;
 
-// kOwn: the tile may hold the targets themselves, which add `own` times their mass to their potential, without 1/s.
+// kOwn: the tile may hold the targets themselves. They add `own` times their mass to their potential, without 1/s.
 template <class Law, bool kOwn, int kPerLane>
 __device__ __forceinline__ void add_point(const PairParameters& k, const float4 s, Real own,
                                           LaneTargets<kPerLane>& at) {
@@ -91,8 +92,8 @@ __device__ __forceinline__ void add_point(const PairParameters& k, const float4 
     const Real t = monopole_before_cutoff<Law>(k, softened_square<Law>(k, x, y, z), Real(s.w), mass_g, mass_p);
     if constexpr (kOwn) mass_p = where(x.v != 0.0f || y.v != 0.0f || z.v != 0.0f, mass_p, Real(s.w) * own);
     if (!less(Real(0.0f), t)) continue;  // becomes a predicate on the additions: exactly zero beyond the cutoff
-    // Fused or not as written: left to the compiler, some of a lane's targets get one and some the other, and particles
-    // at one place differ by their places in the group.
+    // Explicitly fused or not: the compiler would otherwise fuse for some of a lane's targets only, and particles at
+    // one position would get different forces by their places in the group.
     PairSums<Real>& sum = at.sum[j];
     sum.ax = Real(__fmaf_rn(mass_g.v, x.v, sum.ax.v));
     sum.ay = Real(__fmaf_rn(mass_g.v, y.v, sum.ay.v));
@@ -101,7 +102,7 @@ __device__ __forceinline__ void add_point(const PairParameters& k, const float4 
   }
 }
 
-// `n` is a multiple of subsets * kUnroll: the tile is filled up with points of no mass.
+// `n` is a multiple of subsets * kUnroll: the tile is padded with points of zero mass.
 template <class Law, bool kOwn, int kPerLane>
 __device__ __forceinline__ void add_points(const PairParameters& k, const PointRecord* points, unsigned n,
                                            unsigned subset, unsigned subsets, LaneTargets<kPerLane>& t) {

@@ -1,13 +1,13 @@
 // The loops over sources, for every force law. Each instruction-set unit includes this inside an unnamed namespace of
-// its own, after its vectors: Wide, Half (for the last targets), WideBits, HalfBits and kHasCoarseRoot. No templates
-// of the standard library here.
+// its own, after its vectors: Wide, Half (for the last targets), WideBits, HalfBits and kHasCoarseRoot. No templates of
+// the standard library here.
 
 inline constexpr unsigned kTargets = 256;       // targets at a time
-inline constexpr unsigned kSourceBlock = 1024;  // 16 KiB: with the targets inside L1
+inline constexpr unsigned kSourceBlock = 1024;  // 16 KiB: fits L1 together with the targets
 inline constexpr unsigned kCellBlock = 192;     // 9 KiB
 inline constexpr unsigned kCellFloats = 12;     // x y z mass xx yy zz xy xz yz trace/2 0
 
-// Targets as arrays by component, padded with copies of the last to whole vectors, and their sums.
+// Targets as arrays by component, padded to whole vectors with copies of the last one, and their sums.
 struct Targets {
   alignas(64) float x[kTargets], y[kTargets], z[kTargets];
   alignas(64) float ax[kTargets], ay[kTargets], az[kTargets], p[kTargets];
@@ -22,7 +22,7 @@ using Kernel = void (*)(const PairParameters&, const float* sources, unsigned n,
 using DirectKernel = void (*)(const PairParameters&, const SourceParticle* sources, unsigned n, const TargetBits&,
                               Targets&);
 
-// A block's sum is small beside the total of a long list: added up apart, it keeps its digits.
+// A block's sum is small beside the total of a long list: summed apart, it loses no digits.
 template <bool kPotential, class V>
 void add_to(Targets& t, unsigned lane, const PairSums<V>& sum) {
   (V::load(t.ax + lane) + sum.ax).store(t.ax + lane);
@@ -31,7 +31,7 @@ void add_to(Targets& t, unsigned lane, const PairSums<V>& sum) {
   if constexpr (kPotential) (V::load(t.p + lane) + sum.p).store(t.p + lane);
 }
 
-// kOwn: the block may hold the targets themselves, whose 1/s the potential leaves out.
+// kOwn: the block may hold the targets themselves; the potential leaves out their 1/s.
 template <class Law, bool kOwn, class V>
 void particles_on(const PairParameters& k, const float* sources, unsigned n, Targets& t, unsigned lane) {
   const V tx = V::load(t.x + lane), ty = V::load(t.y + lane), tz = V::load(t.z + lane);
@@ -65,8 +65,8 @@ void cells_on(const PairParameters& k, const float* cells, unsigned n, Targets& 
   add_to<Law::kPotential>(t, lane, sum);
 }
 
-// Differences of the fixed-point coordinates themselves: a pair's two separations are equal and opposite to the bit.
-// Separations stay in last bits (r2 up to 2^64), the law sees units.
+// Differences of the fixed-point coordinates: the two separations of a pair are equal and opposite to the bit.
+// Separations are in last bits (r2 up to 2^64), the law's lengths in units.
 template <class Law, class V, class Bits>
 void direct_on(const PairParameters& k, const SourceParticle* sources, unsigned n, const TargetBits& b, Targets& t,
                unsigned lane) {
@@ -88,7 +88,7 @@ void direct_on(const PairParameters& k, const SourceParticle* sources, unsigned 
   add_to<Law::kPotential>(t, lane, sum);
 }
 
-// All targets: whole vectors, then what is left with the narrow ones.
+// All targets: whole wide vectors, then narrow ones for the rest.
 template <class Law, bool kOwn>
 void particle_kernel(const PairParameters& k, const float* sources, unsigned n, Targets& t) {
   unsigned lane = 0;
@@ -112,7 +112,7 @@ void direct_kernel(const PairParameters& k, const SourceParticle* sources, unsig
   for (; lane < t.padded; lane += Half::kLanes) direct_on<Law, Half, HalfBits>(k, sources, n, b, t, lane);
 }
 
-// near: the sources may be targets themselves, or softened by the spline. particles and cells: neither.
+// near: sources may be targets themselves, or softened by the spline. particles and cells: neither.
 struct Kernels {
   Kernel particles, near, cells, near_cells;
   DirectKernel direct;

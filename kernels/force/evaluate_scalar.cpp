@@ -1,4 +1,4 @@
-// List evaluation with what every processor has.
+// List evaluation with instructions that every processor has.
 #include "kernels/force/evaluate_cpu.hpp"
 #include "kernels/force/pair_formula.hpp"
 
@@ -74,8 +74,8 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
   }
 }
 
-// The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
-// reach[axis] along all axes.
+// The same for count <= 16, written to two places. Returns whether any particle may be closer to the centre than
+// reach[axis] on all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                            const float* reach, float* const (&to)[2]) {
   gather_particles(from, count, centre, scale, to[0]);

@@ -1,5 +1,5 @@
-// A warp's way through its share of a list: words to indices to raw records, which land in shared memory while the tile
-// before them is evaluated, then turn into sources relative to the group's centre.
+// A warp's share of a list: words become indices, then raw records. The records are copied to shared memory while the
+// tile before them is evaluated, then become sources relative to the group's centre.
 #pragma once
 
 #include "kernels/force/evaluate_lanes.cuh"
@@ -9,9 +9,9 @@ namespace maki::cuda {
 inline constexpr unsigned kPointTile = 64;
 inline constexpr unsigned kCellTile = 32;
 inline constexpr unsigned kFlushTiles = 8;  // between additions to the totals
-inline constexpr float kNowhere = 0x1p20f;  // units: no target is there
+inline constexpr float kNowhere = 0x1p20f;  // units: beyond every target
 
-// Shared memory of one warp: no other warp touches it before the end of the list.
+// Shared memory of one warp: no other warp uses it before the end of the list.
 struct WarpShared {
   union Tile {
     PointRecord points[kPointTile];
@@ -19,11 +19,11 @@ struct WarpShared {
   };
   Tile tile[2];
   float4 totals[kMostTargets];
-  std::uint32_t leaf_first[kWarpSize];  // by leaf: first particle less those before it in the batch
-  float3 reach;                         // the spline softens nothing farther from the group's centre along any axis
+  std::uint32_t leaf_first[kWarpSize];  // by leaf: its first particle less the batch's particles before it
+  float3 reach;                         // sources farther from the group's centre on any axis are not softened
 };
 
-// One part of a group, and where a warp stands in it.
+// One part of a group, and a warp's place in it.
 struct Part {
   const PairParameters& k;
   const SourceView& sources;
@@ -31,7 +31,7 @@ struct Part {
   std::uint32_t first, count;  // targets
   unsigned subset, subsets;
 
-  // The words are cells taken as monopoles, which the loops treat as leaves of one point each.
+  // The words name cells taken as monopoles, which the loops treat as leaves of one point each.
   bool monopoles = false;
 };
 
@@ -44,7 +44,7 @@ __device__ __forceinline__ float4 relative(const PairParameters& k, const Group&
                      static_cast<float>(signed_difference(z, group.z)) * k.bits_to_unit, mass);
 }
 
-// Up to 32 leaves, one to a lane, their particles strung together.
+// Up to 32 leaves, one a lane; their particles are numbered consecutively.
 struct Batch {
   std::uint32_t begin;  // of this lane's leaf among the batch's particles
   std::uint32_t count;  // of this lane's leaf; 0 where there is none
@@ -79,7 +79,7 @@ __device__ __forceinline__ Batch load_batch(const Part& part, const std::uint32_
 }
 
 __device__ __forceinline__ void copy_point(const Part& part, std::uint32_t index, PointRecord& to) {
-  // x, y, z and mass stand first in either record. Those of cells, 40 bytes long, are aligned to 8.
+  // Both records begin with x, y, z and mass. Those of cells, 40 bytes long, are aligned to 8.
   const char* const from = part.monopoles ? reinterpret_cast<const char*>(part.sources.cells)
                                           : reinterpret_cast<const char*>(part.sources.particles);
   const std::size_t size = part.monopoles ? sizeof(CellMoments) : sizeof(SourceParticle);
@@ -93,7 +93,7 @@ __device__ __forceinline__ void copy_point(const Part& part, std::uint32_t index
 }
 
 // Starts the copies of the batch's points [pos, pos + n). A lane finds the leaf of its point by counting the leaves
-// that begin up to there.
+// that begin at or before the point.
 __device__ __forceinline__ void start_points(const Part& part, const Batch& batch, std::uint32_t pos, unsigned n,
                                              const WarpShared& shared, PointRecord* points) {
   const unsigned lane = lane_index();
@@ -111,7 +111,7 @@ __device__ __forceinline__ void start_points(const Part& part, const Batch& batc
   commit_copies();
 }
 
-// Box around the targets of a group, and the spline's support around it.
+// Half extents of the box around a group's targets, plus the spline's support.
 __device__ __forceinline__ float3 reach_of(const PairParameters& k, const Group& group) {
   const float to_unit = 1.0f / k.unit, support = 1.0f / k.spline_inverse_h, rounding = 1.0f + 0x1p-20f;
   return make_float3((group.hx * to_unit + support) * rounding, (group.hy * to_unit + support) * rounding,
@@ -122,8 +122,8 @@ __device__ __forceinline__ bool is_within(const float3& reach, const float4& sou
   return fabsf(source.x) < reach.x && fabsf(source.y) < reach.y && fabsf(source.z) < reach.z;
 }
 
-// The lane's own copies have landed: converts them, and fills the tile up to `padded` with points of no mass. Returns
-// whether one of them may be softened by the spline.
+// Converts the lane's own copies, which are complete, and pads the tile up to `padded` with points of zero mass.
+// Returns whether any of them may be softened by the spline.
 template <class Law>
 __device__ __forceinline__ bool convert_points(const Part& part, const float3& reach, unsigned n, unsigned padded,
                                                PointRecord* points) {
@@ -143,13 +143,13 @@ __device__ __forceinline__ bool convert_points(const Part& part, const float3& r
   return within;
 }
 
-// The next multiple; whole tiles go without the division.
+// The next multiple of `multiple`; whole tiles need no division.
 __device__ __forceinline__ unsigned padded_to(unsigned n, unsigned multiple, unsigned whole) {
   return n == whole ? whole : (n + multiple - 1) / multiple * multiple;
 }
 
-// A warp's evaluation of its share of the list for kPerLane targets a lane. One __syncwarp a tile: behind it the tile
-// is whole, and no lane reads the one before it any more, which the next copies overwrite.
+// A warp's evaluation of its share of the list for kPerLane targets a lane. One __syncwarp a tile: after it the tile is
+// complete, and no lane reads the tile before it any more, which the next copies overwrite.
 template <class Law, int kPerLane>
 struct WarpSums {
   using Beyond = typename Law::Beyond;
@@ -164,7 +164,7 @@ struct WarpSums {
         most_cells(kCellTile / p.subsets * p.subsets) {
 #pragma unroll
     for (unsigned j = 0; j < kPerLane; ++j) {
-      const std::uint32_t i = min(lane_in_subset + j * lanes, part.count - 1);  // surplus places repeat the last
+      const std::uint32_t i = min(lane_in_subset + j * lanes, part.count - 1);  // surplus places repeat the last target
       const SourceParticle t = part.sources.group_particles()[part.first + i];
       const float4 r = relative(part.k, part.group, t.x, t.y, t.z, t.mass);
       targets.x[j] = Real(r.x), targets.y[j] = Real(r.y), targets.z[j] = Real(r.z);
@@ -225,7 +225,7 @@ struct WarpSums {
     commit_copies();
   }
 
-  // As convert_points.
+  // As convert_points().
   __device__ __forceinline__ bool convert_cells(unsigned n, unsigned padded, CellRecord* cells) {
     CellRecord& cell = cells[lane_index()];
     if (lane_index() < n) {
@@ -247,7 +247,7 @@ struct WarpSums {
     return begin + lane_index() < n ? words[begin + lane_index()] : 0;
   }
 
-  // Words are read a tile before their cells.
+  // Words are read one tile ahead of their cells.
   __device__ __forceinline__ void add_quadrupoles(const std::uint32_t* words, unsigned n) {
     const unsigned most = most_cells;
     std::uint32_t word = word_of_lane(words, n, most);

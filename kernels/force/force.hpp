@@ -16,15 +16,15 @@ struct ForceOutput {
   bool add = false;         // adds to the arrays instead (not in direct_sum)
 };
 
-// Adds up the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1,
-// lengths in sides, with (g, p) from `law` (docs/design.md, "Force split"). A particle's own term is left out of the
-// potential's Newtonian part: pairs at zero distance contribute 0 to the acceleration, and to the potential only the
-// split's smooth part (+ m l(0)), so that tree plus mesh holds no self-energy. quadrupoles = false takes cells as
-// monopoles. Sources are taken relative to the group's centre.
+// Evaluates the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1,
+// lengths in sides, with (g, p) from `law` (docs/design.md, "Force split"). Pairs at zero distance, and so the particle
+// itself, contribute 0 to the acceleration, and to the potential only the split's smooth part (+ m l(0)), so that tree
+// plus mesh holds no self-energy. quadrupoles = false takes cells as monopoles. Sources are taken relative to the
+// group's centre.
 void evaluate_lists(const Stream& stream, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
                     const ListView& lists, const ForceOutput& out);
 
-// All `n` particles, and those of them that a direct sum is for: [first, first + count).
+// All `n` particles, and the targets of a direct sum among them: [first, first + count).
 struct DirectSet {
   const SourceParticle* particles;
   std::uint32_t n;
@@ -32,8 +32,8 @@ struct DirectSet {
 };
 
 // Direct sum over all particles of the set for its targets: same law and conventions, periodic by nearest image
-// (isolated sets stay in the middle half of the box, where the nearest image is the particle itself).
-// out arrays are indexed from 0 at `first`.
+// (isolated sets lie in the middle half of the box, where the nearest image is the particle itself). Output arrays are
+// indexed from 0 at `first`.
 void direct_sum(const Stream& stream, const ForceLaw& law, const DirectSet& set, const ForceOutput& out);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// The pair formula: what a point mass, or a cell with its quadrupole, does to a target. Written once, for scalars
+// The pair formula: the force of a point mass, or of a cell with its quadrupole, on a target. Written once, for scalars
 // (tests, CUDA) and for the vectors of every instruction set. docs/design.md, "Force split".
 //
 // T is a type with + - * and, found by argument-dependent lookup:
@@ -8,7 +8,7 @@
 //   zero_unless(mask, a)           a, or 0
 //   any(mask)                      a bool
 //   larger(a, b)
-// It is built from a float with T(f). Lengths are in the unit of PairParameters, G = 1, separations point from the
+// It is built from a float with T(f). Lengths are in the unit of PairParameters, G = 1, and separations point from the
 // target to the source. Only powers up to 1/s^4 are formed, so that extreme scales stay within float's range.
 #pragma once
 
@@ -21,13 +21,13 @@ template <bool kRefine>
 struct Root {};
 
 MAKI_HD bool any(bool mask) { return mask; }
-// A mask of one lane may be branched on, which a GPU turns into predicates of the instructions behind it.
+// Whether to branch on a mask: only for one lane, where a GPU predicates the instructions that follow.
 template <class Mask>
 inline constexpr bool kIsBranch = false;
 template <>
 inline constexpr bool kIsBranch<bool> = true;
 
-// What is known when a loop is compiled. kBeyondIn: the sources lie beyond the spline's support of all targets.
+// The compile-time parameters of a loop. kBeyondIn: the sources lie beyond the spline's support of all targets.
 template <Split kSplitIn, int kOrderIn, Softening kSofteningIn, bool kPotentialIn, bool kRefineIn,
           bool kBeyondIn = false>
 struct PairLaw {
@@ -49,8 +49,8 @@ MAKI_HD T softened_square(const PairParameters& k, T x, T y, T z) {
   return x * x + (y * y + (z * z + T(k.softening2)));
 }
 
-// Newton's force and potential inside the spline's support (q = r / h < 1), as factors of 1/s^3 and 1/s.
-// GADGET's cubic spline (Springel, Yoshida & White 2001).
+// Newton's force and potential inside the support of GADGET's cubic spline (q = r / h < 1; Springel, Yoshida & White
+// 2001), as factors of 1/s^3 and 1/s.
 template <class T>
 MAKI_HD T spline_force_share(T q) {
   const T q3 = q * q * q;
@@ -66,8 +66,8 @@ MAKI_HD T spline_potential_share(T q) {
   return where(less(q, T(0.5f)), inner, q * (T(3.2f) - q2 * tail) - T(0.0666666667f));
 }
 
-// The mesh's share of Newton's force with S2 clouds, 1 - g(xi) (Ishiyama, Nitadori & Makino 2012, eq. 3), and of
-// the potential, both for xi < 2.
+// The mesh's share of Newton's force with S2 clouds, 1 - g(xi) (Ishiyama, Nitadori & Makino 2012, eq. 3), and of the
+// potential, both for xi < 2.
 template <class T>
 MAKI_HD T s2_bump(T xi) {  // (xi - 1)^6 beyond 1
   const T zeta = larger(xi - T(1.0f), T(0.0f));
@@ -97,8 +97,8 @@ MAKI_HD T polynomial(const float* c, T t) {
     return polynomial<kDegree - 1>(c + 1, t) * t + T(c[0]);
 }
 
-// A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential), as if there were no
-// cutoff. Returns t; a pair acts where t > 0.
+// A point mass at softened distance s: mass times g and mass times p (the latter only with Law::kPotential), without
+// the cutoff. Returns t; a pair acts where t > 0.
 template <class Law, class T>
 MAKI_HD T monopole_before_cutoff(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
   const T inverse = reciprocal_root(s2, Root<Law::kRefine>{});
@@ -173,7 +173,7 @@ MAKI_HD void soften_spline(T inverse, T q, RadialFactors<T>& f) {
   f.p = where(soft, inverse * spline_potential_share(q), f.p);
 }
 
-// sum c[j] t^j for j <= kOrder (>= 2), its first and half its second derivative: Horner's scheme for all three.
+// sum c[j] t^j for j <= kOrder (>= 2), its first and half its second derivative, all by Horner's scheme.
 template <int kOrder, class T>
 MAKI_HD void polynomial_with_slopes(const float* c, T t, T& value, T& first, T& half_second) {
   half_second = T(c[kOrder]);
@@ -187,7 +187,7 @@ MAKI_HD void polynomial_with_slopes(const float* c, T t, T& value, T& first, T& 
   }
 }
 
-// A power xi^j of 1 - g(xi) enters d1 with 3 - j and d2 with (3 - j) (5 - j) / 2.
+// A power xi^j of 1 - g(xi) enters d1 with the factor 3 - j and d2 with (3 - j) (5 - j) / 2.
 template <class Law, class T>
 MAKI_HD void subtract_s2(T inverse, T xi, RadialFactors<T>& f) {
   const T xi2 = xi * xi, xi4 = xi2 * xi2;
@@ -215,7 +215,7 @@ struct CellTerms {
   T mass, xx, yy, zz, xy, xz, yz, half_trace;
 };
 
-// What sources add up to at a target: its acceleration, and minus its potential.
+// The sums over sources at a target: its acceleration, and minus its potential.
 template <class T>
 struct PairSums {
   T ax{0.0f}, ay{0.0f}, az{0.0f}, p{0.0f};
@@ -236,7 +236,7 @@ MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>
   constexpr bool kMasked = Law::kSplit != Split::kNone && !kIsBranch<decltype(less(t, t))>;
   if constexpr (kMasked) {
     t = larger(t, T(0.0f));                  // far beyond r_cut the powers of t would overflow
-    inverse = zero_unless(inside, inverse);  // carries the cutoff into every term below
+    inverse = zero_unless(inside, inverse);  // applies the cutoff to every term below
     if constexpr (Law::kPotential) f.p = zero_unless(inside, f.p);
   }
   const T nx = x * inverse, ny = y * inverse, nz = z * inverse;

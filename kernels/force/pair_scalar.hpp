@@ -1,4 +1,4 @@
-// One number as the pair formula wants it: for CUDA threads, and in double for tests.
+// A scalar with the operations of the pair formula: for CUDA threads, and in double for tests.
 #pragma once
 
 #if !defined(__CUDACC__)

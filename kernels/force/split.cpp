@@ -26,8 +26,8 @@ struct Coefficients {
   double adjustment = 0;
 };
 
-// Of the cloud (1 - u)^m the coefficients go as binom(m, j) (-1)^j / (2j + 3), its mass inside u over u^(3/2).
-// `root` is r_cut / s(r_cut): 1 but for Plummer softening. From p' = -g r: l'(u) = -L(u) / 2, and l(1) = root.
+// The cloud (1 - u)^m has coefficients proportional to binom(m, j) (-1)^j / (2j + 3): its mass inside u over u^(3/2).
+// `root` is r_cut / s(r_cut), 1 except with Plummer softening. From p' = -g r: l'(u) = -L(u) / 2, and l(1) = root.
 Coefficients polynomial_coefficients(const ForceLaw& law, double root) {
   const int n = law.order;
   Coefficients c;
@@ -50,7 +50,7 @@ Coefficients polynomial_coefficients(const ForceLaw& law, double root) {
 // The transform of the cloud (1 - u)^n of unit mass: (2n + 3)!! j_{n+1}(x) / x^{n+1}, x = k r_cut.
 double cloud_window(int n, double x) {
   const int m = n + 1;
-  if (x < 1) {  // the series of the spherical Bessel function, where the quotient loses digits
+  if (x < 1) {  // the series of the spherical Bessel function: the quotient would lose digits
     double term = 1, sum = 1;
     for (int k = 1; k < 12; ++k) sum += term *= -0.5 * x * x / (k * (2 * m + 2 * k + 1));
     return sum;
@@ -60,11 +60,11 @@ double cloud_window(int n, double x) {
   return factor * boost::math::sph_bessel(static_cast<unsigned>(m), x);
 }
 
-// Shares w_m of the clouds (1 - u)^m, m <= order, whose sum has the least power beyond the mesh's band: integral of
-// W(x)^2 dx from 1.1 pi `cells` on (the long-range force of a random set has the power W^2 / k^2), with sum w_m = 1.
-// The band ends a little beyond the Nyquist wave number, for that is the cube's nearest face.
-// The minimum is flat: shares are rounded to 2^-20, so that every machine finds the same.
-// With few cells high degrees gain nothing, and terms of unlike sign would cancel: they are left out.
+// Shares w_m, sum 1, of the clouds (1 - u)^m, m <= order, whose sum has the least power beyond the mesh's band: the
+// integral of W(x)^2 dx from 1.1 pi `cells` on (the long-range force of a random set has the power W^2 / k^2). The band
+// ends a little beyond the Nyquist wave number, which is only the cube's nearest face. The minimum is flat, so shares
+// are rounded to 2^-20 and every machine finds the same. With few cells high degrees gain nothing, and terms of
+// opposite sign would cancel: they are left out.
 std::array<double, kMaxSplitOrder + 1> band_limited_cloud(int order, double cells) {
   constexpr double kCellsOfDegree = 0.46;
   const int n = std::clamp(static_cast<int>(cells / kCellsOfDegree), 1, order);
@@ -78,7 +78,7 @@ std::array<double, kMaxSplitOrder + 1> band_limited_cloud(int order, double cell
     for (int i = 0; i <= n; ++i)
       for (int j = 0; j <= n; ++j) a[i][j] += w[i] * w[j] * (step == 0 ? 0.5 : 1);
   }
-  // Lagrange: a w is the same for all; the matrix is positive definite, so that Gauss needs no pivots.
+  // Lagrange: a w is the same for all; the matrix is positive definite, so Gaussian elimination needs no pivots.
   for (int i = 0; i <= n; ++i) a[i][n + 1] = 1;
   for (int i = 0; i <= n; ++i)
     for (int k = 0; k <= n; ++k) {
@@ -252,8 +252,8 @@ double long_range_window(const ForceLaw& law, double k_r_cut) {
 
 namespace {
 
-// L(u) = sum_j d_j (1 - u)^j, j <= m, with d_0 = 1, d_{j+1} = d_j (2j + 3) / (2j + 2) for the cloud (1 - u)^m, from
-// 3 L + 2u L' ~ (1 - u)^m: a sum of clouds has d_j times the share of those with m >= j. The change of the last
+// L(u) = sum_j d_j (1 - u)^j, j <= m, with d_0 = 1, d_{j+1} = d_j (2j + 3) / (2j + 2) for the cloud (1 - u)^m, from 3 L
+// + 2u L' ~ (1 - u)^m. A sum of clouds has d_j times the sum of the shares with m >= j. The change of the last
 // coefficient, `adjustment` u^n, is spread over the powers of 1 - u.
 void shift_polynomial(const ForceLaw& law, double r_cut2, double cut, PairParameters& k) {
   const int n = law.order;

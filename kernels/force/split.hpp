@@ -9,15 +9,15 @@ namespace maki {
 enum class Softening { kPlummer, kSpline };
 enum class Split {
   kNone,        // the whole force: isolated systems
-  kPolynomial,  // clouds of polynomials in r^2: compact, no table, as good as band-limited on the mesh
+  kPolynomial,  // clouds of polynomials in r^2: compact, no table, close to band-limited on the mesh
   kS2,          // SUSHI and GreeM: S2 clouds of diameter r_cut (P3M's g(xi))
 };
 
 inline constexpr int kMaxSplitOrder = 8;
 
 // The short-range law in closed form, ready for kernels. All lengths in sides.
-// With u = r^2 / r_cut^2 and s^2 = r^2 + softening^2:  g(r^2) = 1/s^3 - L(u) / r_cut^3 for r < r_cut, else 0,
-// L(u) = sum_j c_j u^j, c_j adjusted in the last coefficient so that g(r_cut) = 0 with the softening in;
+// With u = r^2 / r_cut^2 and s^2 = r^2 + softening^2:  g(r^2) = 1/s^3 - L(u) / r_cut^3 for r < r_cut, else 0;
+// L(u) = sum_j c_j u^j, whose last coefficient is adjusted so that g(r_cut) = 0 with softening;
 // p(r^2) is the potential with p' = -g r and p(r_cut) = 0.
 struct ForceLaw {
   Split split = Split::kNone;
@@ -25,7 +25,7 @@ struct ForceLaw {
   int order = 0;                                      // degree n of the polynomial split's cloud in u
   float softening = 0;                                // sides (Plummer length; the spline's h is 2.8 times this)
   float r_cut = 0;                                    // sides; 0 with kNone
-  std::array<double, kMaxSplitOrder + 1> cloud{};     // shares w_m of (1 - u)^m in it, sum 1
+  std::array<double, kMaxSplitOrder + 1> cloud{};     // shares w_m of (1 - u)^m in the cloud, sum 1
   std::array<float, kMaxSplitOrder + 1> force{};      // c_j
   std::array<float, kMaxSplitOrder + 2> potential{};  // coefficients of l(u): p = 1/s - l(u) / r_cut
   double adjustment = 0;  // size of the last coefficient's change relative to Newton at r_cut
@@ -39,9 +39,9 @@ inline constexpr double kSplineSupport = 2.8;
 // Lengths in sides; kNone ignores order and r_cut. Throws Error where order is outside [1, kMaxSplitOrder]
 // (polynomial), softening <= 0, r_cut outside (0, 0.5), or the softening (the spline's support) reaches half of r_cut.
 // S2 with Plummer softening takes xi = 2 s / r_cut, as GreeM does: the force is zero where s >= r_cut.
-// cells_to_cut: r_cut in cells of the mesh that carries the other part. The polynomial split's cloud then has the shares
-// of (1 - u)^m, m <= n, that leave the least power beyond what the mesh resolves: the mesh force errs a third of that
-// with (1 - u)^n alone, which is what 0 stands for.
+// cells_to_cut: r_cut in cells of the mesh that carries the long-range part. The polynomial split's cloud then has the
+// shares of (1 - u)^m, m <= n, that leave the least power beyond the mesh's resolution; the error of the mesh force is
+// a third of that with (1 - u)^n alone. 0: (1 - u)^n alone.
 ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening,
                         double cells_to_cut = 0);
 
@@ -52,8 +52,8 @@ ForceLaw with_softening(ForceLaw law, double softening);
 double force_factor(const ForceLaw& law, double r2);
 double potential_factor(const ForceLaw& law, double r2);
 
-// Integral of p over all space, sides^2: a uniform background of density 1 adds minus this to the potential.
-// 0 with kNone, which knows no background.
+// Integral of p over all space, sides^2: a uniform background of density 1 adds minus this to the potential. 0 with
+// kNone, which has no background.
 double potential_integral(const ForceLaw& law);
 
 // Fourier factor of the long-range force: the cloud's transform W(k r_cut), 1 at 0 (spherical Bessel form for the
@@ -66,14 +66,14 @@ double long_range_window(const ForceLaw& law, double k_r_cut);
 // 2^-12 sides without one (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range).
 // With s the softened distance and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
 // g = 1/s^3 - sum force[j] t^j,  p = 1/s - sum potential[j] t^j.
-// In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1: terms of one sign,
-// and nearly so those of sums of clouds, so that floats lose next to nothing, unlike with powers of u.
+// In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1. Its terms have one
+// sign, and those of sums of clouds nearly so; floats thus lose next to nothing, unlike with powers of u.
 // Plain arrays: the code for one instruction set must not instantiate templates of the standard library.
 struct PairParameters {
   Split split;
   Softening softening;
   bool refine_root;
-  int order;           // of the polynomials below: a multiple of what is compiled, zero-padded
+  int order;           // of the polynomials below: the next compiled order, zero-padded
   float unit;          // sides
   float bits_to_unit;  // last bits of the fixed-point coordinates to units: 2^-32 / unit
   float softening2;    // Plummer: eps^2; spline: the least s^2 that the formulas see, (h / 1024)^2

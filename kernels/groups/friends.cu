@@ -44,10 +44,10 @@ void make_cell_boxes(const Stream& stream, const SourceParticle* particles, cons
 
 // Disjoint sets that many threads join at a time without locks.
 //
-// parent[i] <= i; the root of a set is its own parent, and the least member. Only a root's parent is ever made another
-// set's, by compare-and-swap and only downwards, so the result does not depend on who comes first. Paths are split on
-// the way up: that replaces the parent of what is no root, and never becomes one again, by one of its ancestors, so that
-// stores of several threads at a time do no harm (Jayanti & Tarjan 2016, PODC, for the general case).
+// parent[i] <= i; the root of a set is its own parent, and its least member. Only a root ever gets another set's member
+// as parent, by compare-and-swap and only downwards, so the result does not depend on the order of threads. Finding a
+// root splits paths: it replaces the parent of a node that is no root, and never becomes one again, by one of its
+// ancestors. So concurrent stores do no harm (Jayanti & Tarjan 2016, PODC, for the general case).
 struct DisjointSets {
   std::uint32_t* parent;
 
@@ -67,7 +67,7 @@ struct DisjointSets {
 #endif
   }
 
-  // Makes `below` the parent of the root `root`; false where it is no root any more.
+  // Makes `below` the parent of the root `root`; false where `root` is no root any more.
   MAKI_HD bool hook(std::uint32_t root, std::uint32_t below) const {
 #if defined(__CUDA_ARCH__)
     return atomicCAS(parent + root, root, below) == root;
@@ -77,7 +77,7 @@ struct DisjointSets {
 #endif
   }
 
-  // The root of i's set, as it is now.
+  // The present root of i's set.
   MAKI_HD std::uint32_t find(std::uint32_t i) const {
     std::uint32_t above = load(i);
     while (above != i) {
@@ -119,7 +119,7 @@ struct FriendTree {
 
 enum class Next { kSkip, kDescend, kStop };
 
-// Visits `root` and what is below it, in Morton order, as visit(cell) says; true where that stopped the walk.
+// Visits `root` and its descendants in Morton order, as visit(cell) decides; true where that stopped the walk.
 template <class Visit>
 MAKI_HD bool walk_cells(const FriendTree& tree, std::uint32_t root, Visit& visit) {
   std::uint32_t next[kMortonLevels + 1], end[kMortonLevels + 1];  // siblings still to be visited, by level
@@ -159,7 +159,7 @@ struct SeekFriend {
   }
 };
 
-// Joins one unit with those behind it.
+// Joins one unit with the units after it.
 struct MeetUnits {
   FriendTree tree;
   DisjointSets sets;
@@ -181,7 +181,7 @@ struct MeetUnits {
     return Next::kSkip;
   }
 
-  // The particles of `some`, all or (`one_for_all`) together, with a dense cell.
+  // Joins the friends of a dense cell in `some`; with `one_for_all` one friend joins all.
   MAKI_HD void join_dense(std::uint32_t some, bool one_for_all, std::uint32_t dense) const {
     const std::uint32_t whole = tree.first[dense];
     if (one_for_all && sets.joined(tree.first[some], whole)) return;
@@ -209,7 +209,7 @@ struct MeetUnits {
   }
 };
 
-// 1 for units: dense cells that no dense cell holds, and leaves that none holds. A cell within a dense one is dense.
+// 1 for units, else 0: the topmost dense cells, and leaves in no dense cell. A cell within a dense one is dense.
 struct MarkUnits {
   FriendTree tree;
   std::uint32_t* marks;
@@ -226,7 +226,7 @@ struct MarkUnits {
   }
 };
 
-// Each particle of a dense unit is in the set of the first; in a leaf each begins alone, and friends are then joined.
+// The particles of a dense unit form one set; those of a leaf begin alone, and friends among them are joined.
 struct BeginSets {
   FriendTree tree;
   const std::uint32_t* units;
@@ -284,7 +284,7 @@ void find_friends(const Stream& stream, const SourceParticle* particles, const O
   launch(stream, "friends_begin", count, BeginSets{friends, units.data(), sets});
   launch(stream, "friends_join", count, JoinUnit{friends, units.data(), sets});
   launch(stream, "friends_label", tree.particles, StoreLabel{sets, labels.data()});
-  stream.synchronize();  // the scratch arrays end here
+  stream.synchronize();  // the scratch arrays are freed here
 }
 
 }  // namespace maki

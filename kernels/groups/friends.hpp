@@ -1,10 +1,10 @@
-// Friends of friends (Davis, Efstathiou, Frenk & White 1985, ApJ 292, 371): particles not farther from each other than
-// the linking length are friends, and groups are what friendship connects.
+// Friends of friends (Davis, Efstathiou, Frenk & White 1985, ApJ 292, 371): particles no farther apart than the linking
+// length are friends, and groups are the connected components of friendship.
 //
-// The groups are found over a tree that exists, by union-find. Cells of which all particles are friends are one thing
-// at once, whatever they hold (the dense boxes of FDBSCAN: Prokopenko, Lebrun-Grandie & Arndt 2023, ICPP); what is left
-// are leaves. Each of these units meets those behind it in Morton order that are within reach. Whether two particles are
-// friends is decided by integers, so the groups are the same on every machine, for any number of threads.
+// The groups are found over an existing tree, by union-find. A cell whose particles are all friends is one unit,
+// whatever its size (the dense boxes of FDBSCAN: Prokopenko, Lebrun-Grandie & Arndt 2023, ICPP); so is each other leaf.
+// Each unit is compared with the later units in Morton order that are within reach. Friendship is decided in integers,
+// so the groups are the same on every machine, for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace maki {
 
 // Boxes of a tree's cells as integers, and distances between them on the periodic lattice, all exact.
 //
-// A box is that of the particles' coordinates on each axis, ends included. As a cell's cube does not cross the border of
-// the periodic box, neither does its box: low <= high. Squares of distances fit into 64 bits: no distance to a nearest
-// image is above 2^31 on an axis, and 3 * 2^62 < 2^64.
+// A box spans the particles' coordinates on each axis, ends included. A cell's cube does not cross the border of the
+// periodic box, so neither does its box: low <= high. Squared distances fit 64 bits: the distance to a nearest image is
+// at most 2^31 on an axis, and 3 * 2^62 < 2^64.
 struct CellBox {
   std::uint32_t low[3], high[3];
 };
@@ -33,7 +33,7 @@ MAKI_HD void grow(CellBox& box, const CellBox& by) {
   }
 }
 
-// From the end of one interval up to the other's begin, the shorter way around; 0 where they overlap.
+// From the end of one interval to the begin of the other, the shorter way around; 0 where they overlap.
 MAKI_HD std::uint32_t gap(std::uint32_t low_a, std::uint32_t high_a, std::uint32_t low_b, std::uint32_t high_b) {
   if (low_b <= high_a && low_a <= high_b) return 0;
   const std::uint32_t up = low_b - high_a, down = low_a - high_b;
@@ -42,7 +42,7 @@ MAKI_HD std::uint32_t gap(std::uint32_t low_a, std::uint32_t high_a, std::uint32
 
 MAKI_HD std::uint64_t square(std::uint32_t distance) { return static_cast<std::uint64_t>(distance) * distance; }
 
-// Squared distance of two boxes; of no two particles in them is it less.
+// Squared distance of two boxes: a lower bound for that of two particles in them.
 MAKI_HD std::uint64_t gap_squared(const CellBox& a, const CellBox& b) {
   std::uint64_t sum = 0;
   for (int k = 0; k < 3; ++k) sum += square(gap(a.low[k], a.high[k], b.low[k], b.high[k]));
@@ -54,8 +54,8 @@ MAKI_HD std::uint64_t distance_squared(const SourceParticle& a, const SourcePart
   return static_cast<std::uint64_t>(x * x) + static_cast<std::uint64_t>(y * y) + static_cast<std::uint64_t>(z * z);
 }
 
-// Whether no two particles, one in each box, are farther from each other than the root of `limit`, which is below 2^62.
-// It may say no where they are not; for a box and itself: whether its diagonal is within the limit.
+// Whether all pairs of particles, one in each box, are within the root of `limit` (below 2^62) of each other. A false
+// answer may be wrong. For a box and itself: whether its diagonal is within the limit.
 MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit) {
   std::uint64_t sum = 0;
   for (int k = 0; k < 3; ++k) {
@@ -73,11 +73,10 @@ MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit)
 void make_cell_boxes(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                      DeviceBuffer<CellBox>& boxes);
 
-// `tree`: of build_octree() over the keys of `particles`, which are in Morton order; `boxes`: their make_cell_boxes().
+// `tree`: build_octree() over the keys of `particles`, which are in Morton order; `boxes`: their make_cell_boxes().
 // `length`: the linking length in sides, rounded down to whole units of the squared coordinate; nearest images count.
-// labels[i], resized: the least index of a particle in the group of particle i; of one without friends its own.
-// Throws Error where the length is not a positive one below half a side. Four launches and a selection, which
-// tells the host a number.
+// labels[i], resized: the least index of a particle in the group of particle i; its own where it has no friends. Throws
+// Error unless 0 < length < half a side. Four launches, and a selection whose count is copied to the host.
 void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                   const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels);
 

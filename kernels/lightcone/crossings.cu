@@ -23,20 +23,20 @@ struct Wide {
   MAKI_HD bool operator<(Wide other) const { return high < other.high || (high == other.high && low < other.low); }
 };
 
-// |x| below 2^62; by halves of 32 bits.
+// x| below 2^62; in halves of 32 bits.
 MAKI_HD Wide squared(std::int64_t x) {
   const auto size = static_cast<std::uint64_t>(x < 0 ? -x : x);
   const std::uint64_t upper = size >> 32, lower = size & 0xffffffffu, mixed = upper * lower;
   return Wide{upper * upper + (mixed >> 31), lower * lower} + Wide{0, mixed << 33};
 }
 
-// An image from the observer, in units of 2^-48 side.
+// An image's position from the observer, in units of 2^-48 side.
 struct Place {
   std::int64_t x, y, z;
   MAKI_HD bool within(std::int64_t radius) const { return squared(x) + squared(y) + squared(z) < squared(radius); }
 };
 
-// |x| = R for an image that is inside at the beginning of the drift and not at its end.
+// The time at which |x| = R, for an image inside at the beginning of the drift and not at its end.
 struct Meeting {
   Place begin;
   std::int64_t step[3];
@@ -84,18 +84,18 @@ struct Images {
   const ImageColumn* columns;
   int count;
 
-  // Bounds in single precision, generous by far more than its roundings: the integers decide.
+  // Bounds in single precision, wider than their rounding errors by far: the integers decide.
   struct Bounds {
     float inner, outer, margin;
   };
   MAKI_HD Bounds bounds() const {
     const auto before = static_cast<float>(static_cast<double>(sphere.before) * kFineToSide);
     const auto after = static_cast<float>(static_cast<double>(sphere.after) * kFineToSide);
-    const float inner = after - 1e-4f, outer = 2 * before - after + 1e-4f;  // nobody moves by more than the radius does
+    const float inner = after - 1e-4f, outer = 2 * before - after + 1e-4f;  // no particle is faster than light
     return {inner > 0 ? inner * inner : 0, outer * outer, 1e-5f * (1 + outer * outer)};
   }
 
-  // visit(meeting) for each image of particle i that is met.
+  // visit(meeting) for each image of particle i that the sphere meets.
   template <class Visit>
   MAKI_HD void each(std::size_t i, const Visit& visit) const {
     const SourceParticle p = source[i];
@@ -174,14 +174,14 @@ double radius_of(std::int64_t fine) { return static_cast<double>(fine) * kFineTo
 
 double sphere_volume(double radius) { return 4.0 / 3 * 3.14159265358979 * radius * radius * radius; }
 
-// Columns in one batch, so that it has about a quarter of a crossing for each particle.
+// Columns in one batch, for about a quarter of a crossing a particle.
 std::size_t batch_of(const LightSphere& sphere, std::size_t columns) {
   const double volume = sphere_volume(radius_of(sphere.before)) - sphere_volume(radius_of(sphere.after));
   return std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(columns) / (1 + 4 * volume)));
 }
 
-// An image of the box from the observer, wider by what particles move in a drift: its middle, and distances of its
-// points.
+// An image of the box relative to the observer, widened by the particles' motion in a drift: its middle, and the
+// distances of its points.
 struct BoxImage {
   double middle[3], nearest, farthest;
 };
@@ -199,7 +199,7 @@ BoxImage box_image(const LightSphere& sphere, const std::array<int, 3>& image, d
   return box;
 }
 
-// By the ball about the box.
+// Tested by the ball around the box.
 bool may_be_seen(const BoxImage& box, double radius, const FieldOfView& view) {
   const double distance = std::hypot(box.middle[0], box.middle[1], box.middle[2]);
   if (view.cos_angle <= -1 || distance <= radius) return true;
@@ -220,7 +220,7 @@ bool may_be_met(const LightSphere& sphere, const std::array<int, 3>& image, cons
 
 DriftCubic cubic_through(const std::array<double, 4>& parts, const std::array<double, 4>& values) {
   DriftCubic cubic;
-  std::array<double, 4> differences = values;  // divided
+  std::array<double, 4> differences = values;  // divided differences
   for (std::size_t order = 0; order < 4; ++order) {
     cubic.coefficient[order] = differences[0];
     if (order < 3) cubic.node[order] = parts[order];

@@ -1,10 +1,10 @@
-// The images of particles that an observer's past light cone meets during a drift, and where.
+// The images of particles that an observer's past light cone meets during a drift, and their positions.
 //
-// In comoving coordinates the cone is a sphere about the observer whose radius R shrinks while particles drift. An
+// In comoving coordinates the cone is a sphere around the observer whose radius R shrinks while particles drift. An
 // image, the particle displaced by whole sides, is met where |x| < R at the beginning of the drift and not at its end.
-// Both are decided from integers alone. The coordinates and the radius at the end of a drift are those at the beginning
-// of the next one, so over the drifts of a run every image is met once, also across the edges of the box, and whichever
-// rank holds it. Particles are slower than light.
+// Both are decided in integers. Coordinates and radius at the end of a drift are those at the beginning of the next. So
+// over the drifts of a run every image is met once, also across the edges of the box, whichever rank holds the
+// particle. Particles are slower than light.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace maki {
 
-// A smooth quantity during a drift, by the part of the drift that is over (0 to 1): the cubic through four values, in
-// Newton's form.
+// A smooth quantity during a drift, as a function of the elapsed part of the drift (0 to 1): the cubic through four
+// values, in Newton's form.
 struct DriftCubic {
   double node[3] = {0, 0, 0};
   double coefficient[4] = {0, 0, 0, 0};
@@ -30,14 +30,14 @@ struct DriftCubic {
 // `parts` ascend from 0 to 1.
 DriftCubic cubic_through(const std::array<double, 4>& parts, const std::array<double, 4>& values);
 
-// The sphere during a drift. Integers are in units of 2^-48 side, as Particles has coordinates.
+// The sphere during a drift. Integers are in units of 2^-48 side, as the coordinates of Particles.
 struct LightSphere {
   std::int64_t observer[3] = {0, 0, 0};
   std::int64_t before = 0, after = 0;  // R at the beginning and the end of the drift; after < before
   DriftCubic radius;                   // R in between, sides
 };
 
-// What an observer sees: directions at no more than an angle from an axis.
+// An observer's field of view: directions within an angle of an axis.
 struct FieldOfView {
   std::array<double, 3> axis{0, 0, 1};  // of length 1
   double cos_angle = -1;                // -1: the whole sky
@@ -48,24 +48,24 @@ struct FieldOfView {
 struct ImageColumn {
   std::int32_t x, y, first, last;
 };
-// All images of the box of which some particle may be met within the field of view, by column.
+// All images of the box that may have a particle to meet within the field of view, by column.
 std::vector<ImageColumn> image_columns(const LightSphere& sphere, const FieldOfView& view);
 
 struct Crossing {
   double x, y, z;  // from the observer, sides; |x| = R
   float px, py, pz, mass;
   std::uint64_t id;
-  double part;  // of the drift that is over
+  double part;  // elapsed part of the drift
 };
 
-// The crossings of a drift that has just been made by drift(stream, particles, factor), in every direction; some of
-// those outside of the field of view of `columns` are missing. `take` gets them in batches of about a quarter of the
-// particles, in an order that the particles and the columns give.
+// The crossings of the drift that drift(stream, particles, factor) has just made, in every direction; some outside of
+// the field of view of `columns` are missing. `take` gets them in batches of about a quarter of the particles, in an
+// order that depends only on particles and columns.
 void find_crossings(const Stream& stream, const Particles& particles, double factor, const LightSphere& sphere,
                     const std::vector<ImageColumn>& columns,
                     const std::function<void(const std::vector<Crossing>&)>& take);
 
-// Bytes a particle on the device meanwhile: counts and places, and crossings of a batch.
+// For estimates: bytes a particle on the device during the call: counts, places, and the crossings of a batch.
 inline constexpr double kCrossingBytes = 8 + 0.25 * sizeof(Crossing);
 
 }  // namespace maki

@@ -1,12 +1,12 @@
-// A sum in about 106 bits, for reductions whose result has to be right to the last bit of a double.
+// A sum in about 106 bits, for reductions that must be right to the last bit of a double.
 #pragma once
 
 #include "kernels/device/macros.hpp"
 
 namespace maki {
 
-// The value hi + lo, |lo| <= half of the last bit of hi. sum_over() (kernels/device/thrust.cuh) adds them up. Such sums
-// are not for -ffast-math.
+// The value hi + lo, |lo| <= half of the last bit of hi. Summed by sum_over() (kernels/device/thrust.cuh). Not valid
+// under -ffast-math.
 struct DoubleDouble {
   double hi = 0, lo = 0;
 
@@ -27,7 +27,7 @@ MAKI_HD DoubleDouble fast_two_sum(double a, double b) {
 }
 
 // Relative error of one sum below 3.1e-32 (2.3e-32 with a double) of |a| + |b|: AccurateDWPlusDW and DWPlusFP of
-// Joldes, Muller & Popescu 2017, ACM TOMS 44, 15. Nothing finite comes of infinities.
+// Joldes, Muller & Popescu 2017, ACM TOMS 44, 15. Infinities give nothing finite.
 MAKI_HD DoubleDouble operator+(const DoubleDouble& a, const DoubleDouble& b) {
   const DoubleDouble high = two_sum(a.hi, b.hi), low = two_sum(a.lo, b.lo);
   const DoubleDouble sum = fast_two_sum(high.hi, high.lo + low.hi);

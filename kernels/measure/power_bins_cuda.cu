@@ -6,8 +6,8 @@ namespace {
 
 constexpr unsigned kWarps = 4;  // of a block
 
-// One plane a warp, 32 modes of a row at a time: each lane works one out, and the first lane of each bin among them adds
-// those of its bin in their order.
+// One plane a warp, 32 modes of a row at a time. Each lane computes one mode; then for each bin its first lane adds all
+// shares of the bin, in order.
 __global__ void __launch_bounds__(kWarps* kWarpSize) bin_kernel(BinPlanes all) {
   __shared__ ModeShare of_warp[kWarps][kWarpSize];
   const unsigned lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
@@ -25,14 +25,14 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) bin_kernel(BinPlanes all) {
       const std::uint32_t bin = z < all.part.length ? all.bin(n2_xy, z) : BinPlanes::kNoBin;
       const bool counts = bin != BinPlanes::kNoBin;
       if (counts) shares[lane] = all.share(x, y, z, n2_xy, row);
-      __syncwarp();  // the shares, and the empty bins, are read by other lanes
+      __syncwarp();  // other lanes read the shares and the empty bins
       const unsigned same = __match_any_sync(kAllLanes, bin);
       if (counts && static_cast<unsigned>(__ffs(static_cast<int>(same))) == lane + 1) {
         BinSum sum = mine[bin];
         for (unsigned left = same; left > 0; left &= left - 1) shares[__ffs(static_cast<int>(left)) - 1].add_to(sum);
         mine[bin] = sum;
       }
-      __syncwarp();  // before the next ones are worked out
+      __syncwarp();  // before the next shares are computed
     }
   }
 }

@@ -25,7 +25,7 @@ struct FoldParticle {
   std::uint32_t folding;
   MAKI_HD void operator()(std::size_t i) const {
     const SourceParticle p = from[i];
-    to[i] = {p.x * folding, p.y * folding, p.z * folding, p.mass};  // the overflow is the folding
+    to[i] = {p.x * folding, p.y * folding, p.z * folding, p.mass};  // the overflow does the folding
   }
 };
 

@@ -1,4 +1,4 @@
-// The parts of a measurement of the power spectrum, for meshes on one rank (power_parts.cu) and over many
+// The parts of a power spectrum measurement, for meshes on one rank (power_parts.cu) and over many
 // (host/measure/over_ranks.cu).
 #pragma once
 
@@ -21,11 +21,11 @@ struct MassMoments {
 };
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-// The particles in the box folded `folding` times onto itself: in `folded`, or `particles` itself where folding is 1.
+// The box's particles folded `folding` times onto itself: in `folded`, or `particles` itself where folding is 1.
 const SourceParticle* fold_particles(const Stream& stream, const SourceParticle* particles, std::size_t n, int folding,
                                      DeviceBuffer<SourceParticle>& folded);
 
-// Some of the modes of a mesh of mass. Axes as in modes.cuh, x, y, z from the slowest to the one along the lines; along
+// Some of the modes of a mesh of mass. Axes as in modes.cuh: x, y, z from the slowest to the one along the lines. Along
 // one of them (`half`) only the modes 0 ... m/2 are stored, and stand for their conjugates too.
 struct PowerModes {
   Complex* mesh;
@@ -34,25 +34,25 @@ struct PowerModes {
   enum class Half { kY, kZ } half;
 };
 
-// Both interlaced meshes become one spectrum, in modes.mesh; `shifted` has the same rows. Waits for the device.
+// Combines both interlaced meshes into one spectrum, in modes.mesh; `shifted` has the same rows. Waits for the device.
 void combine_meshes(const Stream& stream, const PowerModes& modes, const Complex* shifted, int m);
 
-// Bin by |n|^2 < (m/2)^2 and, in `bins`, the number of bins.
+// The bin of each |n|^2 < (m/2)^2; writes the number of bins to `bins`.
 std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& options, int& bins);
-// What undoes the cloud in the amplitude of a mode, along one axis, by n = 0 ... m - 1.
+// The factor along one axis that deconvolves the cloud from a mode's amplitude, by n = 0 ... m - 1.
 std::vector<float> deconvolution_table(int m);
 
-// Sums by bin, the same for any thread count. Sums over parts of the modes add up to those over all but for rounding.
+// Sums by bin, the same for any thread count. Sums over parts of the modes add up to those over all, up to rounding.
 struct PowerSums {
   std::vector<double> waves, power;
   std::vector<std::uint64_t> modes;
 };
-// Sums of Re(a_k conj(b_k)) by bin, a of `modes` and b of `other` with the same rows; one and the same for |a_k|^2. Waits
-// for the device.
+// Sums of Re(a_k conj(b_k)) by bin, a of `modes` and b of `other` with the same rows; |a_k|^2 where both are the same.
+// Waits for the device.
 PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Complex* other,
                     const MeasurePowerOptions& options);
 
-// From the sums over all modes and all particles.
+// The spectrum, from the sums over all modes and all particles.
 MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, const MeasurePowerOptions& options);
 // Throws Error where there is no mass.
 void check_mass(const MassMoments& moments);
@@ -63,9 +63,9 @@ struct BinSum {
   std::uint64_t modes;
 };
 
-// What one mode gives its bin.
+// The contribution of one mode to its bin.
 struct ModeShare {
-  double waves, power, factor;  // deconvolution; `power` has it once, add_to() applies it again
+  double waves, power, factor;  // of the deconvolution; `power` has it once, add_to() applies it again
   std::uint32_t weight;
 
   MAKI_HD void add_to(BinSum& bin) const {
@@ -77,7 +77,7 @@ struct ModeShare {
 
 struct BinPlanes {
   PowerModes part;
-  const Complex* other;         // of the second set: part.mesh where there is one set
+  const Complex* other;         // of the second set; part.mesh where there is one set
   BinSum* sums;                 // planes x bins
   const std::uint32_t* bin_of;  // by |n|^2, for |n| < m / 2
   const float* deconvolution;   // 1 / U along one axis, by n = 0 ... m - 1
@@ -87,7 +87,7 @@ struct BinPlanes {
 
   MAKI_HD int wave(int i) const { return i <= m / 2 ? i : i - m; }
   MAKI_HD int squared(int x, int y) const { return wave(x) * wave(x) + wave(y) * wave(y); }
-  // Bin of the mode at z of a row with n2_xy = squared(x, y); kNoBin: the mode is not counted.
+  // Bin of mode z in a row with n2_xy = squared(x, y); kNoBin: the mode is not counted.
   MAKI_HD std::uint32_t bin(int n2_xy, int z) const {
     const int n2 = n2_xy + wave(z) * wave(z), limit = m / 2 * (m / 2);
     return n2 == 0 || n2 >= limit ? kNoBin : bin_of[n2];
@@ -101,14 +101,14 @@ struct BinPlanes {
     return {weight * std::sqrt(static_cast<double>(n2)), weight * power * factor, factor,
             static_cast<std::uint32_t>(weight)};
   }
-  // Where a row begins.
+  // Begin of a row.
   MAKI_HD std::size_t row(std::size_t plane, int j) const {
     return (plane * static_cast<std::size_t>(part.rows.count_y) + static_cast<std::size_t>(j)) *
            static_cast<std::size_t>(part.stride);
   }
 };
 
-// Fills sums: each plane's modes are added to its bins row by row, in the order in which they stand.
+// Fills `sums`: each plane's modes are added to its bins row by row, in storage order.
 void bin_planes(const Stream& stream, const BinPlanes& planes);
 
 }  // namespace maki

@@ -35,21 +35,21 @@ struct MeasuredPower {
   double nyquist = 0;          // 1 / side, times the folding
 };
 
-// Multiply k by 1 / L and powers by L^3 for lengths of a box of side L. The same for any thread count.
-// Throws Error where options make no sense or there is no mass.
+// For a box of side L, multiply k by 1 / L and powers by L^3. The same for any thread count. Throws Error where options
+// make no sense or there is no mass.
 MeasuredPower measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
                             const MeasurePowerOptions& options);
 
-// Wave numbers beyond the mesh: the spectra of the foldings 1, 2, 4, ... end to end. A folding f has bins f times as wide,
-// each from a sample of the modes (1 in f^3 of all there are): it is there for wave numbers that the foldings before it do
-// not reach.
+// Wave numbers beyond the mesh: the spectra of the foldings 1, 2, 4, ... joined. A folding f has bins f times as wide,
+// each from a sample of the modes (1 in f^3); it covers the wave numbers beyond the reach of the foldings before it.
 
 // 1, 2, 4, ..., `highest`. Throws Error where `highest` is no power of two from 1 to 4096.
 std::vector<int> foldings_up_to(int highest);
-// `options` with another folding, and bins as many fundamental waves of the folded box wide.
+// `options` with another folding, and with bins as many fundamental waves of the folded box wide.
 MeasurePowerOptions folded(MeasurePowerOptions options, int folding);
-// The wave numbers k (1 / side) of which `folding` gives the bins: from where whole bins of the folding before it end to
-// where its own do, which is half a wave of the folded box below the Nyquist wave number; the highest one's never end.
+// The wave numbers k (1 / side) whose bins come from `folding`: from the end of the previous folding's whole bins to
+// the end of its own, which is half a wave of the folded box below the Nyquist wave number. The highest folding has no
+// end.
 struct WaveRange {
   double begin, end;
   bool has(double k) const { return k >= begin && k < end; }
@@ -67,9 +67,9 @@ struct CrossBin {
   double correlation() const;
 };
 struct CrossPower {
-  std::vector<CrossBin> bins;  // as of MeasuredPower
+  std::vector<CrossBin> bins;  // as in MeasuredPower
   double shot_noise_first = 0,
-         shot_noise_second = 0;  // side^3; of the cross power there is none where no particle is in both
+         shot_noise_second = 0;  // side^3; the cross power has none where no particle is in both
 };
 
 }  // namespace maki

@@ -18,7 +18,7 @@ MAKI_HD void add_count(Count* to, Count value) {
 #if defined(__CUDA_ARCH__)
   atomicAdd(to, value);
 #else
-  __atomic_fetch_add(to, value, __ATOMIC_RELAXED);  // a picture at an output: no hot loop
+  __atomic_fetch_add(to, value, __ATOMIC_RELAXED);  // a picture at an output: not performance-critical
 #endif
 }
 
@@ -39,7 +39,7 @@ struct AddToPicture {
     fraction = static_cast<std::uint32_t>((static_cast<std::uint64_t>(inside) << 32) / extent);
     return true;
   }
-  // Pixel number, or -1 where a cut window ends.
+  // Pixel number, or -1 outside of a cut window.
   MAKI_HD int pixel(int i, int n) const {
     if (i >= 0 && i < n) return i;
     return extent >> 32 ? (i + n) % n : -1;
@@ -52,7 +52,7 @@ struct AddToPicture {
     if (along - front >= depth || !in_window(axis == 0 ? p.y : p.x, left, u) ||
         !in_window(axis == 2 ? p.y : p.z, bottom, v))
       return;
-    // Pixel i covers [i, i + 1): the particle's own pixel and its two neighbours, by the place in that pixel.
+    // Pixel i covers [i, i + 1): the particle's own pixel and its two neighbours, by its position in that pixel.
     const std::uint64_t at_u = static_cast<std::uint64_t>(u) * static_cast<std::uint32_t>(width);
     const std::uint64_t at_v = static_cast<std::uint64_t>(v) * static_cast<std::uint32_t>(height);
     std::uint32_t wu[3], wv[3], share[3];

@@ -15,7 +15,7 @@ struct ProjectionOptions {
   int axis = 2;  // line of sight; the picture's axes are the two others in the order x, y, z
   int width = 1024, height = 1024;
   double front = 0, depth = 1;  // the slab [front, front + depth), around the box edge where it must
-  // The part of the box that is shown: the whole box wraps around, a smaller window is cut at its edges.
+  // The visible part of the box: the whole box wraps around, a smaller window is cut at its edges.
   double left = 0, bottom = 0, extent = 1;
   bool count_particles = false;  // every particle has the mass 1 in the picture
 };
@@ -26,9 +26,9 @@ struct ProjectionOptions {
 std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                     const ProjectionOptions& options);
 
-// The steps of project_density(), for particles on many ranks, whose counts add up exactly: the unit of mass (its bound
-// is for the three weights of a mesh cell; with two, a pixel may hold 4/3 of that, below 2^64), the counts of each
-// pixel, and the density from the counts.
+// The steps of project_density() for particles on many ranks, whose counts add up exactly: the unit of mass, the counts
+// of each pixel, and the density from the counts. (The unit's bound is for the three weights of a mesh cell; with two
+// weights a pixel may hold 4/3 of it, below 2^64.)
 MassUnit projection_unit(const MassTotals& totals, bool count_particles);
 std::vector<std::uint64_t> project_counts(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                           const MassUnit& unit, const ProjectionOptions& options);

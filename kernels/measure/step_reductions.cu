@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-// Both ranges together; the long one is left out where its pointers are null.
+// The sum of both ranges; the long range is left out where its pointers are null.
 struct Acceleration {
   ConstVectorView short_range;
   ConstVectorView long_range;
@@ -78,8 +78,8 @@ struct LargerReach {
   MAKI_HD std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a > b ? a : b; }
 };
 
-// A square in parts of the largest one: 2^31 of them, or fewer where the total would not fit into 63 bits. 0 where there
-// is no largest to speak of.
+// Parts to a square of the largest value: 2^31, or fewer where the total would not fit 63 bits. 0 where the largest is
+// zero or not usable.
 MAKI_HD double square_scale(double largest, std::uint64_t total) {
   if (!(largest > 0)) return 0;
   const double most = 9223372036854775808.0 / static_cast<double>(total);
@@ -137,7 +137,7 @@ struct StoreScales {
   }
 };
 
-// m v^2 without error. m v has 48 bits; its upper 26 and the rest, at most 22, times v are exact.
+// m v^2 without error: m v has 48 bits; its upper 26 and the rest, at most 22 bits, times v are exact.
 MAKI_HD DoubleDouble mass_times_square(double mass, float v) {
   const double product = mass * v;
   std::uint64_t bits;
@@ -158,7 +158,7 @@ struct KineticOf {
   }
 };
 
-// mass (a + b) without error: the product of two floats is a double. The second is left out where it is null.
+// mass (a + b) without error: the product of two floats is exact in double. A null `b` is left out.
 MAKI_HD DoubleDouble mass_times_both(double mass, const float* a, const float* b, std::size_t i) {
   return b != nullptr ? two_sum(mass * a[i], mass * b[i]) : DoubleDouble(mass * a[i]);
 }

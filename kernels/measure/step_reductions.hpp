@@ -1,4 +1,4 @@
-// What the integrator has to know of all particles: the numbers that set the next step, energies and momenta.
+// Reductions over all particles for the integrator: the numbers that set the next step, energies and momenta.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace maki {
 
-// Maxima do not depend on the order of the particles or on the number of threads. Not-a-number counts as the largest.
+// Maxima are independent of particle order and thread count. Not-a-number counts as the largest.
 struct StepMaxima {
   double acceleration = 0;  // |a_short + a_long|, mass / side^2
   double momentum = 0;      // |p|, velocity units
@@ -22,17 +22,17 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 // Largest |x - 1/2| on any axis, units of the last bit: at most 2^30 while all lie in the middle half.
 std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 
-// Sums of |a|^2 and |p|^2 as integers, in units that follow from the largest of all ranks, so that the means too are the
+// Sums of |a|^2 and |p|^2 as integers, in units derived from the largest over all ranks, so that the means too are the
 // same for any number of threads and ranks.
 struct SquareUnits {
   std::uint64_t acceleration = 0;
   std::uint64_t momentum = 0;
 };
-// Those of this rank. `maxima`: the largest of all ranks; `total`: the number of all particles.
+// The sums of this rank. `maxima`: the largest over all ranks; `total`: the number of all particles.
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                          const VectorArray* long_range, const StepMaxima& maxima, std::uint64_t total);
-// The mean of squares from the sum of their units over all ranks, and the root of the largest square. Good to 2^-32 of
-// the largest square for totals up to 2^32, beyond that to total * 2^-64. Not-a-number where `largest` is.
+// The mean square, from the sum of units over all ranks and the root of the largest square. Good to 2^-32 of the
+// largest square for totals up to 2^32, beyond that to total * 2^-64. Not-a-number where `largest` is.
 double mean_square(std::uint64_t units, double largest, std::uint64_t total);
 // step_maxima(), and square_units() by this set's own maxima: for a set that is all on this rank, with one wait instead
 // of two.
@@ -44,10 +44,10 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
                            const VectorArray* long_range);
 
 // Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
-// order of particles and the number of threads. The sums of ranks are added by exact_sum (host/comm/exact_sum.hpp).
+// order of particles and the number of threads. exact_sum() (host/comm/exact_sum.hpp) adds the sums of ranks.
 struct EnergySums {
   DoubleDouble kinetic;    // 1/2 sum m p^2
-  DoubleDouble potential;  // 1/2 sum m phi, phi the sum of both ranges, in mass^2 / side
+  DoubleDouble potential;  // 1/2 sum m phi, where phi is the sum of both ranges, in mass^2 / side
   DoubleDouble mass;
 };
 // `long_potential` may be null.

@@ -1,4 +1,4 @@
-// Mass assignment: particles to a mesh of mass a cell.
+// Mass assignment: from particles to a mesh of mass per cell.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@
 
 namespace maki {
 
-// For estimates: bytes on the device of a MassAssigner for a mesh of so many cells a side, and its lender's for it.
+// For estimates: device bytes of a MassAssigner, and of its lender's use for it, for a mesh of `cells` a side.
 double assigner_bytes(int cells, double particles);
 
 // A MassCounter of the whole mesh, all of whose rows become masses.
 class MassAssigner {
  public:
-  // With a `lender`, a transform of the same mesh, the GPU's counts lie in the lender's work space (8 bytes a cell less):
-  // the lender has to outlive this object, and both are used on one stream. Throws Error unless `cells` is even and at
-  // least 8.
+  // `lender`, where not null: a transform of the same mesh, in whose work space the GPU keeps its counts (8 bytes a cell
+  // less). The lender must outlive this object, and both are used on one stream. Throws Error unless `cells` is even and
+  // at least 8.
   MassAssigner(int cells, Assignment cloud, RealFft3d* lender = nullptr);
 
-  // Overwrites `mesh` with the mass in each cell less the mean over cells, m x m rows of m + 2 floats as RealFft3d has
-  // them, of which the last two are left alone. `shifted`, where not null, gets the same with all particles moved by
-  // +1/2 cell along each axis, for interlacing. The counts behind it are exact integers: equal bit for bit for any
-  // order of particles, thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles,
-  // cells and cloud, at any earlier time: it depends on their masses alone.
+  // Overwrites `mesh` with the mass in each cell less the mean over cells: m x m rows of m + 2 floats in the layout of
+  // RealFft3d (the padding, the last two of a row, is left alone). `shifted`, where not null, gets the same with all
+  // particles moved by +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order
+  // of particles, thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells
+  // and cloud, at any earlier time: it depends only on their masses.
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
-  // The same with a unit chosen first, which waits for the device. Throws Error as choose_mass_unit() does.
+  // The same, choosing the unit first, which waits for the device. Throws Error as choose_mass_unit() does.
   MassUnit assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh, float* shifted) {
     const MassUnit unit = choose_mass_unit(stream, cloud_, cells_, particles, n);
     assign(stream, particles, n, unit, mesh, shifted);

@@ -1,13 +1,13 @@
 // Mass assignment on the GPU: tiles of the mesh in shared memory (chunk_tiles.cuh), exact integers.
 //
-// A count has 64 bits. In a tile it is two arrays of 32-bit words: the atomic add to the low word returns what was
-// there and so tells the carry (64-bit atomics in shared memory become a loop). The tile's cells that are not zero are
-// then added to the mesh.
+// A count has 64 bits. In a tile it is two arrays of 32-bit words: the atomic add to the low word returns the old
+// value, which gives the carry (64-bit atomics in shared memory become a loop). The tile's non-zero cells are then
+// added to the mesh.
 //
 // The lanes of a warp take the cells of one particle's cloud (8 lanes for a cloud of 2^3 cells), not one particle each:
-// their cells are then different ones, in different banks, however the particles cluster. Each lane keeps its sum in
-// registers while the next particle has the same cells, so that thousands of particles in a cell cost a handful of
-// atomics. Weights are made one particle a lane, 32 at a time, and handed over through shared memory.
+// so they add to different cells in different banks, however clustered the particles are. Each lane keeps its sum in
+// registers while the next particle has the same cells, so thousands of particles in a cell cost a handful of atomics.
+// Weights are computed one particle a lane, 32 at a time, and passed through shared memory.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace maki::cuda {
 // A cell's mass in quanta (MassUnit).
 using Count = unsigned long long;
 
-inline constexpr unsigned kStageRow = kWarpSize + 1;  // one word beyond, so that a column lies in different banks
+inline constexpr unsigned kStageRow = kWarpSize + 1;  // padded: the words of a column lie in different banks
 
 struct AssignJob {
   ChunkJob chunks;
@@ -42,7 +42,7 @@ struct CloudLanes {
   static constexpr unsigned kWords = kWeights + 2;                // and the place, for one particle
 };
 
-// A cloud's cells beginning at `place`, added to a tile in shared memory.
+// Adds a cloud's cells, the first of them at `place`, to a tile in shared memory.
 struct TileTarget {
   std::uint32_t* low;  // kTileWords, and as many upper words behind them
   Cell3 origin;
@@ -57,7 +57,7 @@ struct TileTarget {
   }
   static __device__ __forceinline__ Place staged(const std::uint32_t* words) { return {words[0]}; }
 
-  // `cell` is the lane's. The low words first: their answers arrive together.
+  // `cell` is the lane's. Low words first, so that their latencies overlap.
   template <int S>
   __device__ __forceinline__ void add(const Place& place, const Cell3& cell,
                                       const Count (&sum)[CloudLanes<S>::kCells]) const {
@@ -75,7 +75,7 @@ struct TileTarget {
   }
 };
 
-// The same, added to the mesh itself.
+// The same for the mesh itself.
 struct MeshTarget {
   Count* counts;
   std::uint32_t m;
@@ -105,7 +105,7 @@ struct MeshTarget {
   }
 };
 
-// Adds the tile to the mesh and leaves it empty. Cells of the tile beyond the box hold nothing.
+// Adds the tile to the mesh and clears it. Cells of the tile beyond the box are zero.
 struct FlushCell {
   std::uint32_t* low;
   Count* counts;
@@ -121,7 +121,7 @@ struct FlushCell {
   }
 };
 
-// Column `lane` of the warp's stage: the units in each row of cells, the weights along z, the place.
+// Fills column `lane` of the warp's stage: the units in each row of cells, the weights along z, the place.
 template <int S, class Target>
 __device__ __forceinline__ void stage_particle(const AssignJob& job, const Target& target, const SourceParticle& p,
                                                std::uint32_t* column) {
@@ -143,7 +143,7 @@ __device__ __forceinline__ void stage_particle(const AssignJob& job, const Targe
   target.stage(first_cell<S>(job.chunks, p.x, p.y, p.z), column + Lanes::kWeights * kStageRow);
 }
 
-// The warp adds its share of the `count` particles in the list. kRounds: what each gives to a cell is rounded.
+// The warp's share of the `count` particles in the list. kRounds: each contribution to a cell is rounded.
 template <int S, bool kRounds, unsigned kThreads, class Target>
 __device__ __forceinline__ void add_share(const AssignJob& job, const Target& target, const SourceParticle* chunk,
                                           const std::uint16_t* list, unsigned count, std::uint32_t* stage) {
@@ -167,7 +167,7 @@ __device__ __forceinline__ void add_share(const AssignJob& job, const Target& ta
     __syncwarp();  // the stage has been read
     if (lane < here) stage_particle<S>(job, target, chunk[list[first + lane]], stage + lane);
     __syncwarp();
-    // Neighbours in the list to the same lanes: they are neighbours in space.
+    // Neighbours in the list go to the same lanes: they are neighbours in space.
     constexpr unsigned kTurns = kWarpSize / Lanes::kTogether;
     const unsigned from = lane / Lanes::kLanes * kTurns, to = from + kTurns < here ? from + kTurns : here;
     for (unsigned p = from; p < to; ++p) {
@@ -235,9 +235,9 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
                 job.half ? assign_kernel<S, true, kThreads> : assign_kernel<S, false, kThreads>, job);
 }
 
-// A block alone on its multiprocessor has twice the threads on its tile: of clouds of 4^3 cells two blocks of 70 kB
-// need 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB fits. Elsewhere two or three
-// blocks of 256 threads share a multiprocessor, and registers have no room for two of 512.
+// Threads of a block: 512 for one that is alone on its multiprocessor, else 256. For clouds of 4^3 cells two blocks of
+// 70 kB need 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, while one of 98 kB fits. Elsewhere two or
+// three blocks of 256 share a multiprocessor, whose registers do not suffice for two of 512.
 template <int S>
 void launch_assign(const Stream& stream, const AssignJob& job) {
   constexpr unsigned kTwice = 2 * kChunkThreads;
@@ -249,7 +249,7 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
   launch_assign<S, kChunkThreads>(stream, job);
 }
 
-// The mass of a cell less the mean, from its count of quanta.
+// A cell's mass less the mean, from its count of quanta.
 struct MassOfCount {
   std::uint64_t half, kept;  // MassUnit::rounded()
   std::int64_t mean;
@@ -271,7 +271,7 @@ struct CountTask {
   MeshBox box;
 };
 
-// Adds the particles to `counts`, quanta of mass in the cells of the box, last axis contiguous. `half_cells` is 1 for
+// Adds the particles to `counts`: quanta of mass in the cells of the box, last axis contiguous. `half_cells` is 1 for
 // the shifted mesh of interlacing (particles at +1/2 cell). The sums are exact.
 inline void assign_counts(const Stream& stream, const CountTask& task, Assignment cloud, std::uint32_t half_cells,
                           Count* counts) {

@@ -29,7 +29,7 @@ std::size_t ParticleBlocks::bytes() const {
   return tiles_.capacity() * sizeof(std::uint64_t) + (selected_.capacity() + places_.capacity()) * 4;
 }
 
-// Counting sort. Particles are nearly in Morton order, so both passes run along memory.
+// Counting sort. Particles are nearly in Morton order, so both passes access memory nearly in order.
 void ParticleBlocks::sort(const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   const auto threads = static_cast<std::size_t>(omp_get_max_threads());
   const std::size_t blocks = total();
@@ -80,7 +80,7 @@ void ParticleBlocks::sort(const SourceParticle* particles, std::size_t n, const 
   job_.kept = MassUnit::kept_of(unit.shed_bits);
 }
 
-// An axis that is not held whole ends where the box does: no cloud reaches beyond.
+// An axis that is not held whole ends with the box: no cloud reaches beyond.
 TileFlush ParticleBlocks::flush_of(const Block& block) const {
   TileFlush flush{};
   for (int a = 0; a < 3; ++a) {

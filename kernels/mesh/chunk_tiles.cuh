@@ -1,13 +1,13 @@
-// How a block of threads goes through a chunk of consecutive particles tile by tile of the mesh, for mass assignment
-// and interpolation.
+// How a block of threads processes a chunk of consecutive particles tile by tile of the mesh, for mass assignment and
+// interpolation.
 //
-// In Morton order a chunk lies in a few tiles: the block picks the first particle left, gathers all of the chunk whose
-// clouds fit a tile around its place, has them worked on there, and goes on with the next tile. What finds too little
-// company (a particle that drifted far since the sort, a void) is worked on without a tile in the end. So any order of
-// particles is right, and Morton order is fast.
+// In Morton order a chunk lies in a few tiles. The block picks the first remaining particle, gathers all of the chunk
+// whose clouds fit a tile around it, processes them there, and goes on with the next tile. Particles with too few
+// neighbours (one that drifted far since the sort, a void) are processed last, without a tile. So any order of
+// particles gives the right result, and Morton order is fast.
 //
-// The mesh's cells lie in memory as a box of it (MeshBox), and are numbered from the box's origin on throughout:
-// cell numbers are in [0, m) on each axis, and those of the cells that any cloud touches are within the box.
+// Memory holds a box of the mesh's cells (MeshBox), and cells are numbered from the box's origin throughout: numbers
+// are in [0, m) on each axis, and within the box for the cells that any cloud touches.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,15 @@
 
 namespace maki::cuda {
 
-// Threads of a block, in multiples of this; a chunk is kPerThread particles for each of them.
+// A block's threads are a multiple of this; a chunk is kPerThread particles for each thread.
 inline constexpr unsigned kChunkThreads = 256;
 inline constexpr unsigned kPerThread = 8;
 template <unsigned kThreads>
 inline constexpr unsigned kChunk = kThreads* kPerThread;
-inline constexpr unsigned kFewest = 64;     // particles that are worth a tile
-inline constexpr unsigned kMaxMisses = 16;  // tiles in vain; then all that is left goes without
-// A tile is 16^3 cells. With rows of 20 words and planes of 336 the cells of two planes of a 4^3 cloud lie in 32 banks.
+inline constexpr unsigned kFewest = 64;     // particles that justify a tile
+inline constexpr unsigned kMaxMisses = 16;  // unsuccessful tiles before the rest goes without
+// A tile is 16^3 cells. With rows of 20 words and planes of 336, the cells of two planes of a 4^3 cloud lie in 32
+// banks.
 inline constexpr int kTileSide = 16, kTileRow = 20, kTilePlane = 336;
 inline constexpr unsigned kTileWords = kTileSide * kTilePlane;
 
@@ -72,7 +73,7 @@ __device__ __forceinline__ std::int32_t wrapped_once(std::int32_t cell, std::uin
   return cell < 0 ? cell + side : cell >= side ? cell - side : cell;
 }
 
-// Which of the box's lines along z.
+// The index of one of the box's lines along z.
 __device__ __forceinline__ std::uint32_t line_of(std::int32_t x, std::int32_t y, const Cell3& extent) {
   return static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(extent.y) + static_cast<std::uint32_t>(y);
 }
@@ -107,8 +108,8 @@ __device__ __forceinline__ std::uint32_t tile_word(const Cell3& at) {
   return static_cast<std::uint32_t>(at.x * kTilePlane + at.y * kTileRow + at.z);
 }
 
-// visit(word of the tile, cell of the box) for all cells of the tile. A thread has one y and z and consecutive planes
-// in x; neighbouring threads have neighbouring z.
+// visit(word of the tile, cell of the box) for all cells of the tile. A thread has one y and z and successive planes in
+// x; neighbouring threads have neighbouring z.
 template <unsigned kThreads, class Visit>
 __device__ __forceinline__ void visit_cells(const Cell3& origin, std::uint32_t m, const Visit& visit) {
   constexpr int kLines = kTileSide * kTileSide, kPlanes = kTileSide * kLines / static_cast<int>(kThreads);
@@ -127,7 +128,7 @@ __device__ __forceinline__ void visit_cells(const Cell3& origin, std::uint32_t m
   }
 }
 
-// A thread's particles of the chunk: lane + 32 q of its warp's 256, q = 0 ... 7, a bit of a mask for each.
+// A thread's particles of the chunk: lane + 32 q of its warp's 256, q = 0 ... 7; one bit of a mask each.
 struct OwnParticles {
   std::uint32_t xy[kPerThread], z[kPerThread];  // first cells of the clouds
 };
@@ -153,7 +154,7 @@ __device__ __forceinline__ unsigned load_own(const ChunkJob& job, std::size_t ch
   return there;
 }
 
-// Appends the marked particles to the list, those of a warp together and in order.
+// Appends the marked particles to the list, in order and contiguously for each warp.
 __device__ __forceinline__ void append_marked(unsigned marked, std::uint16_t* list, unsigned* length) {
   const unsigned lane = threadIdx.x % kWarpSize;
   unsigned of_warp = 0, at = 0;
@@ -190,7 +191,7 @@ __device__ __forceinline__ unsigned fitting(const OwnParticles& own, unsigned ma
 // Calls, with all kThreads threads of the block each time,
 //   worker.in_tile(origin, chunk, count): particles chunk[list[0, count)] have their clouds in the tile at `origin`;
 //   worker.without_tile(chunk, count), once and last.
-// A barrier lies before and behind each call. `list` is in shared memory, of kChunk items.
+// With a barrier before and after each call. `list` is in shared memory, with room for kChunk items.
 template <int S, unsigned kThreads, class Worker>
 __device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* list, const Worker& worker) {
   constexpr unsigned kItems = kChunk<kThreads>;
@@ -198,7 +199,7 @@ __device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* 
   const std::size_t chunk_first = static_cast<std::size_t>(blockIdx.x) * kItems;
   const SourceParticle* const chunk = job.particles + chunk_first;
   OwnParticles own;
-  // Masks of this thread's particles: those not looked at yet, and those that get no tile.
+  // Masks of this thread's particles: those not examined yet, and those that get no tile.
   unsigned left = load_own<S>(job, chunk_first, own), rest = 0;
   for (unsigned misses = 0;;) {
     if (threadIdx.x == 0) first_left = kItems, length = 0;
@@ -226,7 +227,7 @@ __device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* 
     }
     __syncthreads();  // length and list have been read
   }
-  // The length is 0 here, and a barrier lies behind that.
+  // The length is 0 here, and a barrier follows.
   append_marked(rest, list, &length);
   __syncthreads();
   worker.without_tile(chunk, length);

@@ -1,5 +1,5 @@
-// The cloud shapes of mass assignment: B-splines over 2 (CIC), 3 (TSC) or 4 (PCS) cells an axis
-// (Hockney & Eastwood 1988, section 5-3; PCS: Sefusatti et al. 2016).
+// The cloud shapes of mass assignment: B-splines over 2 (CIC), 3 (TSC) or 4 (PCS) cells an axis (Hockney & Eastwood
+// 1988, section 5-3; PCS: Sefusatti et al. 2016).
 //
 // Included by translation units of several instruction sets: everything here has internal linkage.
 #pragma once
@@ -10,11 +10,11 @@
 
 namespace maki {
 
-// A particle at fixed-point coordinate p stands at u = p m / 2^32 mesh cells; mesh point i at u = i. With
-// `half_cells` added (1 for the interlaced mesh), the cloud covers the cells first, ..., first + S - 1.
+// A particle at fixed-point coordinate p is at u = p m / 2^32 mesh cells, mesh point i at u = i. Its cloud, shifted by
+// `half_cells` (1 for the interlaced mesh), covers the cells first, ..., first + S - 1.
 struct MeshPosition {
   std::int32_t first;      // may be -1, and up to m + 1: not yet wrapped
-  std::uint32_t fraction;  // where in its cell the cloud's middle is, 2^-32 cells
+  std::uint32_t fraction;  // position of the cloud's middle in its cell, 2^-32 cells
 };
 
 template <int S>
@@ -59,7 +59,7 @@ static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint3
   }
 }
 
-// Units of one particle (MassUnit).
+// The units of one particle (MassUnit).
 static MAKI_HD std::uint32_t units_of(float mass, std::uint32_t equal_units, double units_per_mass) {
   return equal_units ? equal_units : static_cast<std::uint32_t>(static_cast<std::int32_t>(mass * units_per_mass + 0.5));
 }

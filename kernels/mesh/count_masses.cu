@@ -26,7 +26,7 @@ struct MarkPlanes {
   MAKI_HD void mark(int axis, std::uint32_t coordinate) const {
     std::uint32_t* at = marks + axis * m + cell_of(coordinate, m);
 #if defined(__CUDA_ARCH__)
-    *static_cast<volatile std::uint32_t*>(at) = 1;  // by many threads at a time, all the same
+    *static_cast<volatile std::uint32_t*>(at) = 1;  // many threads write the same value
 #else
     if (!__atomic_load_n(at, __ATOMIC_RELAXED)) __atomic_store_n(at, 1u, __ATOMIC_RELAXED);
 #endif

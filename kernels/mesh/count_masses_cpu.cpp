@@ -130,7 +130,7 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   }
 }
 
-// 24 planes of counts in flight, and what sorts the particles into blocks.
+// 24 planes of counts in flight, and the sort of particles into blocks.
 double counter_bytes(double plane, double particles) { return 24 * sizeof(std::uint64_t) * plane + 4.2 * particles; }
 
 std::vector<std::uint8_t> MassCounter::planes() const {

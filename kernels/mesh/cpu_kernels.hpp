@@ -9,8 +9,8 @@
 
 namespace maki {
 
-// A small private piece of the mesh, `side` x `side` rows of `side` counts; index 0 is mesh cell `origin` - 1 on each
-// axis, wrapped around.
+// A small private part of the mesh, `side` x `side` rows of `side` counts; index 0 is mesh cell `origin` - 1 on each
+// axis, periodic.
 struct MassTile {
   std::uint64_t* cells;
   int side;
@@ -30,14 +30,14 @@ struct TileJob {
   MassTile tile;
 };
 
-// Cells [begin, end) of the tile are added to a box of the mesh and set to zero; all others hold nothing.
+// Adds cells [begin, end) of the tile to a box of the mesh and sets them to zero; all other cells are zero.
 struct TileFlush {
   MassTile tile;
   int origin[3];                 // as in TileJob, but counted from the box's origin
   int begin[3], end[3];          // of the tile's cells, 0 <= begin, end <= side
   std::uint64_t* const* planes;  // by tile x: the plane of the box
   int row;                       // counts from one line along z to the next
-  int mesh_cells;                // where cells wrap around: only in a box that is whole along that axis
+  int mesh_cells;                // for periodic wrapping: only in a box that is whole along that axis
 };
 
 struct InterpolationJob {
@@ -51,7 +51,7 @@ struct InterpolationJob {
   bool shifted;  // the shifted mesh of interlacing (particles at +1/2 cell)
   float factor;
   bool add;            // to what `out` holds
-  float* out;          // by particle; interpolate_gradient: nullptr, or where the values go, times factor
+  float* out;          // by particle; interpolate_gradient: nullptr, or the values, times factor
   float* gradient[3];  // interpolate_gradient: derivatives times gradient_factor
   float gradient_factor;
 };
@@ -85,7 +85,7 @@ namespace mesh_avx512 {
 extern const MeshKernels kKernels;
 }
 
-// The best of this processor; `instruction_set` ("avx512", "avx2", "scalar") sets another one for tests, and
+// The best set of this processor; `instruction_set` ("avx512", "avx2", "scalar") selects another one for tests, and
 // nullptr the best again. False where the processor lacks it.
 const MeshKernels& mesh_kernels();
 bool use_mesh_kernels(const char* instruction_set);

@@ -2,12 +2,12 @@
 //   wide(value), as add_row takes it, and
 //   add_row<S, kRounds>(cells, weights, units, half, kept): cells[i] += weights[i] * units for S neighbouring 64-bit
 //   counts, each product first rounded to (product + half) & kept where kRounds.
-// Weights are found for a batch of particles at a time, one lane a particle; the rows of cells are then added one
-// particle after another.
+// Weights are computed for a batch of particles, one lane a particle; then the rows of cells are added one particle
+// after another.
 
 constexpr int kBatch = 16;
 
-// One axis of a batch: where each cloud begins, and its integer weights, weight by weight.
+// One axis of a batch: the first cells of the clouds, and their integer weights, weight by weight.
 template <int S>
 struct BatchAxis {
   std::int32_t first[kBatch];
@@ -27,7 +27,7 @@ static inline void weigh_axis(const std::uint32_t* p, std::uint32_t m, std::uint
   }
 }
 
-// What one batch adds to one tile.
+// The contribution of one batch to one tile.
 template <int S>
 struct BatchRows {
   std::uint32_t units[S * S][kBatch];  // of each row of cells
@@ -121,7 +121,7 @@ typedef float Float4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 static inline int wrapped_once(int i, int m) { return i < 0 ? i + m : i >= m ? i - m : i; }
 
-// Where the rows of one cloud are: four values from plane[i] + row[j] on, of which the first S count.
+// The rows of one cloud: four values from plane[i] + row[j] on, of which the first S count.
 template <int S>
 struct CloudRows {
   const float* plane[S];
@@ -130,7 +130,7 @@ struct CloudRows {
   inline Float4 load(int i, int j) const { return *reinterpret_cast<const Float4*>(plane[i] + row[j]); }
 };
 
-// Copies of rows that go around the edge: sums are then those of any other cloud, bit for bit.
+// Copies of rows that wrap around the edge, so that sums have the same bits as any other cloud's.
 template <int S>
 struct RowsAround {
   float values[S][S][4];

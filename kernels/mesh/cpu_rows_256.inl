@@ -1,4 +1,4 @@
-// Rows of a cloud in registers of 256 bits; included by the translation units of AVX2 and AVX-512, in a namespace of each.
+// Rows of a cloud in 256-bit registers; included by the AVX2 and AVX-512 units, in a namespace of each.
 // Four 32-bit weights, each in a 64-bit lane.
 template <int S>
 static inline __m256i load_weights(const std::uint32_t* w) {

@@ -8,11 +8,11 @@ namespace maki {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-constexpr int kImages = 2;       // in sums with the window, either side
+constexpr int kImages = 2;       // images on either side, in sums with the window
 constexpr int kManyImages = 32;  // in sums of U^2 alone
 constexpr double kNegligible = 1e-10;
 
-// W(k r_cut) by cubic interpolation: a spherical Bessel function for each image of each mode would take seconds.
+// W(k r_cut) by cubic interpolation: spherical Bessel functions for each image of each mode would take seconds.
 class WindowTable {
  public:
   WindowTable(const ForceLaw& law, double largest) : values_(static_cast<std::size_t>(largest / kStep) + 5) {
@@ -36,13 +36,13 @@ class WindowTable {
 
 double sinc(double x) { return x == 0 ? 1.0 : std::sin(x) / x; }
 
-// What the sums need of one axis, by n = 0 ... m/2.
+// The terms of one axis in the sums, by n = 0 ... m/2.
 struct AxisMode {
   double gradient = 0;
   double wave[2 * kImages + 1];           // k_n
   double cloud[2 * kImages + 1];          // U_n^2 along this axis
   double all = 0, alternating = 0;        // sums of U_n^2 and of (-1)^n U_n^2
-  double all_k2 = 0, alternating_k2 = 0;  // the same of U_n^2 k_n^2
+  double all_k2 = 0, alternating_k2 = 0;  // the same for U_n^2 k_n^2
 };
 
 std::vector<AxisMode> axis_modes(const MeshOptions& options) {
@@ -126,7 +126,7 @@ class InfluenceOfModes {
   InfluenceOfModes(const InfluenceOfModes&) = delete;
   InfluenceOfModes& operator=(const InfluenceOfModes&) = delete;
 
-  // For a >= b >= c; that of all permutations of them.
+  // For a >= b >= c; the value for all their permutations.
   float operator()(int a, int b, int c) const {
     return a == 0 ? 0.0f : static_cast<float>(sums_.influence(modes_[a], modes_[b], modes_[c], a == half_));
   }

@@ -1,4 +1,4 @@
-// Values of a mesh at the particles, with the cloud of the assignment.
+// Interpolation of a mesh at the particles, with the cloud of the assignment.
 #pragma once
 
 #include "kernels/mesh/mesh.hpp"
@@ -10,7 +10,7 @@ struct MeshView {
   MeshView(const float* mesh, int cells, bool half_cell)
       : values(mesh), box(MeshBox::whole(cells)), row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
         shifted(half_cell) {}
-  // A box of the mesh's cells, without padding, which contains the clouds of all particles.
+  // A box of the mesh's cells that contains the clouds of all particles; no padding.
   MeshView(const float* mesh, const MeshBox& cells, bool half_cell)
       : values(mesh), box(cells), row(static_cast<std::size_t>(cells.extent[2])), shifted(half_cell) {}
 
@@ -20,7 +20,7 @@ struct MeshView {
   bool shifted;     // the shifted mesh of interlacing: particles at +1/2 cell along each axis
 };
 
-// value[i] = factor * mesh at particle i, or with `add` value[i] plus that; i in [0, n).
+// value[i] = factor * mesh at particle i, or with `add` value[i] += that; i in [0, n).
 struct ValueOutput {
   float* value;
   float factor;
@@ -29,7 +29,7 @@ struct ValueOutput {
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
                  std::size_t n, const ValueOutput& out);
 
-// The derivatives of the interpolated function, gradient_factor d/dx in 1 / side, and where `value` is not null the
+// The gradient of the interpolated function, gradient_factor d/dx in 1 / side, and where `value` is not null the
 // function itself times `factor`; written, or with `add` added to the arrays.
 struct GradientOutput {
   VectorView gradient;

@@ -7,7 +7,7 @@
 namespace maki {
 namespace {
 
-// Neighbouring particles stay with one thread: they share cache lines of the mesh.
+// Neighbouring particles stay with one thread: they share the mesh's cache lines.
 void run_in_chunks(void (*kernel)(const InterpolationJob&), const InterpolationJob& whole, std::size_t n) {
   constexpr std::size_t chunk = 4096;
 #pragma omp parallel for schedule(dynamic, 4)

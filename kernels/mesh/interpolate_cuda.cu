@@ -1,6 +1,6 @@
-// Interpolation on the GPU: a tile of the mesh is copied to shared memory, where the clouds of the particles that lie
-// in it are read (chunk_tiles.cuh); one particle a thread. Read from the mesh itself, the 32 clouds of a warp would
-// take some 20 cache lines with every load.
+// Interpolation on the GPU: a tile of the mesh is copied to shared memory (chunk_tiles.cuh), and the particles in the
+// tile read their clouds there, one particle a thread. Read from the mesh itself, the 32 clouds of a warp would take
+// some 20 cache lines with every load.
 #include <type_traits>
 
 #include "kernels/mesh/chunk_tiles.cuh"
@@ -138,7 +138,7 @@ struct InterpolateWorker {
   float* tile;  // shared
   const std::uint16_t* list;
 
-  // Gathers for each particle of the list from values_at(first cell of its cloud).
+  // Interpolates at each particle of the list from values_at(first cell of its cloud).
   template <class ValuesAt>
   __device__ __forceinline__ void each(const SourceParticle* chunk, unsigned count, const ValuesAt& values_at) const {
     const ChunkJob& c = job.chunks;
@@ -179,7 +179,7 @@ struct InterpolateWorker {
   }
 };
 
-// Blocks that share a multiprocessor: as many as there are registers for.
+// Blocks that share a multiprocessor, limited by registers.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr unsigned kGradientBlocks = 2;
 #else

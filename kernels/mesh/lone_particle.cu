@@ -24,7 +24,7 @@ struct FindPlace {
   }
 };
 
-// The waves exp(2 pi i n c / m) of a mode n at the cells c of a particle's cloud.
+// The phases exp(2 pi i n c / m) of a mode n at the cells c of a particle's cloud.
 template <int S>
 struct WavesAtCells {
   const std::uint64_t* place;
@@ -41,7 +41,7 @@ struct WavesAtCells {
   }
 };
 
-// What a mode and its conjugate, which is not stored, count: n along the axis of which half is stored.
+// The weight of a mode and its conjugate, which is not stored: n along the axis of which half is stored.
 MAKI_HD double times(int n, int m) { return n == 0 || 2 * n == m ? 1.0 : 2.0; }
 
 // The sum along one row of modes, at S cells along it.
@@ -180,7 +180,7 @@ void LoneParticle::find(const Stream& stream, const SourceParticle* particles, s
                         MeshStorage& storage) {
   if (waves_.empty()) waves_.upload(stream, unit_circle(options_.cells));
   mass_ = unit.lone_mass;
-  // No sum of modes is larger than all mass at one place would make it, which is less than 2 / r_cut of it.
+  // Bound on a sum of modes: all mass at one place would give less than 2 / r_cut times the mass.
   const double total = static_cast<double>(unit.mean + 1) * unit.quantum * std::pow(options_.cells, 3.0);
   quantum_ = std::exp2(std::ilogb(8 * total / law_.r_cut) - 61);
   place_.resize(3);

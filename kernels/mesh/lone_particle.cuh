@@ -12,14 +12,14 @@ namespace maki {
 
 class MeshStorage;
 
-// Transforms in single precision round a potential to some 1e-7 of its peak, which is the heaviest particle's own. Where
-// that weighs MassUnit::kLone mean particles or more, the rounding can be per cents of what all others do to it. So at its
-// place the modes are summed once more, in double: they give the potential in the cells of its cloud, and these its
-// acceleration, as interpolate_gradient() takes it. Its own pull is still in it (SelfForce). The sums are the same bits
-// for any number of ranks.
+// Transforms in single precision round a potential to some 1e-7 of its peak, which is at the heaviest particle. If that
+// weighs MassUnit::kLone mean particles or more, the rounding can be per cents of the force of all others on it. So the
+// modes are summed again at its place, in double: this gives the potential in the cells of its cloud, and from these
+// its acceleration as in interpolate_gradient(). The pull of its own cloud stays included (SelfForce). The sums are the
+// same bits for any number of ranks.
 //
-// With the analytic gradient alone: where each component is transformed back the peak is no part of the mesh. A second
-// particle as heavy would pull it so hard that the rounding would not count.
+// With the analytic gradient alone: where each component is transformed back, the peak is not part of the mesh. A
+// second particle as heavy would pull the first so hard that the rounding would not matter.
 class LoneParticle {
  public:
   LoneParticle(const MeshOptions& options, const ForceLaw& law) : options_(options), law_(law) {}
@@ -27,12 +27,12 @@ class LoneParticle {
   // Whether the set of this unit has such a particle. The functions below are for such sets, and collective over the
   // ranks of the storage.
   bool is_in(const MassUnit& unit) const { return options_.gradient == Gradient::kAnalytic && unit.lone_mass > 0; }
-  // Its place, from the rank that has it.
+  // Its place, sent by the rank that has it.
   void find(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
             MeshStorage& storage);
-  // The potential around it, from the modes of one of the outputs: 0, or 1 for the shifted mesh of interlacing.
+  // The potential around it, from the modes of one output: 0, or 1 for the shifted mesh of interlacing.
   void sum_modes(const Stream& stream, const Complex* potential, int output, MeshStorage& storage);
-  // Its acceleration, the mean of so many outputs', instead of the interpolated one.
+  // Replaces its interpolated acceleration by the mean over `outputs` outputs.
   void replace(const Stream& stream, const SourceParticle* particles, std::size_t n, int outputs, MeshStorage& storage,
                VectorView acceleration);
 

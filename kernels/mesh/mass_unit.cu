@@ -48,7 +48,7 @@ double log2_peak_weight(Assignment assignment) {
 }
 
 constexpr double kMargin = 0.01;  // in log2: weights and shares are rounded
-constexpr int kMostDropped = 48;  // what is left of a sum has 14 bits at least
+constexpr int kMostDropped = 48;  // at least 14 bits of a sum remain
 constexpr int kMaxUnitBits = 30;  // of the heaviest particle: units are 32-bit, also as signed numbers
 
 // All particles have one mass, or none has any.
@@ -59,7 +59,8 @@ int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilo
 
 // Bits to drop from a cell's sum; `quanta`: of all particles together. The error of a rounded cell, over the square of
 // a cell's side, relative to a particle's pull at the mean distance, may be 2^-mass_bits: quanta / particles (particles
-// / cells)^(2/3) 2^-mass_bits may be dropped. No roots: no library's last digit decides.
+// / cells)^(2/3) 2^-mass_bits may be dropped. No roots, so that the result does not depend on a math library's last
+// digit.
 int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
   if (mass_bits <= 0 || quanta <= 0) return 0;
   const double mean = quanta / particles, crowd = particles / cells;
@@ -67,8 +68,8 @@ int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
   return std::clamp((cube >= 0 ? cube / 3 : 0) - mass_bits, 0, kMostDropped);
 }
 
-// Shares are rounded finer than sums by so many bits: a cell has some 64 `crowd` of them, whose errors add up like
-// their number's root, and together they are to be half of the sum's.
+// Bits by which shares are rounded finer than sums. A cell has some 64 `crowd` shares, whose errors add up as the root
+// of their number; together they are to be half of the sum's error.
 int finer_shares(double crowd) { return 4 + (crowd > 1 ? (std::ilogb(crowd) + 1) / 2 : 0); }
 
 }  // namespace

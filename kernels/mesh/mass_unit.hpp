@@ -1,15 +1,15 @@
-// How masses become integers, so that the mesh of given particles does not depend on the order of additions
-// (docs/design.md, "Numbers").
+// Masses as integers, which make the mesh of given particles independent of the order of additions (docs/design.md,
+// "Numbers").
 //
-// A particle has a whole number of units. They are split over the cells in x, each share over the cells in y, both
-// exactly (integer products, the rest to one cell); what falls in a row is multiplied by the z weights, which are
+// A particle has a whole number of units. They are split over the cells in x, and each share over the cells in y, both
+// exactly (integer products, the rest to one cell). The share of a row is multiplied by the z weights, which are
 // integers that sum to 2^bits. So a cell counts quanta of mass 1 / (units_per_mass 2^bits), and the sum over all cells
-// is exact. Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the
+// is exact. Where all masses are equal, a particle has 2^(2 bits) units, and a cell's share is the plain product of the
 // three weights.
 //
-// Where sites share a mesh its counts are coarser, so that few bytes go between them (`mass_bits` below): what a
-// particle gives to a cell is rounded to a multiple of 2^shed_bits, and the sum of a cell, when it is complete, to one
-// of 2^dropped_bits. The bits of the mesh are then still those of the particles alone.
+// Sites that share a mesh have coarser counts, so that few bytes are sent between them (`mass_bits` below). A
+// particle's contribution to a cell is rounded to a multiple of 2^shed_bits, and the complete sum of a cell to a
+// multiple of 2^dropped_bits. The bits of the mesh then still depend on the particles alone.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace maki {
 
-enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // the value is the number of cells a particle touches an axis
+enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // value: cells that a particle touches on an axis
 
 // f.operator()<S>() for a cloud that touches S cells an axis.
 template <class F>
@@ -35,17 +35,17 @@ struct MassUnit {
   std::uint32_t equal_units = 0;  // units of every particle where all masses are equal, else 0
   double units_per_mass = 0;      // a power of two where masses differ
   double quantum = 0;             // mass of one count in a cell
-  std::int64_t mean = 0;          // quanta in a cell on average, rounded down; taken off before the mesh becomes float
-  double largest_cell = 0;        // bound on the quanta in one cell, were all particles at one place; below 2^63
-  int shed_bits = 0;              // at most dropped_bits; 0: what a particle gives is exact
+  std::int64_t mean = 0;          // mean quanta in a cell, rounded down; subtracted before the mesh becomes float
+  double largest_cell = 0;        // bound on the quanta in one cell, if all particles were at one place; below 2^63
+  int shed_bits = 0;              // at most dropped_bits; 0: contributions are exact
   int dropped_bits = 0;           // 0: the sum of a cell is not rounded
   double mean_mass = 0;           // of a particle
-  // Mass of the heaviest particle, where it is the only one of that mass and weighs kLone mean ones; else 0.
+  // Mass of the heaviest particle, where no other has it and it is at least kLone mean ones; else 0.
   float lone_mass = 0;
   static constexpr double kLone = 500;
 
   std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_of(dropped_bits)) & kept_of(dropped_bits); }
-  // To the nearest multiple of 2^bits, of two the upper one: (count + half_of(bits)) & kept_of(bits).
+  // Rounds to the nearest multiple of 2^bits, ties up: (count + half_of(bits)) & kept_of(bits).
   static std::uint64_t half_of(int bits) { return bits ? std::uint64_t{1} << (bits - 1) : 0; }
   static std::uint64_t kept_of(int bits) { return ~((std::uint64_t{1} << bits) - 1); }
   bool operator==(const MassUnit&) const = default;
@@ -58,17 +58,17 @@ struct MassRange {
 };
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-// Sum of the particles' masses in whole numbers of the finest unit, a power of two that is given by range.largest:
-// exact, so that sums over parts of a set add up to the sum over the set. 0 where all masses are equal: nothing is
-// summed then.
+// Sum of the particles' masses in whole numbers of the finest unit, a power of two that follows from range.largest.
+// Exact: sums over the parts of a set add up to the sum over the set. 0 where all masses are equal, and nothing is
+// summed.
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
                            const MassRange& range);
 // The number of particles of mass range.largest; 0 where all masses are equal.
 std::uint64_t count_heaviest(const Stream& stream, const SourceParticle* particles, std::size_t n,
                              const MassRange& range);
 
-// What the unit of a set depends on; sets are joined by joining their ranges and adding up the rest (the units for one
-// and the same range).
+// Everything that the unit of a set depends on. Sets are joined by joining their ranges and adding up the rest (units
+// for the same range).
 struct MassTotals {
   std::uint64_t particles = 0;
   MassRange range;
@@ -77,11 +77,11 @@ struct MassTotals {
 };
 
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
-// where masses differ so much that the smallest would be off by more than one percent.
-// `mass_bits` above 0: the sum of a cell is rounded to the next finer power of two (times the quantum) of the mean mass
-// times (particles a cell)^(2/3) 2^-mass_bits. The error of its pull on the next cell is then at most about
-// 2^-mass_bits of a mean particle's pull at the mean distance of particles. Particles' shares are rounded so much finer
-// that they add little. 0: nothing is rounded.
+// where masses differ so much that the smallest would be off by more than one percent. `mass_bits` above 0: the sum of
+// a cell is rounded to the next finer power of two (times the quantum) of the mean mass times (particles a cell)^(2/3)
+// 2^-mass_bits. The error of its pull on the next cell is then at most about 2^-mass_bits of a mean particle's pull at
+// the mean distance of particles. Particles' shares are rounded finer, so that they add little error. 0: nothing is
+// rounded.
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits = 0);

@@ -29,7 +29,7 @@ std::size_t MeshSolver::bytes() const {
   return floats * sizeof(float) + phases_.capacity() * sizeof(Complex) + lone_.bytes() + storage_->bytes();
 }
 
-// Masses in cells are density / m^3, which normalises the transforms there and back.
+// Masses in cells are density / m^3, which normalises the forward and backward transforms.
 void MeshSolver::density(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   separate_ = options_.interlacing != Interlacing::kNone;
   clock_.begin(stream);
@@ -45,7 +45,8 @@ void MeshSolver::forward(const Stream& stream) {
   clock_.end(stream, &MeshPhases::forward);
 }
 
-// Modes of one or both outputs. The first pass combines both meshes; all but the last leave their spectrum in `mesh_`.
+// The pass over the modes of one or both outputs. The first pass combines both meshes; all but the last leave their
+// spectrum in `mesh_`.
 InfluencePass MeshSolver::pass_of(const float* table, int axis, float* out, float* out_shifted, bool last) {
   const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
   const int place = axis == kPotentialAxis ? kPotentialAxis : storage_->mode_axis(axis);
@@ -79,7 +80,7 @@ void MeshSolver::to_scratch(const Stream& stream, const float* table, int axis, 
   backward(stream, scratch_.data());
 }
 
-// The gradient is taken later: one pass turns the masses' modes into those of all potentials.
+// One pass turns the masses' modes into those of all potentials; the gradient is taken later.
 void MeshSolver::potentials_in_place(const Stream& stream) {
   float* const shifted = full() ? scratch_.data() : nullptr;
   const auto whole = pass_of(influence_.data(), kPotentialAxis, mesh_.data(), shifted, true);

@@ -14,7 +14,7 @@
 
 namespace maki {
 
-// A box of cells of a periodic mesh: what one rank holds of it, or all of it.
+// A box of cells of a periodic mesh: one rank's part, or all of it.
 
 // Along each axis the cells origin, ..., origin + extent - 1, wrapped around; cell c is the box's cell
 // (c - origin) mod `cells`. An axis that is held whole has extent = cells.
@@ -33,13 +33,13 @@ struct MeshBox {
 
 enum class Gradient {
   kSpectral,   // i k: three meshes back
-  kFourPoint,  // difference of the potential's mesh
+  kFourPoint,  // differences of the potential's mesh
   kAnalytic,   // derivative of the cloud: the potential's mesh alone goes back
 };
 enum class Interlacing {
   kNone,        // 1 forward transform
   kAssignment,  // two meshes, the second shifted by half a cell, combined in k-space: 2 forward, one set back
-  kFull,        // interpolated from both as well: 2 forward, two sets back
+  kFull,        // interpolated from both meshes as well: 2 forward, two sets back
 };
 
 struct MeshOptions {
@@ -47,25 +47,25 @@ struct MeshOptions {
   Assignment assignment = Assignment::kPcs;
   Gradient gradient = Gradient::kSpectral;
   Interlacing interlacing = Interlacing::kAssignment;
-  int mass_bits = 0;  // argument of choose_mass_unit(); 0 without other sites
+  int mass_bits = 0;  // of choose_mass_unit(); 0 without other sites
 };
 
 // Throws Error where options make no sense: cells < 8 or odd, r_cut below a cell, law without a split.
 void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
 
-// Seconds of one long_range in its phases, in this order; the differences of the four-point gradient count as
-// influence. Over many ranks exchanges of masses count as assign, exchanges of forces as interpolate.
+// Seconds of one long_range() by phase, in this order; the differences of the four-point gradient count as influence.
+// Over many ranks, exchanges of masses count as assign, exchanges of forces as interpolate.
 struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };
 
-// For estimates, bytes on the device: of the meshes with their transforms, and of the influence functions, tables of an
-// octant of the modes (one of the force, and one of the potential where the force has its own).
+// For estimates: device bytes of the meshes with their transforms, and of the influence functions, which are tables of
+// an octant of the modes (one for the force, and one for the potential where the force has its own).
 struct MeshBytes {
   double meshes = 0, tables = 0;
 };
 MeshBytes mesh_bytes(const MeshOptions& options);
-// All of a ParticleMesh for so many particles.
+// Device bytes of a ParticleMesh for so many particles.
 double particle_mesh_bytes(const MeshOptions& options, double particles);
 
 class MeshStorage;
@@ -76,32 +76,32 @@ struct MeshParticles {
   std::size_t n;
 };
 
-// Mesh of `cells`^3, on one rank; over many: PencilMesh (host/fft/pencil_mesh.hpp).
+// A mesh of `cells`^3 on one rank; over many: PencilMesh (host/fft/pencil_mesh.hpp).
 class ParticleMesh {
  public:
   // Throws Error as check_mesh_options() does.
   ParticleMesh(const MeshOptions& options, const ForceLaw& law);
   virtual ~ParticleMesh();
 
-  // The first half of long_range(), which has to follow with the same arguments. Where other sites share the mesh
+  // The first half of long_range(), which must follow with the same arguments. Where other sites share the mesh
   // (PencilMesh::set_outside), it starts to send them the masses of these particles, so that work until long_range()
   // hides the transfer. Elsewhere it does nothing. Collective over ranks.
   void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   // Overwrites the long-range acceleration (mass/side^2) and, where not null, potential (mass/side) of this rank's n
   // particles (n may be 0): G = 1, lengths in sides, the k = 0 mode is 0. The sum of both ranges is the periodic force.
-  // A particle's own cloud is part of the potential; evaluate_lists takes it out again. `unit` is choose_mass_unit() of
+  // The potential includes the particle's own cloud; evaluate_lists subtracts it again. `unit` is choose_mass_unit() of
   // the particles of all ranks, at any earlier time and place: it depends on their masses alone. Collective over ranks;
   // either all ranks with particles ask for the potential or none does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
-  // The same with a unit chosen first, where all particles are on this rank. Waits for the device; throws Error as
+  // The same, choosing the unit first, where all particles are on this rank. Waits for the device; throws Error as
   // choose_mass_unit() does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
 
-  // What the masses of `sources` do at `points`, whose own masses do not count; by point. Where a source stands, its own
-  // cloud is part of the potential, as above, and it pulls itself a little (self_force.hpp). Only of a mesh that one rank
-  // holds whole (not PencilMesh). Waits for the device; throws Error as choose_mass_unit() does.
+  // The long-range force of `sources` at `points`, whose own masses do not count; by point. At the position of a
+  // source, its own cloud contributes to the potential, as above, and a little to the force (self_force.hpp). Only for
+  // a mesh that one rank holds whole (not PencilMesh). Waits for the device; throws Error as choose_mass_unit() does.
   void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
                      VectorView acceleration, float* potential);
 

@@ -1,5 +1,5 @@
-// The steps of a mesh force, wherever its meshes lie: assignment, transforms with the influence function between,
-// interpolation.
+// The steps of a mesh force for any storage of its meshes: assignment, forward transforms, the influence function,
+// backward transforms, interpolation.
 #pragma once
 
 #include <memory>
@@ -21,23 +21,23 @@ namespace maki {
 // InfluencePass::axis for the potential.
 inline constexpr int kPotentialAxis = -1;
 
-// The one pass over the modes between the transforms: both interlaced meshes become one spectrum, and that is
-// multiplied by influence function and gradient. x, y, z are the axes from the slowest to the one along the lines of
-// modes, whichever they are: influence function and phases are alike for all axes.
+// The pass over the modes between the transforms: combines both interlaced meshes into one spectrum, and multiplies it
+// by influence function and gradient. x, y, z are the axes from the slowest to the one along the lines of modes, in any
+// order of the box's axes: influence function and phases are the same for all axes.
 //
 // `out` = i D G rho along one axis, or -G rho for the potential; `out_shifted` the same for the shifted mesh of
-// interlacing. Outputs may alias inputs: an item reads its own place, then writes it.
+// interlacing. Outputs may alias inputs: an item reads its own element, then writes it.
 struct InfluencePass {
   Complex* mesh;           // modes of the first mesh, or rho
-  const Complex* shifted;  // where not null: modes of the second, and rho = (mesh + phase shifted) / 2 (modes.cuh)
-  Complex* rho;            // where not null: gets rho
+  const Complex* shifted;  // where not null: modes of the second; rho = (mesh + phase shifted) / 2 (modes.cuh)
+  Complex* rho;            // where not null: receives rho
   Complex* out;            // may be null
   Complex* out_shifted;    // may be null
   const float* influence;  // the part of the octant for these modes, lines [x][y][z]
   const float* gradient;   // D, one axis
   const Complex* phases;
   int m, axis;           // 0 x, 1 y, 2 z
-  float nyquist_factor;  // with full interlacing the first mesh alone carries the Nyquist planes: 2, else 1
+  float nyquist_factor;  // 2 with full interlacing, where only the first mesh has the Nyquist planes; else 1
 };
 
 // The modes of a pass: `rows`, `stride` numbers apart. A row has the modes z = 0 ... m/2, or if `whole` z = 0 ... m -
@@ -46,7 +46,7 @@ struct ModeBlock {
   RowBlock rows;
   int stride;
   bool whole;
-  int octant_x, octant_y, octant_rows;  // the influence function's first x and y, and rows in a plane of it
+  int octant_x, octant_y, octant_rows;  // the first x and y of the influence function, and rows in a plane of it
 
   static ModeBlock all(int m) { return {{0, 0, m, m}, m / 2 + 1, false, 0, 0, m / 2 + 1}; }
 };
@@ -92,8 +92,8 @@ struct InfluenceRows {
   }
 
 #if !defined(__CUDACC__)
-  // The same bits as at(), item by item. For the potential, decisions that at() takes for each item are taken once a
-  // row, so that the compiler can vectorise the loop.
+  // The same bits as at() item by item. For the potential, per-item decisions of at() are taken once a row, so that the
+  // compiler can vectorise the loop.
   void row(const Row& row, std::size_t first, int length) const {
     const int half = pass.m / 2;
     int z = 0;
@@ -154,7 +154,7 @@ inline void launch_influence(const Stream& stream, const InfluencePass& pass, co
                 : detail::launch_influence<false, false>(stream, pass, modes);
 }
 
-// Marks between the phases of one call; does nothing until it is switched on.
+// Marks between the phases of one call; inactive until switched on.
 class PhaseClock {
  public:
   using Phase = double MeshPhases::*;
@@ -185,8 +185,8 @@ class PhaseClock {
   std::vector<std::pair<Phase, std::size_t>> ends_;
 };
 
-// The layout of a force's meshes, whole on one rank or divided over many, and the operations that depend on it. A mesh
-// is an array of size() floats (over many ranks this rank's part), which transforms turn into modes in place and back.
+// The layout of a force's meshes, whole on one rank or distributed, and the operations that depend on it. A mesh is an
+// array of size() floats (over many ranks this rank's part), which transforms turn into modes and back, in place.
 class MeshStorage {
  public:
   virtual ~MeshStorage() = default;
@@ -195,16 +195,16 @@ class MeshStorage {
 
   // Whether `asks` is true on any rank. Collective.
   virtual bool any(bool asks) const { return asks; }
-  // The values' sums over ranks, on all of them. Collective.
+  // The values' sums over ranks, on every rank. Collective.
   virtual void add_over_ranks(const Stream&, DeviceBuffer<std::uint64_t>&) const {}
 
-  // The modes of this rank, and the place of an axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the lines.
+  // This rank's modes, and the position of an axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the lines.
   virtual ModeBlock modes() const = 0;
   virtual int mode_axis(int axis) const = 0;
-  // The part of the influence function that these modes need.
+  // The part of the influence function for these modes.
   virtual std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const = 0;
 
-  // The part of assign() that can be done early, for the same arguments.
+  // The part of assign() that can be done early, with the same arguments.
   virtual void begin_assign(const Stream&, const SourceParticle*, std::size_t, const MassUnit&) {}
   // Overwrites `mesh` with the mass in each cell less the mean, and where interlaced `shifted` with the same for
   // particles at +1/2 cell along each axis.
@@ -212,9 +212,9 @@ class MeshStorage {
                       float* mesh, float* shifted) = 0;
   virtual void forward(const Stream& stream, float* mesh) = 0;
   virtual void backward(const Stream& stream, float* mesh) = 0;
-  // forward(), the influence function and backward() at once, where `pass` is the only work on the modes: its input
-  // arrays hold cells, and its outputs are transformed back to cells. Cells that no particle last assigned needs are
-  // undefined. Returns false, with nothing done, where the three steps one after another are as good.
+  // forward(), the influence function and backward() at once, where `pass` is the only work on the modes: its inputs
+  // hold cells, and its outputs are transformed back to cells. Cells that no particle of the last assign() needs are
+  // undefined. Returns false, with nothing done, where three separate steps are as good.
   virtual bool solve(const Stream&, const InfluencePass&, PhaseClock&) { return false; }
 
   // The particles at which a mesh is interpolated (interpolate.hpp); `shifted`: the mesh is the shifted one of
@@ -227,8 +227,8 @@ class MeshStorage {
   virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) = 0;
   virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                                     const GradientOutput& out) = 0;
-  // The gradient of a potential by 4-point differences, interpolated; there is no out.value. `spare` is a mesh that may
-  // be written, or null. The differences count as influence in `clock`.
+  // The gradient of a potential by 4-point differences, interpolated; out.value is not used. `spare`: a mesh to
+  // overwrite, or null. The differences count as influence in `clock`.
   virtual void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
                                       const GradientOutput& out, PhaseClock& clock) = 0;
 };
@@ -274,15 +274,15 @@ class MeshSolver {
   MeshOptions options_;
   ForceLaw law_;
   std::unique_ptr<MeshStorage> storage_;
-  const SourceParticle* particles_ = nullptr;  // at which this call interpolates
+  const SourceParticle* particles_ = nullptr;  // where this call interpolates
   std::size_t n_ = 0;
   DeviceBuffer<float> mesh_{"mesh.density"};     // masses, then their modes, then potentials
-  DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then what is transformed back
+  DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then the mesh to transform back
   bool separate_ = false;                        // mesh_ and scratch_ are not combined into one spectrum yet
   bool in_cells_ = false;                        // mesh_ and scratch_ hold cells, not modes yet
   DeviceBuffer<float> influence_{"mesh.influence"};
   DeviceBuffer<float> influence_potential_{"mesh.influence_potential"};
-  bool has_potential_ = false;  // influence_potential_ is made when a potential is first asked for
+  bool has_potential_ = false;  // influence_potential_ is made at the first request for a potential
   DeviceBuffer<float> gradient_{"mesh.gradient"};
   DeviceBuffer<Complex> phases_{"mesh.phases"};
   LoneParticle lone_;

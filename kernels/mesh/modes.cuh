@@ -1,8 +1,8 @@
-// Flat work over the modes of a transformed mesh, or over the cells of a real one, of all or of a part. The axes are
-// named x, y, z from the slowest to the one along the lines. A functor has
-//   Row begin(int x, int y): what all of one row share, and
+// Flat work over the modes of a transformed mesh, or over the cells of a real one: all or a part. The axes are named x,
+// y, z from the slowest to the one along the lines. A functor has
+//   Row begin(int x, int y): data shared by one row, and
 //   void at(const Row&, int z, std::size_t index): one item, or for the CPU also
-//   void row(const Row&, std::size_t first, int length): all of a row, of which `first` is the index.
+//   void row(const Row&, std::size_t first, int length): all of a row; `first` is its first index.
 // On the CPU an item of work is a row, on the GPU a single item (neighbouring threads read neighbouring addresses).
 #pragma once
 
@@ -39,7 +39,7 @@ struct RowsOf {
   }
   MAKI_HD void operator()(std::size_t i) const {
 #if defined(__CUDACC__)
-    // A 64-bit division would cost more than the item: only meshes beyond 2^32 cells take it.
+    // A 64-bit division would cost more than the item: only meshes beyond 2^32 cells need it.
     const auto per_line = static_cast<unsigned>(length);
     const auto line = i >> 32 ? static_cast<std::uint32_t>(i / per_line) : static_cast<std::uint32_t>(i) / per_line;
     const auto z = static_cast<int>(static_cast<std::uint32_t>(i) - line * per_line);
@@ -74,10 +74,10 @@ void launch_cells(const Stream& stream, const char* name, int m, F f) {
   launch_rows(stream, name, {0, 0, m, m}, m, m + 2, f);
 }
 
-// Interlacing: two meshes, the second with all particles half a cell further, become one spectrum in which images with
-// odd n_x + n_y + n_z cancel (Hockney & Eastwood 1988, section 7-7; Sefusatti et al. 2016).
+// Interlacing: two meshes, the second with all particles half a cell further, are combined into one spectrum in which
+// images with odd n_x + n_y + n_z cancel (Hockney & Eastwood 1988, section 7-7; Sefusatti et al. 2016).
 // exp(+i pi n / m) by n = 0 ... m - 1 (n above m/2 means n - m): the phase that undoes a shift by half a cell along one
-// axis. Zero at m/2, where k and -k are one mode and the shift has no meaning.
+// axis. Zero at m/2, where k and -k are one mode and the shift is undefined.
 inline std::vector<Complex> half_cell_phases(int m) {
   std::vector<Complex> phases(static_cast<std::size_t>(m), Complex{0, 0});
   for (int n = 0; n < m; ++n) {
@@ -90,7 +90,7 @@ inline std::vector<Complex> half_cell_phases(int m) {
 
 MAKI_HD Complex product(Complex a, Complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
-// mesh = (mesh + phase shifted) / 2. Modes on a Nyquist plane keep what the first mesh has.
+// mesh = (mesh + phase shifted) / 2. Modes on a Nyquist plane keep the first mesh's values.
 struct CombineMeshes {
   Complex* mesh;
   const Complex* shifted;

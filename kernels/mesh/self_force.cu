@@ -12,10 +12,10 @@
 namespace maki {
 namespace {
 
-// The Green's function of the mesh between two of its cells, by distance along each axis in cells (0, 1, ..., S - 1), or
-// between cells of the two interlaced meshes (1/2, 3/2, ..., S - 1/2). With the analytic gradient it is the potential's
-// with the sign of an attraction, else the acceleration along the axis that comes first. In tables of S^3 numbers for
-// unit mass, weighted as the meshes are when they are combined: first mesh to itself, between both, second to itself.
+// The Green's function of the mesh between two cells, by distance along each axis in cells (0, 1, ..., S - 1), or
+// between cells of the two interlaced meshes (1/2, 3/2, ..., S - 1/2). With the analytic gradient it is the potential,
+// its sign that of an attraction; else the acceleration along the first axis. Tables of S^3 numbers for unit mass,
+// weighted like the meshes when they are combined: first mesh to itself, between both, second to itself.
 enum Table { kFirst, kBetween, kSecond, kTables };
 
 using Weights = std::vector<std::vector<double>>;  // [distance][mode along one axis]
@@ -37,7 +37,7 @@ std::vector<double> contract(const std::vector<float>& octant, const Weights& x,
   return out;
 }
 
-// A smaller mesh of the same cells: periodic images of a cloud pull it from both sides alike.
+// A smaller mesh of the same cells: periodic images of a cloud pull it equally from both sides.
 MeshOptions small_mesh(const MeshOptions& options, const ForceLaw& law) {
   MeshOptions small = options;
   const int enough = std::max(64, 8 * static_cast<int>(std::ceil(law.r_cut * static_cast<float>(options.cells))));
@@ -75,7 +75,7 @@ std::vector<double> green_tables(const MeshOptions& options, ForceLaw law) {
   const double unit = potential ? ratio * options.cells : ratio * ratio;  // mass / side^2
   std::vector<double> tables(kTables * same.size());
   for (std::size_t i = 0; i < same.size(); ++i) {
-    // Nyquist planes are the first mesh's alone (influence.hpp).
+    // The Nyquist planes belong to the first mesh alone (influence.hpp).
     tables[kFirst * same.size() + i] = unit * (share * same[i] + all[i] - same[i]);
     tables[kBetween * same.size() + i] = unit * share * between[i];
     tables[kSecond * same.size() + i] = unit * share * same[i];
@@ -83,8 +83,8 @@ std::vector<double> green_tables(const MeshOptions& options, ForceLaw law) {
   return tables;
 }
 
-// A particle's cloud on one of both meshes, along one axis: its first cell, the integer weights of assignment, and for
-// interpolation weights and slopes.
+// A particle's cloud on one of both meshes, along one axis: its first cell, the integer weights of assignment, and the
+// weights and slopes of interpolation.
 template <int S>
 struct CloudOnAxis {
   std::int32_t first;
@@ -132,7 +132,7 @@ struct SubtractSelfForce {
     }
   }
 
-  // What the cloud on mesh `in` does to the particle as mesh `out` shows it.
+  // The force of the cloud on mesh `in` on the particle, interpolated from mesh `out`.
   MAKI_HD void add(const SourceParticle& p, int in, int out, double* force) const {
     CloudOnAxis<S> from[3], to[3];
     cloud(p, in, from);
@@ -155,7 +155,7 @@ struct SubtractSelfForce {
     }
   }
 
-  // The pull of one cell's mass; `away`: twice the distance of the first cell of `to` from it.
+  // The pull of one cell's mass; `away`: twice the distance from it to the first cell of `to`.
   MAKI_HD void add_cell(double mass, const int* away, const CloudOnAxis<S>* to, const double* table,
                         double* force) const {
     double sum[3] = {0, 0, 0};

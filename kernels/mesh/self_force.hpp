@@ -8,19 +8,19 @@
 
 namespace maki {
 
-// A mesh does not know where in its cell a particle stands, and so a particle accelerates itself: with the analytic
-// gradient by some 7e-3 G m / r_cut^2, odd and periodic in its place in the cell. Between particles of one mass the
-// errors of all pairs nearly cancel where matter is smooth, and the self-force is part of that sum. The self-force of a
-// particle that is much heavier than those around it is not: it is taken off.
+// A mesh does not know a particle's position within its cell, and so a particle accelerates itself: with the analytic
+// gradient by some 7e-3 G m / r_cut^2, odd and periodic in its position in the cell. Between particles of one mass the
+// errors of all pairs, the self-force among them, nearly cancel where matter is smooth. The self-force of a particle
+// much heavier than its surroundings does not cancel: it is subtracted.
 //
-// The force is computed as the mesh does it, with the particle's own integer weights, from the influence function's
+// It is computed as the mesh computes it, with the particle's own integer weights, from the influence function's
 // transform to the few cells that two clouds share (Hockney & Eastwood 1988, section 5-4-3, on self-forces).
 class SelfForce {
  public:
   SelfForce(const MeshOptions& options, const ForceLaw& law) : options_(options), law_(law) {}
 
-  // Takes it off the long-range acceleration of those particles that are heavier than kHeavy mean ones or, in sparse
-  // sets, than the matter in kSparse mean cells. `unit` as in ParticleMesh::long_range().
+  // Subtracts it from the long-range acceleration of particles heavier than kHeavy mean ones or, in sparse sets, than
+  // the matter in kSparse mean cells. `unit` as in ParticleMesh::long_range().
   void subtract(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                 VectorView acceleration);
 
@@ -29,7 +29,7 @@ class SelfForce {
 
   MeshOptions options_;
   ForceLaw law_;
-  std::optional<DeviceBuffer<double>> tables_;  // made when a heavy particle may be there
+  std::optional<DeviceBuffer<double>> tables_;  // made once a heavy particle is possible
 };
 
 }  // namespace maki

@@ -57,7 +57,7 @@ bool has_ties(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys) {
   return select_flagged(stream, flag.data(), pairs, ties) > 0;
 }
 
-// The sources of [begin, end).
+// The range of sources [begin, end).
 struct Place {
   const SourceParticle* from;
   std::uint32_t begin, end;
@@ -107,7 +107,7 @@ void JoinedSources::join(const Stream& stream, const SourceParticle* own, std::s
   refresh_others(stream, others);
 }
 
-// Equal Morton keys are seldom.
+// Equal Morton keys are rare.
 void JoinedSources::sort_with_fine_keys(const Stream& stream, const SourceParticle* own, const SourceParticle* others) {
   const BothSets sets{own, others, own_count_};
   const std::size_t n = size();

@@ -1,4 +1,4 @@
-// Two sets of sources as one, in an order that depends on where the sources are and on nothing else.
+// Two sets of sources joined in an order that depends on the sources' positions alone.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace maki {
 
-// Sources of this rank (the first `own`) and others, sorted by Morton key, and where keys are equal by the bits of the
-// coordinates that a key leaves out. So a tree over them has the same cells with the same particles in the same order
-// wherever it is built, as far as the particles are all there. (Sources at the very same position keep the order in
-// which they came. That shows where their masses differ, where they part before the next join(), and where more of them
-// than a group holds share a position.)
+// Sources of this rank (the first `own`) and others, sorted by Morton key, and among equal keys by the coordinate bits
+// that a key leaves out. So a tree over them has the same cells with the same particles in the same order on every
+// rank, as far as all particles are there. (Sources at the very same position keep their input order. That shows where
+// their masses differ, where they part before the next join(), and where more of them than a group holds share a
+// position.)
 //
-// Memory, in bytes a source: 20, and 20 more while they are sorted, of which 8 stay until the keys are released.
+// Memory, bytes a source: 20, and 20 more during the sort, of which 8 stay until the keys are released.
 class JoinedSources {
  public:
-  // Joins `own`, in Morton order as MortonSorter leaves them, and `others`, in any order. Throws Error for more than
-  // 2^32 - 2 in all. keys() are valid until release_keys().
+  // Joins `own`, in MortonSorter's order, and `others`, in any order. Throws Error for more than 2^32 - 2 in all.
+  // keys() are valid until release_keys().
   void join(const Stream& stream, const SourceParticle* own, std::size_t own_count, const SourceParticle* others,
             std::size_t other_count);
   // Updates positions and masses of the sources of the last join(), given in the same number and order; the joined
@@ -32,7 +32,7 @@ class JoinedSources {
   const DeviceBuffer<std::uint64_t>& keys() const { return keys_; }
   void release_keys() { keys_.release(); }
 
-  // before[i] = how many of the first i joined sources are own, i = 0 ... size().
+  // before[i] = number of own sources among the first i joined ones, i = 0 ... size().
   void count_own(const Stream& stream, DeviceBuffer<std::uint32_t>& before) const;
   // Copies values of the joined sources back to own ones: own[k] = joined[place of source k].
   void own_values(const Stream& stream, const float* joined, float* own) const;

@@ -162,7 +162,7 @@ MAKI_HD bool beyond(std::uint32_t coordinate, std::int64_t reach) {
 struct MarkOutside {
   const SourceParticle* source;
   std::int64_t reach;
-  std::uint32_t outside;  // what is written for those outside: 1 to select them, 0 to select the others
+  std::uint32_t outside;  // the mark of particles outside: 1 to select them, 0 to select the others
   std::uint32_t* selected;
   MAKI_HD void operator()(std::size_t i) const {
     const SourceParticle p = source[i];
@@ -205,7 +205,7 @@ Particles select(const Stream& stream, Particles& particles, std::int64_t reach,
   Particles chosen;
   chosen.resize(count);
   launch(stream, "copy_selected", count, CopySelected{view_of(particles), view_of(chosen), indices.data()});
-  stream.synchronize();  // the scratch arrays end here
+  stream.synchronize();  // the scratch arrays are freed here
   return chosen;
 }
 
@@ -238,7 +238,7 @@ struct Gather {
   MAKI_HD void operator()(std::size_t i) const { to[i] = from[index[i]]; }
 };
 
-// Through one scratch array at a time, so that the peak stays low.
+// One scratch array at a time, so that the peak memory stays low.
 template <class T>
 void reorder(const Stream& stream, const DeviceBuffer<std::uint32_t>& index, DeviceBuffer<T>& array) {
   DeviceBuffer<T> sorted(array.name(), array.size());

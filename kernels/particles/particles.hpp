@@ -13,7 +13,7 @@ namespace maki {
 // Morton keys: 63 bits, 21 an axis, from the top bits of the fixed-point coordinates; x is the most significant.
 inline constexpr int kMortonLevels = 21;  // an octree cell of level l shares the first 3 l bits of the key
 
-// The 21 low bits of v, two zeros between each and the next.
+// The 21 low bits of v, with two zeros between neighbours.
 MAKI_HD std::uint64_t spread_bits(std::uint64_t v) {
   v &= 0x1fffff;
   v = (v | v << 32) & 0x001f00000000ffffull;
@@ -38,12 +38,12 @@ MAKI_HD std::uint64_t morton_key(std::uint32_t x, std::uint32_t y, std::uint32_t
   return spread_bits(x >> 11) << 2 | spread_bits(y >> 11) << 1 | spread_bits(z >> 11);
 }
 
-// What lies below the last bit of a coordinate, in 2^-16 of it, so that slow particles do not freeze.
+// The part below the last bit of a coordinate, in 2^-16 of it, so that slow particles do not freeze.
 struct Remainder {
   std::uint16_t x, y, z;
 };
 
-// 42 bytes a particle. Arrays have one length and one order: Morton order of the last rebuild.
+// 42 bytes a particle. All arrays have the same length and order: Morton order of the last rebuild.
 struct Particles {
   DeviceBuffer<SourceParticle> source{"particles.source"};  // position and mass
   DeviceBuffer<Remainder> remainder{"particles.remainder"};
@@ -55,17 +55,17 @@ struct Particles {
 
 Particles copy_of(const Stream& stream, const Particles& from);
 
-// Sorts particles, and any arrays carried along, into Morton order. Beside the particles it needs, in bytes a particle,
-// 24 while sorting (keys and indices, twice), 28 while reordering (keys, indices, one array of 16) and 8 after that,
-// until the keys are released.
+// Sorts particles, and any arrays carried along, into Morton order. Memory beyond the particles, bytes a particle: 24
+// while sorting (keys and indices, twice), 28 while reordering (keys, indices, one array of 16), then 8 until the keys
+// are released.
 class MortonSorter {
  public:
-  static constexpr double kBytes = 28;  // a particle, at the most of the above
+  static constexpr double kBytes = 28;  // a particle, the peak of the above
 
-  // After the call keys() holds the sorted keys. `carried` arrays have the particles' length.
+  // Afterwards keys() holds the sorted keys. `carried` arrays have the particles' length.
   void sort(const Stream& stream, Particles& particles, VectorArray* carried);
   const DeviceBuffer<std::uint64_t>& keys() const { return keys_; }
-  // Gives the keys' memory back: nobody needs them once the tree is built.
+  // Frees the keys, which are not needed once the tree is built.
   void release_keys() { keys_.release(); }
 
  private:
@@ -94,8 +94,8 @@ void kick(const Stream& stream, Particles& particles, const VectorArray& acceler
 // Doubles the box of an isolated set about its middle: x -> (x + 1/2) / 2 in fractions of the new side.
 void double_box(const Stream& stream, Particles& particles);
 
-// Takes every particle with |x - 1/2| > reach on some axis (units of the last bit) out of the set and returns them;
-// the others keep their order. Accelerations of the set are stale afterwards.
+// Removes every particle with |x - 1/2| > reach on some axis (units of the last bit) from the set and returns them; the
+// others keep their order. Accelerations of the set are stale afterwards.
 HostParticles set_aside(const Stream& stream, Particles& particles, std::int64_t reach);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// The numbers that particles are made of.
+// The number formats of particles.
 //
 // Coordinates are fixed point: a uint32 is a fraction of the box side, x / L = value * 2^-32. Periodic wrapping is
 // unsigned overflow, the separation to the nearest image is the signed difference. Lengths inside kernels are in
@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kUnitsOfSide = std::uint64_t{1} << 32;
 // A softening of fewer units is refused (docs/design.md, "Numbers").
 inline constexpr double kLeastSofteningUnits = 256;
 
-// What a force evaluation reads of a particle: 16 bytes, loaded as one vector.
+// A particle as force evaluation reads it: 16 bytes, loaded as one vector.
 struct alignas(16) SourceParticle {
   std::uint32_t x, y, z;  // fixed point
   float mass;
@@ -29,7 +29,7 @@ MAKI_HD std::int32_t signed_difference(std::uint32_t to, std::uint32_t from) {
   return static_cast<std::int32_t>(to - from);
 }
 
-// Separation in units of the side. Exact difference first, then one rounding.
+// Separation in units of the side: an exact difference, then one rounding.
 MAKI_HD float separation(std::uint32_t to, std::uint32_t from) {
   return static_cast<float>(signed_difference(to, from)) * kUnitsToSide;
 }
@@ -37,7 +37,7 @@ MAKI_HD float separation(std::uint32_t to, std::uint32_t from) {
 // A coordinate with its remainder: 48 bits, 2^48 to a side.
 inline constexpr double kSideToFine = 281474976710656.0;
 
-// Rounded to the nearest; bits above the 48th drop out where they are split: that is the periodic wrap.
+// Rounded to the nearest. Bits above the 48th are dropped when the parts are split: the periodic wrap.
 MAKI_HD std::uint64_t to_fine(double sides) {
   const double fine = sides * kSideToFine;
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(fine + (fine < 0 ? -0.5 : 0.5)));

@@ -1,5 +1,5 @@
-// Every stretch of particles finds the cells that begin in it (leaf_walk.hpp): once to count them by level, and, after
-// one scan over (level, stretch), once to write them where they belong. The host waits once, for 23 numbers.
+// Each thread takes a contiguous stretch of particles and finds the cells that begin in it (leaf_walk.hpp): first to
+// count them by level, then, after one scan over (level, stretch), to write them. The host waits once, for 23 numbers.
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
@@ -10,8 +10,7 @@ namespace maki {
 namespace {
 
 constexpr int kLevels = kMortonLevels + 1;  // 0 to 21
-// Particles that one thread goes through. A GPU wants many threads; on the CPU the search for a stretch's first leaf
-// would show.
+// Particles a thread. A GPU needs many threads; on the CPU the search for a stretch's first leaf would cost noticeably.
 #if defined(__CUDACC__)
 constexpr std::uint32_t kStretch = 64;
 #else
@@ -44,8 +43,8 @@ struct LevelBegins {
   MAKI_HD void operator()(std::size_t l) const { begins[l] = offset[l * stretches]; }
 };
 
-// first_child names the place where the next level goes on: its first child if the cell is divided, and the difference
-// to the next cell's is its number of children, 0 for a leaf.
+// first_child is the next free place of the level below: the first child if the cell is divided. The difference to the
+// next cell's first_child is the number of children, 0 for a leaf.
 struct WriteCells {
   std::uint32_t place[kLevels + 1];  // of the next cell of a level
   std::uint32_t* first;
@@ -80,8 +79,8 @@ struct EmitCells {
   }
 };
 
-// Number of children, particles of divided cells, and the centre of the cell's cube, as the reference point of the
-// first sweep.
+// The number of children, the particles of divided cells, and the centre of the cell's cube, which is the reference
+// point of the first sweep.
 struct FinishCells {
   const std::uint64_t* keys;
   std::uint32_t n, cells;
@@ -98,7 +97,7 @@ struct FinishCells {
     return level;
   }
 
-  // A divided cell ends where the next of its level begins, unless leaves of lower levels lie between.
+  // A divided cell ends where the next of its level begins, unless leaves of coarser levels lie between.
   MAKI_HD std::uint32_t end_of(std::uint32_t cell, int level) const {
     const std::uint32_t begin = first[cell], next = cell + 1 < level_begin[level + 1] ? first[cell + 1] : n;
     const int shift = 3 * (kMortonLevels - level);
@@ -125,7 +124,7 @@ struct FinishCells {
   }
 };
 
-// Sizes creep with the clustering; an array that is large enough stays.
+// Sizes grow slowly with clustering; a large enough array is kept.
 constexpr double kHeadroom = 0.1;
 
 }  // namespace

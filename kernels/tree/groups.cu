@@ -11,8 +11,8 @@ struct GroupRange {
   std::uint32_t first, count;
 };
 
-// Walks over the groups that one large cell makes of its children, in Morton order: runs of small siblings that
-// together hold at most group_size, and pieces of large leaves. Children that are large and divided make their own.
+// Visits the groups that one large cell makes of its children, in Morton order: runs of small siblings that together
+// hold at most group_size, and pieces of large leaves. Large divided children make their own groups.
 struct ChildGroups {
   const std::uint32_t* first;
   const std::uint32_t* count;
@@ -46,13 +46,13 @@ struct ChildGroups {
   }
 };
 
-// Groups cover all particles, so it is enough to know where each begins. Particles are in Morton order: so are they.
+// Groups cover all particles in Morton order, so their begins define them.
 struct MarkBegin {
   std::uint8_t* begins;  // by particle: 1 where a group begins
   MAKI_HD void operator()(const GroupRange& r) { begins[r.first] = 1; }
 };
 
-// A cell makes groups when it is divided and too large, or too high in the tree, to be in one itself.
+// A cell makes groups if it is divided, and too large, or too high in the tree, to be in a group itself.
 struct MarkGroups {
   ChildGroups make;
   // The first cells of level min_level - 1, whose children may be groups, and of min_level.
@@ -161,7 +161,7 @@ struct SetErrorScale {
       const float squared = a.x[p] * a.x[p] + a.y[p] * a.y[p] + a.z[p] * a.z[p];
       least = squared < least ? squared : least;
     }
-    // kMostErrorScale where the ratio is infinite, or no number.
+    // kMostErrorScale where the ratio is infinite or not a number.
     const float scale = std::pow(rms_squared / least, 0.1f);
     g.error_scale = scale < kLeastErrorScale ? kLeastErrorScale : scale < kMostErrorScale ? scale : kMostErrorScale;
   }

@@ -1,10 +1,10 @@
-// Which leaves and cells an octree has, read off sorted keys without building it from the top.
+// Leaves and cells of an octree, derived from sorted keys without building it from the top.
 //
-// A leaf that begins at particle i is followed by the one that begins where keys cease to share the leaf's levels.
-// With shared(a, b) the whole octree levels that two keys share, the leaf at i begins as a child of a divided cell, at
-// level top = 1 + shared(key[i-1], key[i]); a cell that begins at i is divided while key[i + leaf_size] shares its
-// level. So the cells that begin at i are those of levels top to max(top, min_level, 1 + shared(key[i],
-// key[i + leaf_size])), the last of which is the leaf. Any stretch of particles can be looked at by itself.
+// A leaf that begins at particle i ends, and the next begins, where keys no longer share the leaf's levels. Let
+// shared(a, b) be the number of whole octree levels that two keys share. The leaf at i begins as a child of a divided
+// cell, at level top = 1 + shared(key[i-1], key[i]); a cell that begins at i is divided if key[i + leaf_size] shares
+// its level. So the cells that begin at i have levels top to max(top, min_level, 1 + shared(key[i], key[i +
+// leaf_size])); the last is the leaf. Any range of particles can be processed by itself.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace maki {
 
-// Levels (0 to 21) whose cells hold both keys.
+// Number of levels (0 to 21) whose cells hold both keys.
 MAKI_HD int shared_levels(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t difference = a ^ b;
   if (difference == 0) return kMortonLevels;
@@ -24,8 +24,8 @@ MAKI_HD int shared_levels(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-// One past the last of the sorted keys from i on that share the first `level` levels with key[i]. `step`: how far the
-// end is thought to be; the search costs log2(step), and more only where it is farther.
+// The end of the sorted keys from i on that share the first `level` levels with key[i]. `step`: the expected distance
+// to it; the search costs log2(step), and more only where the end is farther.
 MAKI_HD std::uint32_t cell_end(const std::uint64_t* keys, std::uint32_t n, std::uint32_t i, int level,
                                std::uint32_t step) {
   const int shift = 3 * (kMortonLevels - level);
@@ -35,7 +35,7 @@ MAKI_HD std::uint32_t cell_end(const std::uint64_t* keys, std::uint32_t n, std::
     last += step;
     if (step < 1u << 30) step *= 2;
   }
-  std::uint32_t length = (n - last < step ? n - last : step) - 1;  // of (last, last + length], where the end is sought
+  std::uint32_t length = (n - last < step ? n - last : step) - 1;  // of (last, last + length], where the end is
   while (length > 0) {
     const std::uint32_t half = (length + 1) / 2;
     const bool in = keys[last + half] >> shift == prefix;
@@ -61,8 +61,8 @@ struct LeafWalk {
     return level < kMortonLevels ? level : kMortonLevels;
   }
 
-  // The first particle from i on that begins a leaf. A cell that holds i is divided when any leaf_size + 1 neighbours
-  // among which i is are all in it.
+  // The first particle from i on that begins a leaf. A cell that holds i is divided when any leaf_size + 1 consecutive
+  // particles including i are all in it.
   MAKI_HD std::uint32_t first_leaf(std::uint32_t i) const {
     if (i == 0) return 0;
     int level = min_level;
@@ -74,8 +74,8 @@ struct LeafWalk {
     return shared_levels(keys[i - 1], keys[i]) < level ? i : cell_end(keys, n, i, level, leaf_size);
   }
 
-  // visit(first, end, top, level) for every leaf that begins in [begin, end): it holds particles [first, end) and is
-  // of level `level`; the cells that begin with it are those of levels `top` to `level`.
+  // visit(first, end, top, level) for every leaf that begins in [begin, end): it holds particles [first, end) and has
+  // level `level`; the cells that begin with it have levels `top` to `level`.
   template <class Visit>
   MAKI_HD void operator()(std::uint32_t begin, std::uint32_t end, Visit& visit) const {
     std::uint32_t i = first_leaf(begin);

@@ -1,4 +1,4 @@
-// Interaction lists on both backends: their room and bytes, and kept lists whose stale cells are opened where they stand.
+// Interaction lists on both backends: memory and its estimates, and kept lists whose stale cells are opened in place.
 #include <cmath>
 
 #include "kernels/device/algorithms.hpp"
@@ -8,7 +8,7 @@
 namespace maki {
 
 double cutoff_list_bytes(double reach, double group_size) {
-  constexpr double filled = 0.7, clustered = 3;  // part of a group; words over those of a uniform set
+  constexpr double filled = 0.7, clustered = 3;  // part of a group; words relative to a uniform set
   const double members = filled * group_size, side = std::cbrt(members) + 2 * reach;
   return clustered * 4 * side * side * side / kParticlesALeaf / members;
 }
@@ -20,11 +20,11 @@ double isolated_list_bytes(double theta, double group_size) {
 void InteractionLists::reserve(const Stream& stream, std::uint64_t wanted) {
   if (wanted <= words.capacity()) return;
   constexpr double headroom = 0.15;
-  if (used == 0) return words.resize(wanted, headroom);  // old and new need not stand side by side
+  if (used == 0) return words.resize(wanted, headroom);  // old and new words need not coexist
   DeviceBuffer<std::uint32_t> larger(words.name());
   larger.resize(wanted, headroom);
   copy_on_device(stream, larger.data(), words.data(), used * sizeof(std::uint32_t));
-  stream.synchronize();  // the old words end here
+  stream.synchronize();  // the old words are freed here
   words.swap(larger);
 }
 
@@ -48,7 +48,7 @@ void InteractionLists::end_walk(const WalkRequest& request, std::uint64_t total)
   if (!request.append && request.count > 0) words_a_group = static_cast<double>(total) / request.count;
 }
 
-// Kept lists whose stale cells are opened where they stand.
+// Kept lists whose stale cells are opened in place.
 
 namespace {
 
@@ -69,8 +69,8 @@ MAKI_HD std::uint32_t group_at(const ListView& lists, std::size_t place) {
   return lists.selected ? lists.selected[place] : static_cast<std::uint32_t>(place);
 }
 
-// Goes through a group's kept list, and from cells that have come near down to those that serve in their place. What is
-// taken stands in the order of the old list, which is the same whatever other cells there are.
+// Walks a group's kept list, and from cells that have come near down to the cells that replace them. The new words
+// follow the order of the old list, which is independent of cells that the list does not name.
 struct Reopened {
   CellGeometryView g;
   const std::uint32_t* count;

@@ -1,4 +1,4 @@
-// Passes over kept lists on the GPU: one warp a group, so that a list's words load side by side.
+// Passes over kept lists on the GPU: one warp a group, so that loads of a list's words are coalesced.
 #include <algorithm>
 
 #include "kernels/device/device.hpp"
@@ -11,7 +11,7 @@ namespace {
 inline constexpr unsigned kWarps = 8;          // of a block
 inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor; sm_120 has room for 1536 threads
 
-// Grid whose warps take `groups` in turns.
+// A grid whose warps process `groups` in turns.
 inline LaunchShape shape_for(std::size_t groups) {
   const std::size_t resident = static_cast<std::size_t>(std::max(1, unit_count())) * kBlocksPerUnit;
   return {static_cast<unsigned>(std::min((groups + kWarps - 1) / kWarps, resident)), kWarps * kWarpSize, 0};
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
   }
 }
 
-// ListStatistics as CUDA's atomics have them.
+// ListStatistics in types of CUDA's atomics.
 struct Totals {
   unsigned long long particle_pairs, cell_pairs, words, longest, members;
 };

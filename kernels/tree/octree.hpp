@@ -1,12 +1,12 @@
 // The octree over particles in Morton order.
 //
 // Format, as invariants that hold after build_octree (and that tests check):
-//  - cell 0 is the root and holds all particles; cells stand level by level, level l in
+//  - cell 0 is the root and holds all particles; cells are stored level by level, level l in
 //    [level_begin[l], level_begin[l+1]);
 //  - the particles of a cell are [first, first + count), count > 0, and share the first 3 l bits of their keys;
-//  - the children of a cell stand side by side in Morton order at [first_child, first_child + child_count), and their
+//  - the children of a cell are contiguous, in Morton order, at [first_child, first_child + child_count), and their
 //    ranges join without gap to that of the cell; child_count = 0 marks a leaf, whose first_child is where its children
-//    would stand (so first_child never falls, and may be `cells`);
+//    would be (so first_child never decreases, and may be `cells`);
 //  - a cell is divided exactly when l < 21 and (count > leaf_size or l < min_level); so a leaf has at most leaf_size
 //    particles, or is of level 21 (many particles at one point are a large leaf, not an error).
 // Periodic boxes take min_level = kPeriodicMinLevel, so that no group spans more than a quarter of the box and the
@@ -26,11 +26,11 @@ namespace maki {
 
 inline constexpr int kPeriodicMinLevel = 3;
 
-// Levels that a walk may meet: those of a tree, and those of a small tree above the trees of up to 8^6 ranks.
+// Levels in a walk: those of a tree, and those of a small tree above the trees of up to 8^6 ranks.
 inline constexpr int kWalkLevels = kMortonLevels + 6;
 
-// What a walk reads of a cell, array by array, so that siblings load as one vector. Lengths in sides.
-// The arrays are padded by 8 elements, so that 8 siblings can be loaded from anywhere.
+// The cell data of a walk, array by array, so that siblings load as one vector. Lengths in sides. The arrays are padded
+// by 8 elements, so that 8 siblings can be loaded from any index.
 struct CellGeometryView {
   std::uint32_t *comx, *comy, *comz;  // centre of mass, fixed point
   std::uint32_t *x, *y, *z;           // centre of the bounding box, fixed point
@@ -68,19 +68,19 @@ struct CellGeometry {
 
 struct Octree {
   std::uint32_t cells = 0;
-  std::uint32_t particles = 0;             // that it was built from
+  std::uint32_t particles = 0;             // from which it was built
   std::vector<std::uint32_t> level_begin;  // on the host; levels + 1 entries
   DeviceBuffer<std::uint32_t> first{"tree.first"}, count{"tree.count"}, first_child{"tree.first_child"};
   DeviceBuffer<std::uint8_t> child_count{"tree.child_count"};
   DeviceBuffer<CellMoments> moments{"tree.moments"};
   CellGeometry geometry;
 
-  // Room for so many cells. Sizes creep with the clustering: `headroom` as in DeviceBuffer::resize().
+  // Allocates for `wanted` cells. Sizes grow slowly with clustering: `headroom` as in DeviceBuffer::resize().
   void resize(std::uint32_t wanted, double headroom);
 };
 
-// For estimates: particles of a leaf on average, with leaves of 16; and bytes a particle of cells and groups of 64, which
-// go as 1 / leaf_size. Measured with leaves of 16: 17 in an early universe, 24 in a clustered one, 29 in a sphere.
+// For estimates: mean particles of a leaf, with leaves of 16; and bytes a particle of cells and groups of 64, which
+// scale as 1 / leaf_size. Measured with leaves of 16: 17 in an early universe, 24 in a clustered one, 29 in a sphere.
 inline constexpr double kParticlesALeaf = 7;
 constexpr double tree_bytes(bool periodic, double leaf_size) { return (periodic ? 24 : 30) * 16 / leaf_size; }
 
@@ -89,10 +89,10 @@ constexpr double tree_bytes(bool periodic, double leaf_size) { return (periodic 
 void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,
                   Octree& tree);
 
-// Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first.
-// Sums are in double, in the order of particles and children, relative to the last box centre. Moments: M, centre of
-// mass, sum m d_i d_j. Both orders give the same bits: all leaves in one launch, then the divided cells of each level,
-// or each level's cells together.
+// Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first. Sums
+// are in double, in the order of particles and children, relative to the last box centre. Moments: M, centre of mass,
+// sum m d_i d_j. Both orders give the same bits: all leaves in one launch and then the divided cells of each level, or
+// all cells level by level.
 enum class SweepOrder { kLeavesFirst, kByLevel };
 #if defined(MAKI_BACKEND_CUDA)
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
@@ -100,34 +100,34 @@ inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 #endif
 void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder);
-// The sweep in two parts: only cells with kind[cell] = wanted. The children of a cell of the first part belong to it
-// too.
+// The sweep in two parts: processes only cells with kind[cell] = wanted. Children of a cell of the first part belong to
+// it too.
 void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& tree, const std::uint8_t* kind,
                 std::uint8_t wanted);
 
-// Gives cells above `level` their cubes as boxes, and a size at which no walk takes them as multipoles, so that a walk
-// does not depend on which particles beyond its reach they hold. To be called after a sweep of particles that have not
-// moved since the tree was built; holds until the next sweep.
+// Gives cells above `level` their cubes as boxes, and a size at which no walk accepts them as multipoles, so that a
+// walk does not depend on their particles beyond its reach. Only after a sweep of particles that have not moved since
+// the tree was built; holds until the next sweep.
 void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
 // Groups of the tree's particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has
 // more, or neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They
-// cover all particles, in Morton order. `groups` is resized; boxes are set, error scales are 1. Five launches and a scan; 4 bytes come
-// to the host.
+// cover all particles, in Morton order. `groups` is resized; boxes are set, error scales are 1. Five launches and a
+// scan; 4 bytes come to the host.
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
                  int min_level, DeviceBuffer<Group>& groups);
 
 // Bounding boxes of all groups from the particles' present positions.
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups);
 
-// Sets the error scale of each group (opening.hpp) from its members' accelerations and `rms`, that of all particles.
+// Sets the error scale of each group (opening.hpp) from its members' accelerations and `rms`, the rms of all particles.
 void set_error_scales(const Stream& stream, ConstVectorView acceleration, float rms, DeviceBuffer<Group>& groups);
 
-// Of a tree over a rank's own particles and ghosts, the groups with own particles, and among them those that can be
-// evaluated before new positions of the ghosts arrive:
+// For a tree over a rank's own particles and ghosts: the groups with own particles, and among them those that can be
+// evaluated before new positions of the ghosts arrive.
 
-// Drops groups without own particles from `groups`, in order; own_before as of JoinedSources::count_own(). `own`: by
-// group that stays, its members as a range of the own particles in the order of the joined sources (boxes are not set).
+// Drops groups without own particles from `groups`, in order; own_before from JoinedSources::count_own(). `own`: by
+// remaining group, its members as a range of the own particles in the order of the joined sources (boxes are not set).
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,
                      DeviceBuffer<Group>& own);
 
@@ -135,8 +135,8 @@ void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& ow
 void mark_ghost_cells(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, const Octree& tree,
                       DeviceBuffer<std::uint8_t>& has_ghosts);
 
-// Splits groups into inner ones, which hold no ghosts and whose lists name no cell that holds ghosts, and outer ones,
-// all others. `lists`: of all groups. `inner` and `outer`: indices, ascending.
+// Splits groups into inner and outer ones. Inner groups hold no ghosts, and their lists name no cell that does.
+// `lists`: of all groups. `inner` and `outer`: indices, ascending.
 void split_groups(const Stream& stream, const ListView& lists, const DeviceBuffer<Group>& own,
                   const DeviceBuffer<std::uint8_t>& has_ghosts, DeviceBuffer<std::uint32_t>& inner,
                   DeviceBuffer<std::uint32_t>& outer);

@@ -1,10 +1,10 @@
-// When a cell serves a group as a multipole, and when it is out of reach (docs/design.md, "Force split"): the one
-// place where this is decided, with the same roundings on every instruction set and backend, so that all make the
-// same lists.
+// The opening criterion: when a cell serves a group as a multipole, and when it is out of reach (docs/design.md, "Force
+// split"). Decided only here, with the same roundings on every instruction set and backend, so that all make the same
+// lists.
 //
-// Lengths are floats in units of the last bit of a coordinate, 2^-32 sides: scaling by a power of two is exact. The
-// other products are never fused with a sum; units that could fuse them are compiled with -ffp-contract=off. V is
-// float, or one of the compiler's vectors of floats.
+// Lengths are floats in units of the last bit of a coordinate, 2^-32 sides: scaling by a power of two is exact. Other
+// products are never fused with a sum; units that could fuse them are compiled with -ffp-contract=off. V is float, or a
+// vector of floats of the compiler.
 #pragma once
 
 #include <cmath>
@@ -17,32 +17,32 @@ namespace maki {
 inline constexpr float kSideInUnits = 4294967296.0f;
 
 struct OpeningRule {
-  float of_size;        // opening distance over a cell's size, at least; in units to a side
-  float reach_squared;  // of the cutoff, in units; above every distance without one
+  float of_size;        // least opening distance over a cell's size; in units to a side
+  float reach_squared;  // square of the cutoff, in units; without a cutoff above every distance
   float
       of_error_length;  // opening distance over error length, for an error scale of 1; in units to a side; 0: not read
 };
 
-// The error length of a cell of mass m and size s is (m s^3)^(1/5). The octupole that its quadrupole leaves out makes an
-// error of about m (s/2)^3 / d^5 at distance d, which is the fraction f of an acceleration a at
-// d = (8 f a)^(-1/5) (m s^3)^(1/5). A group's error scale is (a_rms / a)^(1/5), for the least acceleration a of its
-// members and the rms of all; between these limits, so that neither a point without force nor the inside of a binary
-// decides alone (the relative criterion of GADGET-4, Springel et al. 2021, section 2.2; Dehnen 2014).
+// The error length of a cell of mass m and size s is (m s^3)^(1/5). The quadrupole leaves out the octupole, an error of
+// about m (s/2)^3 / d^5 at distance d. This is the fraction f of an acceleration a at d = (8 f a)^(-1/5) (m s^3)^(1/5).
+// A group's error scale is (a_rms / a)^(1/5), where a is the least acceleration of its members and a_rms the rms of
+// all. These limits keep a point without force, or the inside of a binary, from deciding alone (the relative criterion
+// of GADGET-4, Springel et al. 2021, section 2.2; Dehnen 2014).
 inline constexpr float kLeastErrorScale = 0.4f, kMostErrorScale = 2.5f;
 
-// The fraction f of the rms acceleration that one cell may be wrong by, by the opening angle: f = theta^5 / this. Chosen
-// so that forces are as good as with cells opened by the same angle (bench/NOTES.md, "Opening by estimated error").
+// The fraction f of the rms acceleration that is allowed as one cell's error: f = theta^5 / this. Chosen so that forces
+// are as good as with cells opened by the same angle (bench/NOTES.md, "Opening by estimated error").
 inline constexpr float kErrorFactor = 128;
 
-// Times theta: cells opened by this angle make forces as good as those opened by estimated error with theta
+// Factor on theta: cells opened by this angle make forces as good as those opened by estimated error with theta
 // (docs/accuracy.md, "Isolated sets").
 inline constexpr double kAngleAsGood = 0.85;
 
-// A cell serves as a multipole no nearer than this times its size (and the offset), by estimated error: no group then
-// meets a cell that holds some of it, as half the diagonal of a cube is less.
+// By estimated error, least distance of a multipole over its size (plus the offset). As half the diagonal of a cube is
+// less, no group then accepts a cell that holds some of it.
 inline constexpr float kLeastDistance = 0.87f;
 
-// The bounding box of a walk's group: centre (fixed point) and half extents (units). Regions whose groups are not known
+// The bounding box of a walk's group: centre (fixed point) and half extents (units). Regions whose groups are unknown
 // have the largest error scale.
 struct WalkTarget {
   std::uint32_t x, y, z;
@@ -83,13 +83,13 @@ MAKI_HD_ALWAYS V sum_of_squares(V x, V y, V z) {
   return rounded_product(x, x) + rounded_product(y, y) + rounded_product(z, z);
 }
 
-// Squared distance from the group's box to a point that is dx, dy, dz (absolute values) away from its centre.
+// Squared distance from the group's box to a point dx, dy, dz (absolute values) away from its centre.
 template <class V>
 MAKI_HD_ALWAYS V point_gap_squared(const WalkTarget& t, V dx, V dy, V dz) {
   return sum_of_squares(positive_part(dx - t.hx), positive_part(dy - t.hy), positive_part(dz - t.hz));
 }
 
-// A box about such a point: its half extents are in sides.
+// A box around such a point; its half extents are in sides.
 template <class V>
 struct BoxAway {
   V dx, dy, dz, hx, hy, hz;
@@ -117,15 +117,15 @@ MAKI_HD_ALWAYS V larger(V a, V b) {
 #endif
 }
 
-// What opening a cell depends on, in sides; error_length: 0 where cells are opened by angle.
+// The opening criterion's data of a cell, in sides; error_length: 0 where cells are opened by angle.
 template <class V>
 struct CellSize {
   V size, error_length, offset;
 };
 
-// The distance from the group's box to the centre of mass at which a cell begins to serve as a multipole: by angle
-// size / theta + offset (Barnes 1990 with the offset of Salmon & Warren); by estimated error the error length takes the
-// place of the size.
+// The least distance from the group's box to the centre of mass at which a cell serves as a multipole: by angle, size /
+// theta + offset (Barnes 1990 with the offset of Salmon & Warren); by estimated error, the error length replaces the
+// size.
 template <class V>
 MAKI_HD_ALWAYS V opening_distance(const OpeningRule& rule, const WalkTarget& t, const CellSize<V>& cell) {
   const V by_error = rounded_product(rounded_product(cell.error_length, t.error_scale), rule.of_error_length);

@@ -72,8 +72,8 @@ MAKI_HD CellMoments about_centre(const Moments& s, std::uint32_t rx, std::uint32
   return m;
 }
 
-// Leaves read particles and can all be done at once; divided cells read their children, so they go level by level. A
-// warp with both kinds would do both after each other; on the CPU one pass over a level's cells is as good, and even.
+// Leaves read particles and can all be processed at once; divided cells read their children, so they go level by level.
+// A warp with both kinds would process one after the other; on the CPU one pass over a level's cells is as good.
 template <bool kLeaves, bool kDivided>
 struct SweepCells {
   const SourceParticle* particles;
@@ -102,8 +102,8 @@ struct SweepCells {
     return u > 2147483647.0 ? INT32_MAX : static_cast<std::int32_t>(u);
   }
 
-  // A box that reaches beyond half a side away from the reference comes back on its other side: all of the axis. By a
-  // little any box may, whose extent was rounded up; particles do not.
+  // A box reaching more than half a side from the reference wraps to its other side: it takes the whole axis. Any box
+  // may do so by a little, since extents are rounded up; particles do not.
   MAKI_HD void include_box(Extent& extent, int axis, std::uint32_t centre, std::uint32_t reference, float half) const {
     constexpr std::int64_t rounding = std::int64_t{1} << 16;  // units; 21 levels round up by 2e-6 sides, 9000 units
     const std::int64_t d = signed_difference(centre, reference), h = units(half), low = d - h, high = d + h;
@@ -215,7 +215,7 @@ struct OpenCoarse {
   std::uint32_t begin;
   int level;
 
-  // The middle of the box of what is in a cube lies in the cube.
+  // `inside`: the middle of the cell's box, which lies in its cube.
   MAKI_HD std::uint32_t cube_centre(std::uint32_t inside) const {
     const std::uint32_t mask = level == 0 ? 0u : ~0u << (32 - level);
     return (inside & mask) + (0x80000000u >> level);

@@ -7,8 +7,8 @@
 
 namespace maki {
 
-// The count of a closed cell: one of an imported tree whose children and particles stayed with their owner. It has no
-// children here and serves as a multipole, however near.
+// The count of a closed cell: a cell of an imported tree whose children and particles stayed with their owner. It has
+// no children here and serves as a multipole at any distance.
 inline constexpr std::uint32_t kClosedCell = 0xffffffffu;
 
 // A cell as a source: monopole and raw second moments about its centre of mass,
@@ -20,31 +20,31 @@ struct alignas(8) CellMoments {
   float qxx, qyy, qzz, qxy, qxz, qyz;
 };
 
-// The targets that share one interaction list: particles [first, first + count), and their bounding box.
+// Targets that share one interaction list: particles [first, first + count), and their bounding box.
 struct Group {
   std::uint32_t first;
   std::uint32_t count;
   std::uint32_t x, y, z;  // centre of the bounding box, fixed point
   float hx, hy, hz;       // half extents, in sides, rounded up
-  float error_scale = 1;  // of cells' error lengths (opening.hpp), where cells are opened by estimated error
+  float error_scale = 1;  // factor on cells' error lengths (opening.hpp), where cells are opened by estimated error
 };
 
-// Where a group's list stands in the array of words: first `cells` words that name cells taken as multipoles,
-// then `leaves` words that name leaves taken particle by particle. A word is the cell's index.
+// A group's list in the array of words: first `cells` words that name cells taken as multipoles, then `leaves` words
+// that name leaves taken particle by particle. A word is the cell's index.
 struct ListRange {
   std::uint64_t begin;
   std::uint32_t cells;
   std::uint32_t leaves;
 };
 
-// Views of all that an evaluation reads (device pointers; counts in elements).
+// Views of an evaluation's inputs (device pointers; counts in elements).
 struct SourceView {
   const SourceParticle* particles;  // in Morton order; leaves name ranges of it
   const CellMoments* cells;         // by cell index
   const std::uint32_t* cell_first;  // by cell index: first particle
   const std::uint32_t* cell_count;  // by cell index: number of particles
   const SourceParticle* targets =
-      nullptr;  // what groups name ranges of, where it is not `particles` (imported sources)
+      nullptr;  // the array that groups index, where it is not `particles` (imported sources)
 
   MAKI_HD const SourceParticle* group_particles() const { return targets ? targets : particles; }
 };

@@ -1,5 +1,5 @@
-// Interaction lists: for each group, the cells that serve as multipoles and the leaves taken particle by particle. Made by
-// walks, checked while they are kept, and opened where cells have come near.
+// Interaction lists: for each group, the cells that serve as multipoles and the leaves taken particle by particle.
+// Walks make them; kept lists are checked, and cells that have come near are opened.
 #pragma once
 
 #include <cmath>
@@ -12,16 +12,16 @@
 
 namespace maki {
 
-// A cell serves as a multipole when the distance from the group's box to its centre of mass exceeds the opening distance
-// (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out;
-// r_cut = 0: none is.
+// A cell serves as a multipole when the distance from the group's box to its centre of mass exceeds the opening
+// distance (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out; r_cut = 0:
+// no cutoff.
 struct WalkOptions {
   float theta = 0.5f;
   float rms_acceleration = 0;  // of all particles, mass / side^2: cells open by estimated error; 0: by angle
   float r_cut = 0;
-  std::uint32_t small_cell = 6;  // cells of at most this many are taken particle by particle: a quadrupole costs four
-  // Makes the order of a list's words independent of the cells that the list does not name. A GPU then walks four
-  // groups a warp instead of one; the CPU's walk is always so.
+  std::uint32_t small_cell = 6;  // smaller cells go particle by particle: a quadrupole costs four
+  // Makes the order of a list's words independent of cells that the list does not name. A GPU then walks four groups a
+  // warp instead of one; on the CPU this is always so.
   bool one_by_one = false;
 
   OpeningRule rule() const {
@@ -42,61 +42,61 @@ struct WalkRequest {
   bool append = false;
 };
 
-// Lists of all groups, in one array of words. Device memory; `ranges[g]` says where group g's list stands.
+// Lists of all groups, in one array of words. Device memory; `ranges[g]` is the place of group g's list.
 struct InteractionLists {
   DeviceBuffer<ListRange> ranges{"lists.ranges"};
   DeviceBuffer<std::uint32_t> words{"lists.words"};
-  std::uint64_t used = 0;    // words in use; a rewalked group's old list stays behind as a gap
-  std::uint64_t redone = 0;  // groups walked again because room was short; adds up until the owner sets it to 0
+  std::uint64_t used = 0;    // words in use; a rewalked group's old list remains as a gap
+  std::uint64_t redone = 0;  // groups walked again for lack of room; adds up until the owner sets it to 0
 
-  // What is known for the next walk, so that a steady run finds room at once.
-  double words_a_group = 0;   // mean of the last walk that was no appending
-  std::uint32_t scratch = 0;  // what the longest walk so far needed, in the backend's own measure
+  // Estimates for the next walk, so that a steady run has room at once.
+  double words_a_group = 0;   // mean of the last walk that did not append
+  std::uint32_t scratch = 0;  // need of the longest walk so far, in the backend's own measure
 
-  // Room for `wanted` words in all, with those in use kept.
+  // Room for `wanted` words in all; keeps those in use.
   void reserve(const Stream& stream, std::uint64_t wanted);
-  // First and last step of every walk_tree(): begin_walk() forgets the old lists, unless it appends to them, and makes
-  // the expected room; end_walk() takes note of `total`, the words then in use.
+  // First and last step of every walk_tree(): begin_walk() drops the old lists, unless it appends, and reserves the
+  // expected room; end_walk() records `total`, the words then in use.
   void begin_walk(const Stream& stream, const WalkRequest& request);
   void end_walk(const WalkRequest& request, std::uint64_t total);
 };
 
-// For estimates, bytes a particle of the lists of groups of `group_size`: of a clustered set with a cutoff at `reach`
-// mean distances of particles, and of an isolated set, opened by `theta`. Lists of uniform sets hold all leaves within
-// the cutoff of the group's box and a few cells beyond size / theta; clustering makes them three times as long. Those of
-// isolated sets grow as theta^-1.35 (Groen et al. 2011, eq. 4).
+// For estimates: bytes a particle of the lists of groups of `group_size`, of a clustered set with a cutoff at `reach`
+// mean distances of particles, and of an isolated set opened by `theta`. Lists of uniform sets hold all leaves within
+// the cutoff of the group's box and a few cells beyond size / theta; clustering makes them three times as long. Those
+// of isolated sets grow as theta^-1.35 (Groen et al. 2011, eq. 4).
 double cutoff_list_bytes(double reach, double group_size);
 double isolated_list_bytes(double theta, double group_size);
-// For estimates, bytes of a walk of all groups of so many particles while it lasts, before it knows how long lists are;
-// 0 on the CPU, where the host's memory holds them.
+// For estimates: temporary bytes of a first walk of all groups of so many particles, before the lists' lengths are
+// known; 0 on the CPU, where host memory holds them.
 double walk_bytes(double particles);
 
-// Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all
-// lists where `append` is false, else adds words behind those in use and redirects the ranges of these groups.
-// The order of the words within a list is fixed; where the lists stand in `words` is not.
+// Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all lists
+// where `append` is false, else adds words after those in use and redirects the ranges of these groups. The order of
+// words within a list is fixed; the place of a list in `words` is not.
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists);
 
-// What a walk on the device tells the host.
+// A walk's report from the device to the host.
 struct WalkRecord {
   unsigned long long words;    // of all these groups' lists
-  unsigned long long missing;  // words of the groups whose lists found no room
+  unsigned long long missing;  // words of the groups whose lists had no room
   unsigned refused;            // number of those groups
   unsigned redone;             // groups walked twice: their steps did not fit the slice
   unsigned longest;            // steps of one group
 };
 
-// A walk of which the host does not know yet whether all lists found room. Lists without room are empty.
+// A walk whose host does not know yet whether all lists had room. Lists without room are empty.
 struct QueuedWalk {
   WalkRequest request{};
-  DeviceBuffer<std::uint32_t> refused{"lists.scratch"};  // groups whose lists found no room
+  DeviceBuffer<std::uint32_t> refused{"lists.scratch"};  // groups whose lists had no room
   Result<WalkRecord> record;
 };
 
 // walk_tree() in two parts. queue_walk() does not wait; kernels queued on the same stream may use the lists at once.
-// finish_walk(), to be called after `results` were fetched and before the next walk into these lists, returns whether
-// all lists were complete. If not, it completes them (and makes room for as many next time), and work that used them
-// has to be repeated. `request.selected` must stay valid until then.
+// finish_walk(), called after `results` were fetched and before the next walk into these lists, returns whether all
+// lists were complete. If not, it completes them (and reserves as much for the next time), and work that used them must
+// be repeated. `request.selected` must stay valid until then.
 QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                       InteractionLists& lists, Results& results);
 bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
@@ -106,14 +106,14 @@ bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options,
 // new import can open.
 enum class StaleCells { kAll, kDivisible, kClosed };
 
-// When a kept list is stale: it holds a multipole, one of `cells`, that violates the opening criterion by more than
-// `margin` (distance < (1 - margin) times the opening distance), because the cell or the group has grown or moved.
+// When a kept list is stale: the cell or the group has grown or moved so that a multipole, one of `cells`, violates the
+// opening criterion by more than `margin` (distance < (1 - margin) times the opening distance).
 struct StaleCriterion {
   OpeningRule rule;
   float margin;
   StaleCells cells = StaleCells::kAll;
 
-  // Whether a cell that holds so many particles is one of `cells`.
+  // Whether a cell with this count is one of `cells`.
   MAKI_HD bool looks_at(std::uint32_t count) const {
     return cells == StaleCells::kAll || (count == kClosedCell) == (cells == StaleCells::kClosed);
   }
@@ -129,33 +129,33 @@ struct StaleCriterion {
 // Flags groups whose kept lists are stale: 1, else 0, by place in the view.
 void flag_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion, const ListView& lists,
                        std::uint32_t* flags);
-// Finds them. Writes their places in the view (indices of groups where it selects none) to
-// `stale`, ascending, and returns how many.
+// Finds stale groups: writes their places in the view (group indices where it selects none) to `stale`, ascending, and
+// returns their number.
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
                                 const ListView& lists, DeviceBuffer<std::uint32_t>& stale);
 
 // Kept lists in which cells are opened.
 struct Reopening {
   const WalkOptions& options;
-  float margin;   // by more than which a cell has come too near
+  float margin;   // by which a cell is too near
   ListView view;  // of the lists
 };
-// Opens the divisible cells that have come near: what stood for them below them serves in their place. Unlike a new walk
-// this meets no cell that the kept list does not hold, and so needs no particles beyond its reach. Words are added behind
-// those in use.
+// Opens the divisible cells that have come near: their descendants that a walk would take replace them. Unlike a new
+// walk this visits only the kept list's cells and their descendants, so it needs no particles beyond its reach. Words
+// are added after those in use.
 void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists);
 
-// The same without waiting. Lists that find no room stay as they are: *record, which has to be zero, says how many words all
-// of them take. before: the record of a call whose end the host does not know yet, or null.
+// The same without waiting. Lists without room stay unchanged: *record, which must be zero, counts the words that all
+// of them need. before: the record of a previous call that the host has not finished yet, or null.
 struct ReopenRecord {
   std::uint64_t words;
 };
 void queue_reopen(const Stream& stream, Octree& tree, const Reopening& what, InteractionLists& lists,
                   const ReopenRecord* before, ReopenRecord* record);
-// To be called with what the record says, in the order of the calls. Returns whether all lists found room.
+// Takes the record on the host, in the order of the calls. Returns whether all lists had room.
 bool finish_reopen(const ReopenRecord& record, InteractionLists& lists);
 
-// Sums over lists: sources (particles and cells) of each group times its members.
+// Sums over lists: the sources (particles and cells) of each group times its members.
 struct ListStatistics {
   std::uint64_t particle_pairs = 0;  // particle-particle interactions
   std::uint64_t cell_pairs = 0;      // particle-cell interactions
@@ -181,7 +181,7 @@ struct ListStatistics {
   }
 };
 ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& lists);
-// The same, added to *total, which is device memory: nobody waits.
+// The same, added to *total in device memory: nobody waits.
 void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& lists, ListStatistics* total);
 
 }  // namespace maki

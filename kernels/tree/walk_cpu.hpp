@@ -30,7 +30,7 @@ struct WalkOutput {
   std::uint32_t cell_words, leaf_words;
 };
 
-// Returns false when the room did not suffice: the group is walked again with more.
+// Returns false when the room did not suffice: the group is then walked again with more.
 namespace walk_avx2 {
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out);
 }

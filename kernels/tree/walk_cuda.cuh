@@ -1,10 +1,10 @@
-// The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh); or, where the order of the words is
-// to be the same whatever cells they leave out, four groups a warp (subwarps_kernel).
+// The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh). Where the order of words must not
+// depend on the cells left out, four groups a warp (subwarps_kernel).
 //
-// What a step decides goes to the group's slice of a staging buffer, 8 bytes an octet. When the group is done its length
-// is known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A
-// group whose steps do not fit the slice is walked once more, straight into its room; one for which `words` has
-// no room is handed back to the host, which makes room for all of them.
+// A step's decisions go to the group's slice of a staging buffer, 8 bytes an octet. At the end of a group its length is
+// known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A group whose
+// steps exceed the slice is walked once more, straight into its room; one for which `words` has no room is handed back
+// to the host, which makes room for all such groups.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,15 @@
 
 namespace maki::cuda::walk {
 
-// The walk of four groups by a warp: a subwarp, eight of its lanes, takes one octet of sibling cells of its group at a
-// time, so that the words of a list stand in the same order whatever cells there are that it does not name
-// (WalkOptions::one_by_one).
+// The walk of four groups by a warp. A subwarp, eight lanes, takes one octet of sibling cells of its group at a time,
+// so that the order of a list's words does not depend on cells that it does not name (WalkOptions::one_by_one).
 //
 // A subwarp whose group is done takes the next one at once, while the others go on. The whole warp writes a list from
-// its staged decisions. A group whose steps do not fit its slice is walked once more by its subwarp, into its room.
+// its staged decisions. A group whose steps exceed its slice is walked once more by its subwarp, into its room.
 inline constexpr unsigned kSubwarpBlocksPerUnit = 5;                  // 48 registers a thread; with 40 it spills
 inline constexpr unsigned kSubwarpsOfBlock = kWarps * kWarpSize / 8;  // groups that a block walks at a time
 
-// Bytes of a block's queues in shared memory.
+// Bytes of a block's octet queues in shared memory.
 inline unsigned octet_queue_bytes(unsigned room) { return kSubwarpsOfBlock * room * 5u; }
 
 // One group's waiting octets.
@@ -47,7 +46,7 @@ struct SubwarpWalk {
   bool again = false;    // the group is walked for the second time
 };
 
-// The root's children begin to wait; of a tree that is one leaf the walk is that leaf. One subwarp.
+// Queues the root's children; a tree that is one leaf is decided at once. One subwarp.
 __device__ inline void begin_subwarp_walk(const Tree& tree, SubwarpWalk& walk, OctetQueue& queue, Stage<1>& stage) {
   const unsigned top = tree.child_count[0];
   stage.steps = 0;
@@ -59,7 +58,7 @@ __device__ inline void begin_subwarp_walk(const Tree& tree, SubwarpWalk& walk, O
   queue.count[0] = static_cast<std::uint8_t>(top);
 }
 
-// Subwarps without a group take the next one, where there is any. All lanes of the warp.
+// Subwarps without a group take the next one, if any. All lanes of the warp.
 __device__ inline void take_groups(const Tree& tree, const Work& work, unsigned* next, SubwarpWalk& walk,
                                    OctetQueue& queue, Stage<1>& stage) {
   unsigned ticket = 0;
@@ -74,17 +73,17 @@ __device__ inline void take_groups(const Tree& tree, const Work& work, unsigned*
     walk.target = walk_target(work.groups[walk.group]);
     begin_subwarp_walk(tree, walk, queue, stage);
   }
-  __syncwarp();  // the queue is read by other lanes
+  __syncwarp();  // other lanes read the queue
 }
 
-// Groups whose walk is done get their lists, or begin again where the slice was too short. All lanes of the warp.
+// Groups whose walk is done get their lists, or restart where the slice was too short. All lanes of the warp.
 __device__ inline void end_subwarp_walks(const Tree& tree, const Output& out, SubwarpWalk& walk, OctetQueue& queue,
                                          Stage<1>& stage, WarpCounts& counts) {
   const bool done = walk.active && walk.waiting == 0;
   const bool fits = stage.steps <= out.slice;
   std::uint64_t begin;
   const bool room = reserve<8>(out, done && !walk.again, walk.group, stage.length, begin);
-  __syncwarp();  // the staged decisions are read by other lanes
+  __syncwarp();  // other lanes read the staged decisions
   unsigned lists = __ballot_sync(kAllLanes, room && fits && lane_index() % 8 == 0);
   for (; lists > 0; lists &= lists - 1) {
     const int lane = __ffs(static_cast<int>(lists)) - 1;
@@ -93,7 +92,7 @@ __device__ inline void end_subwarp_walks(const Tree& tree, const Output& out, Su
     const int ahead = lane / 8 - static_cast<int>(lane_index() / 8);  // of this lane's slice
     write_staged(stage.first + ahead * static_cast<int>(out.slice), __shfl_sync(kAllLanes, stage.steps, lane), write);
   }
-  __syncwarp();  // before the next group's are staged
+  __syncwarp();  // before the next group's decisions are staged
   if (!done) return;
   walk.active = room && !fits;
   counts.longest = max(counts.longest, stage.steps);
@@ -117,7 +116,7 @@ __device__ inline void step_subwarp_walks(const Tree& tree, const Output& out, S
   stage(step);
 }
 
-// Groups in turns of kSubwarpsOfBlock to a block, as in walk_kernel. `room`: octets that may wait for a group.
+// Groups in turns of kSubwarpsOfBlock a block, as in walk_kernel. `room`: octets that may wait for a group.
 template <bool kCutoff>
 __global__ void __launch_bounds__(kWarps* kWarpSize, kSubwarpBlocksPerUnit)
     subwarps_kernel(Tree tree, Work work, Output out, unsigned room) {
@@ -151,13 +150,13 @@ namespace walk {
 inline constexpr unsigned kFirstSlice = 192;                          // steps, before the first walk
 inline constexpr std::size_t kStagingBudget = std::size_t{64} << 20;  // bytes
 
-// Octets that may wait for a group in this tree, one taken at a time. The levels of a forest are not known.
+// Octets that may wait for a group in this tree, taken one at a time. The levels of a forest are unknown.
 inline unsigned octet_queue_for(const Octree& tree) {
   const bool is_known = !tree.level_begin.empty() && tree.level_begin.back() == tree.cells;
   return octet_queue(is_known ? static_cast<unsigned>(tree.level_begin.size()) - 1 : kWalkLevels);
 }
 
-// What a warp keeps from group to group.
+// A warp's state that outlives a group.
 struct WarpState {
   StagedOctet* staged;  // its slice
   Queue& queue;
@@ -175,18 +174,18 @@ __device__ inline void make_list(const Tree& tree, const Work& work, const Outpu
   warp.counts.longest = max(warp.counts.longest, stage.steps);
   if (!reserve<kWarpSize>(out, true, group, stage.length, begin)) return;
   Write write{out.words + begin, out.words + begin + stage.length.cells};
-  __syncwarp();  // the staged decisions, and the queue, are read by other lanes
+  __syncwarp();  // other lanes read the staged decisions, and the queue
   if (stage.steps <= out.slice) {
     write_staged(warp.staged, 4 * stage.steps, write);
   } else {
     ++warp.counts.redone;
     walk_group<kCutoff>(tree, target, work.wide_limit, warp.queue, write);
   }
-  __syncwarp();  // before the next group's are written
+  __syncwarp();  // before the next group's decisions are written
 }
 
-// Groups in turns of kWarps to a block; within a block whichever warp is free takes the next, so that neighbours, which
-// read the same cells, share a multiprocessor.
+// Groups in turns of kWarps a block. Within a block any free warp takes the next group, so that neighbours, which read
+// the same cells, share a multiprocessor.
 template <bool kCutoff>
 __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel(Tree tree, Work work, Output out) {
   __shared__ Queue queues[kWarps];
@@ -212,7 +211,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel
 
 }  // namespace walk
 
-// What tests set to force the rare paths; 0 leaves the choice to the walk.
+// Set by tests to force the rare paths; 0 leaves the choice to the walk.
 struct WalkRoom {
   unsigned wide_limit = walk::kWideLimit;
   unsigned slice = 0;
@@ -226,8 +225,7 @@ struct TreeWalk {
   WalkRoom room{};
 };
 
-// One pass over the groups of `request`: lists behind those in use, or into `refused` where there is no room. Nobody
-// waits.
+// One pass over the groups of `request`: lists go after those in use, groups without room into `refused`. Nobody waits.
 inline void walk_groups(const Stream& stream, const TreeWalk& walk_of, const WalkRequest& request, WalkRecord* record,
                         std::uint32_t* refused) {
   using namespace walk;
@@ -264,7 +262,7 @@ inline void walk_groups(const Stream& stream, const TreeWalk& walk_of, const Wal
   }
 }
 
-// The record has to be zero.
+// `record` must be zero.
 inline void begin_walk(const Stream& stream, const TreeWalk& walk, const WalkRequest& request, WalkRecord* record,
                        DeviceBuffer<std::uint32_t>& refused) {
   walk.lists.begin_walk(stream, request);
@@ -272,7 +270,7 @@ inline void begin_walk(const Stream& stream, const TreeWalk& walk, const WalkReq
   walk_groups(stream, walk, request, record, refused.data());
 }
 
-// Takes note of what was found, and walks again what has found no room, until all has: false then.
+// Records the results and walks groups without room again until all have it; false where that was needed.
 inline bool end_walk(const Stream& stream, const TreeWalk& walk, const WalkRequest& request, WalkRecord found,
                      DeviceBuffer<std::uint32_t>& refused) {
   InteractionLists& lists = walk.lists;
@@ -286,14 +284,14 @@ inline bool end_walk(const Stream& stream, const TreeWalk& walk, const WalkReque
       lists.end_walk(request, total);
       return at_once;
     }
-    if (request.append) {  // what was written stays, and the rest is walked again
+    if (request.append) {  // lists written stay; the rest is walked again
       lists.redone += found.refused;
       lists.used = total - found.missing;
       refused.swap(again);
       refused.resize(found.refused);
       left.selected = again.data();
       left.count = found.refused;
-    } else {  // old words need not stand beside the new ones
+    } else {  // old and new words need not coexist
       lists.redone += left.count;
     }
     lists.reserve(stream, total);

@@ -1,4 +1,4 @@
-// The heart of the GPU's walk: a warp tests up to 32 cells at a time, those of one group, or eight for each of four groups.
+// The core of the GPU's walk: a warp tests up to 32 cells at a time, of one group, or eight for each of four groups.
 #pragma once
 
 #include "kernels/device/launch.cuh"
@@ -6,15 +6,15 @@
 
 namespace maki::cuda::walk {
 
-// Octets (the up to eight children of a cell) wait in shared memory, and the last of them are taken, a cell for each
-// lane: four for a warp that walks one group, one for a subwarp (eight lanes) that does. Last in, first out keeps four
-// octets waiting nearly always (lanes are 85 to 98 % busy) with room that does not grow with the tree.
+// Octets (the up to eight children of a cell) wait in shared memory. The last ones are taken, one cell a lane: four
+// octets by a warp that walks one group, one by a subwarp (eight lanes). Last in, first out keeps four octets waiting
+// nearly always (lanes are 85 to 98 % busy), with room that does not grow with the tree.
 inline constexpr unsigned kQueue = 320;  // octets that may wait, of a group to a warp
-// With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
+// With more waiting than this, octets are taken one at a time: each level below then leaves at most seven more, where
 // taking four leaves up to 28. So the queue cannot overflow.
 inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kWalkLevels - 1);
 
-// Octets that may wait where they are taken one at a time, in a tree of so many levels.
+// Octets that may wait in a tree of so many levels, if taken one at a time.
 MAKI_HD unsigned octet_queue(unsigned levels) { return 1 + 7 * levels; }
 
 struct Tree {
@@ -31,8 +31,8 @@ struct Queue {
   std::uint8_t count[kQueue];
 };
 
-// One step's decisions: the first cell of the octet that this lane has a cell of, and the lanes whose cells are
-// multipoles, or leaves.
+// One step's decisions: the first cell of this lane's octet, and masks of the lanes whose cells are multipoles, or
+// leaves.
 struct Step {
   std::uint32_t first;
   unsigned cells, leaves;
@@ -55,10 +55,10 @@ __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32
                     opening_distance(tree.rule, t, g.size_of(c)));
 }
 
-// Takes octets from the queue, tests their cells, and appends what is opened. All lanes of the warp. kOctets: how many
-// octets are taken at a time, by as many subwarps, which share a group and its queue: 4 or 1; `waiting` and the step are
-// the same in all of these, and a step of a group without octets waiting decides nothing. Taken one at a time, octets
-// are met in the same order whatever cells there are beyond those that are opened.
+// Takes octets from the queue, tests their cells, and appends those that are opened. All lanes of the warp. kOctets:
+// octets taken at a time, 4 or 1, by as many subwarps, which share a group and its queue. `waiting` and the step are
+// the same in all of these; a step of a group without waiting octets decides nothing. Taken one at a time, octets are
+// met in an order that depends only on the opened cells.
 template <bool kCutoff, unsigned kOctets, class Octets>
 __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Octets& queue,
                                  unsigned& waiting) {
@@ -74,7 +74,7 @@ __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, uns
     step.first = queue.first[waiting + octet];
     siblings = queue.count[waiting + octet];
   }
-  __syncwarp();  // their places are written again below
+  __syncwarp();  // their slots are reused below
   const std::uint32_t c = step.first + sibling;
   bool listed = sibling < siblings;
   if (kCutoff && listed) listed = reaches(tree, target, c);
@@ -102,7 +102,7 @@ __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, uns
   return step;
 }
 
-// Gives every step of a walk of one group by the warp to `take`. All lanes.
+// Passes every step of a walk of one group by the warp to `take`. All lanes.
 template <bool kCutoff, class Take>
 __device__ inline void walk_group(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
                                   Take& take) {
@@ -137,8 +137,8 @@ struct Output {
   ListRange* ranges;
   std::uint32_t* words;
   std::uint64_t base, capacity;  // words in use before, room in all
-  StagedOctet* staging;          // a slice for each group that is walked at a time
-  unsigned slice;                // steps of a group that it has room for
+  StagedOctet* staging;          // a slice for each group walked at a time
+  unsigned slice;                // steps of a group that fit a slice
   WalkRecord* record;
   std::uint32_t* refused;  // indices of groups
 };
@@ -166,7 +166,7 @@ struct Write {
   }
 };
 
-// The first walk of a group: counts words, and stages as many steps as there is room for. kOctets: octets of a step.
+// The first walk of a group: counts words, and stages the steps that fit. kOctets: octets of a step.
 template <unsigned kOctets>
 struct Stage {
   StagedOctet* first;  // of the slice
@@ -184,7 +184,7 @@ struct Stage {
   }
 };
 
-// Gives `count` staged octets to `write`, four at a time. All lanes.
+// Passes `count` staged octets to `write`, four at a time. All lanes.
 __device__ inline void write_staged(const StagedOctet* octets, unsigned count, Write& write) {
   const unsigned sibling = lane_index() % 8;
   unsigned mine = lane_index() / 8;
@@ -193,14 +193,14 @@ __device__ inline void write_staged(const StagedOctet* octets, unsigned count, W
   for (unsigned written = 0; written < count; written += 4) {
     const StagedOctet now = next;
     mine += 4;
-    next = load();  // on its way while these are written
+    next = load();  // loads during the writes
     write({now.first, __ballot_sync(kAllLanes, now.decisions >> sibling & 1u),
            __ballot_sync(kAllLanes, now.decisions >> (8 + sibling) & 1u)});
   }
 }
 
-// Reserves the room of a group's list for each kLanes lanes that want it; false where there is none left, or nothing
-// was wanted. All lanes.
+// Reserves the room of a group's list for each kLanes lanes that ask; false where no room is left, or none was asked
+// for. All lanes.
 template <unsigned kLanes>
 __device__ inline bool reserve(const Output& out, bool wants, std::uint32_t group, const ListLength& length,
                                std::uint64_t& begin) {

@@ -1,7 +1,7 @@
-// How all messages are put together and read: numbers, bytes and texts one after another, little-endian.
+// Encoding and decoding of all messages: numbers, bytes and texts one after another, little-endian.
 //
-// A message that is described once, by a template `fields(io, message)` in which io.field() takes one member after the
-// other, is written by it where `io` is a ByteWriter, and read and checked where it is a ByteReader.
+// A message is described once, by a template `fields(io, message)` that calls io.field() for one member after the
+// other. With a ByteWriter as `io` it writes the message, with a ByteReader it reads and checks it.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace maki::wan {
 static_assert(std::endian::native == std::endian::little && sizeof(double) == 8,
               "numbers travel as they lie in memory");
 
-// Bytes that grow.
+// A growing byte array.
 class ByteWriter {
  public:
   explicit ByteWriter(std::size_t expected = 0) { bytes_.reserve(expected); }
@@ -36,14 +36,14 @@ class ByteWriter {
   void put(bool flag) { put(static_cast<std::uint8_t>(flag)); }
   void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
   void put_characters(std::string_view text) { put_bytes(std::as_bytes(std::span(text))); }
-  // Its length before it; cut where it is longer than `limit`.
+  // The text's length, then the text, truncated to `limit`.
   template <class Length>
   void put_text(std::string_view text, std::size_t limit) {
     text = text.substr(0, limit);
     put(static_cast<Length>(text.size()));
     put_characters(text);
   }
-  // The same words as a ByteReader's; the limits are the reader's affair, but for what is cut.
+  // The interface of ByteReader. The reader checks limits; here they only truncate.
   template <class T>
   void field(const T& value) {
     put(value);
@@ -64,7 +64,7 @@ class ByteWriter {
     for (std::size_t i = 0; i < count; ++i) each(*this, all[i]);
   }
 
-  // Zeros, until there are so many bytes.
+  // Pads with zeros up to `size` bytes.
   void fill(std::size_t size) { bytes_.resize(std::max(size, bytes_.size())); }
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -74,7 +74,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Bytes in a block of a fixed size; zeros follow.
+// A block of fixed size, padded with zeros.
 template <std::size_t size>
 std::array<std::byte, size> block(std::span<const std::byte> bytes) {
   std::array<std::byte, size> out{};
@@ -82,7 +82,7 @@ std::array<std::byte, size> block(std::span<const std::byte> bytes) {
   return out;
 }
 
-// Never reads beyond the end. Every call throws ProtocolError for what cannot be: "a message is too short", "a message
+// Never reads beyond the end. Every call throws ProtocolError for invalid input: "a message is too short", "a message
 // makes no sense (reason)" where `what` is "a message" and `wrong` is "a message makes no sense".
 class ByteReader {
  public:
@@ -104,7 +104,7 @@ class ByteReader {
     std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
     return value;
   }
-  // At most `limit`; `reason` says what is wrong above it.
+  // At most `limit`; `reason` describes the error above it.
   template <class T>
   T number(T limit, const char* reason) {
     const T value = number<T>();
@@ -139,14 +139,14 @@ class ByteReader {
   void field(std::array<std::byte, size>& bytes) {
     bytes = array<size>();
   }
-  // From `low` to `high`; `reason` says what is wrong else.
+  // From `low` to `high`; `reason` describes the error otherwise.
   template <class T>
   void field(T& value, std::type_identity_t<T> low, std::type_identity_t<T> high, const char* reason) {
     value = number<T>(high, reason);
-    if (!(value >= low)) fail(reason);  // nor NaN
+    if (!(value >= low)) fail(reason);  // also refuses NaN
   }
   void field(std::string& text, std::size_t limit) { text = this->text<std::uint16_t>(limit); }
-  // Their number, then one after the other by each(io, one).
+  // The number of elements, then each of them by each(io, one).
   template <class T, class Count, class Each>
   void list(std::vector<T>& all, Count limit, const char* reason, Each each) {
     for (Count left = number<Count>(limit, reason); left > 0; --left) each(*this, all.emplace_back());
@@ -164,7 +164,7 @@ class ByteReader {
   const char *what_, *wrong_;
 };
 
-// What fields() is given of a message: to be written, it is not changed.
+// The type of fields()'s message: const for writing.
 template <class Io, class Message>
 using Of = std::conditional_t<std::is_same_v<Io, ByteWriter>, const Message, Message>;
 

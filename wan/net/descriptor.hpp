@@ -24,7 +24,7 @@ class Descriptor {
   void close() {
     if (open()) ::close(release());
   }
-  int release() { return std::exchange(descriptor_, -1); }  // someone else closes it
+  int release() { return std::exchange(descriptor_, -1); }  // the caller closes it
 
  private:
   int descriptor_ = -1;

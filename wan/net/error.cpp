@@ -9,7 +9,7 @@
 
 namespace maki::wan {
 
-// ---- a peer's words ------------------------------------------------------------------------------------------------
+// ---- text of a peer ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -18,7 +18,7 @@ struct Character {
   std::size_t bytes = 0;  // 0: no character
 };
 
-// The first character of a text that is not empty (RFC 3629: neither overlong forms nor surrogates).
+// The first character of a non-empty text (RFC 3629: neither overlong forms nor surrogates).
 Character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -35,7 +35,7 @@ Character first_of(std::string_view text) {
   return {code, bytes};
 }
 
-// A terminal obeys the first; the others show a reader something else than what is there.
+// False for control characters, which a terminal obeys, and for marks that make text look different.
 bool safe(char32_t code) {
   const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
   if (code < 0x20 || within(0x7f, 0x9f)) return false;
@@ -47,7 +47,7 @@ bool safe(char32_t code) {
 std::string printable(std::string_view text, std::size_t longest) {
   constexpr std::string_view kMore = "...";
   std::string shown;
-  std::size_t whole = 0;  // of `shown`: ends with a character, and has room for kMore
+  std::size_t whole = 0;  // bytes of `shown` up to a character end that leaves room for kMore
   while (!text.empty()) {
     const Character next = first_of(text);
     const std::size_t bytes = std::max<std::size_t>(next.bytes, 1);
@@ -75,7 +75,7 @@ struct State {
   std::set<std::string> said;
 };
 
-// Never destroyed: I/O threads may have something to say while the process ends.
+// Never destroyed: I/O threads may log while the process ends.
 State& state() {
   static State* const state = new State;
   return *state;

@@ -10,25 +10,24 @@
 
 namespace maki::wan {
 
-// Words of a peer, made safe to be shown: whatever goes into a message, an error or a log passes through here. `text`
-// with each byte of control characters (C0, C1, delete), of marks that hide or turn text around, and of what is no
-// UTF-8 as \xNN; all other characters as they are. At most `longest` bytes, then "...". Of its own result it changes
-// nothing.
+// Text of a peer, made safe to show: everything in messages, errors and logs passes through here. Escapes as \xNN each
+// byte of control characters (C0, C1, delete), of marks that hide or reverse text, and of invalid UTF-8; keeps all
+// other characters. At most `longest` bytes, then "...". Idempotent.
 std::string printable(std::string_view text, std::size_t longest = 500);
 
-// Lines for the operator. The library says little: what it was asked to do insecurely, what it works around, what it
-// gives up.
+// Lines for the operator. The library logs little: insecure settings that it was asked for, problems that it works
+// around, and what it gives up.
 enum class LogLevel { kInfo, kWarning, kError };
 
-// To the sink, or to stderr as "maki wan: warning: text". Any thread. A line may quote a peer: it is made printable()
-// first.
+// Logs to the sink, or to stderr as "maki wan: warning: text". Thread-safe. The line is made printable() first, as it
+// may quote a peer.
 void log(LogLevel level, const std::string& text);
 
-// Where lines go from now on; an empty one: stderr. Called from any thread, one line at a time.
+// The new sink of all lines; empty: stderr. Called from any thread, one line at a time.
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 void set_log_sink(LogSink sink);
 
-// Only the first time that this text is given to a sink.
+// Logs only the first time that this text is given to a sink.
 void log_once(LogLevel level, const std::string& text);
 
 // what() is the whole message, "problem (reason): advice", made printable(): it may quote a peer.
@@ -47,26 +46,26 @@ class Error : public std::runtime_error {
   static constexpr std::size_t kLongest = 4000;
 };
 
-// A key or certificate is missing, unsafe or wrong, or the peer could not show that it holds the right one.
+// A key or certificate is missing, unsafe or wrong, or the peer could not prove that it holds the right one.
 class SecurityError : public Error {
  public:
   using Error::Error;
 };
 
-// The peer broke the protocol: what came cannot be what this library sends.
+// The peer broke the protocol: this library cannot have sent what arrived.
 class ProtocolError : public Error {
  public:
   using Error::Error;
 };
 
-// A path is gone for good: down longer than its patience, refused, closed by its peer, or the peer has started anew.
+// A path has ended: down longer than its patience, refused, closed by its peer, or the peer has restarted.
 class PathError : public Error {
  public:
   explicit PathError(const std::string& problem, const std::string& reason = "", const std::string& advice = "",
                      double seconds_down = 0, std::uint64_t bytes_outstanding = 0)
       : Error(problem, reason, advice), seconds_down_(seconds_down), bytes_outstanding_(bytes_outstanding) {}
   double seconds_down() const { return seconds_down_; }
-  std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }  // sent or to be sent, not acknowledged
+  std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }  // sent or queued, not acknowledged
 
  private:
   double seconds_down_;

@@ -18,10 +18,10 @@
 namespace maki::wan {
 namespace {
 
-constexpr int kTurn = 64;       // connections taken before others have their turn
-constexpr double kPause = 0.2;  // when no descriptors are left
+constexpr int kTurn = 64;       // connections accepted before others have their turn
+constexpr double kPause = 0.2;  // when out of descriptors
 
-// At most one line a second, however many there are to be told of.
+// At most one line a second, however many refusals there are.
 class RefusalLog {
  public:
   explicit RefusalLog(EventLoop& loop) : loop_(loop) {}
@@ -60,7 +60,7 @@ void check(const ListenerLimits& limits) {
 
 }  // namespace
 
-// All but the queue of accepted paths belongs to the loop's thread.
+// All members but the queue of accepted paths belong to the loop's thread.
 class Listener::Core final : public Pollable {
  public:
   Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
@@ -95,9 +95,9 @@ class Listener::Core final : public Pollable {
   SessionTable sessions_;
   RefusalLog refusals_;
   std::list<std::unique_ptr<Greeter>> half_open_;
-  Crowd<Greeter> strangers_, known_;  // the same, by network and by identity
+  Crowd<Greeter> strangers_, known_;  // connections by network, then by identity
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable arrived_;
   struct Waiting {
     Accepted accepted;
@@ -133,7 +133,7 @@ Listener::Core::~Core() {
     half_open_.clear();
     refusals_.end();
   });
-  // Paths that nobody took end at once: in its own loop a path does not wait for its peer's goodbye.
+  // Paths that nobody accepted end at once: in its own loop a path does not wait for its peer's goodbye.
   for (Waiting& waiting : accepted_) waiting.loop->call([&] { waiting.accepted.path = {}; });
 }
 
@@ -150,7 +150,7 @@ void Listener::Core::on_ready(bool, bool) {
   }
 }
 
-// The connection stays in the kernel's queue, and would be reported again at once.
+// The connection stays in the kernel's queue and would be reported again at once, so accepting pauses.
 void Listener::Core::pause(const std::string& reason) {
   refusals_.note(fmt::format("port {}: {}", address_.port, reason));
   if (!half_open_.empty()) drop_surplus();
@@ -181,7 +181,7 @@ void Listener::Core::greet(Socket socket, const Address& peer) {
   }
 }
 
-// From here on strangers cannot crowd it out.
+// From here on unauthenticated connections cannot displace it.
 void Listener::Core::known(Greeter& greeter, const std::string& identity) {
   strangers_.leave(greeter);
   known_.enter(identity, greeter);

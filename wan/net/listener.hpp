@@ -1,4 +1,4 @@
-// Takes in paths on one TCP port. A session id, issued inside the encrypted channel and bound to the peer's identity,
+// Accepts paths on one TCP port. A session id, issued inside the encrypted channel and bound to the peer's identity,
 // lets further streams and reconnections find their path.
 #pragma once
 
@@ -11,32 +11,32 @@
 namespace maki::wan {
 
 struct ListenerLimits {
-  // Connections that have not yet shown who they are, and as many again that have and are being greeted. Beyond it the
-  // oldest of the network with the most (an IPv4 address, a /64 of IPv6) is dropped; of those who are known, of the
-  // identity with the most.
+  // Limit on connections that are not authenticated yet, and again on authenticated ones being greeted. Above it the
+  // oldest connection is dropped: of the network (an IPv4 address, a /64 of IPv6), or among authenticated ones of the
+  // identity, that has the most.
   int half_open = 256;
   int sessions = 1024;
-  // Of one key or certificate (insecure: of one address), so that others find room. Beyond them a caller is told to
-  // come later. What it may make us hold in memory is bounded too: path/held_memory.hpp.
+  // Limit for one key or certificate (insecure: one address), so that others find room. Above it a caller is told to
+  // come later. The memory that a peer may make us hold is bounded too: path/held_memory.hpp.
   int sessions_per_peer = 128;
-  int streams_per_peer = 0;  // of all its sessions; 0: a quarter of the files that this process may open, at least 256
+  int streams_per_peer = 0;  // of all its sessions; 0: a quarter of the process's limit of open files, at least 256
 };
 
 struct Accepted {
   Path path;
-  std::string name;      // what the peer calls itself
+  std::string name;      // the peer's name for itself
   std::string identity;  // as authenticated; empty when insecure
 };
 
 class Listener {
  public:
-  // Binds to `local` only (an empty host: every address, IPv6 and IPv4; port 0: any free one). `settings` are those of
-  // the paths to come (of streams: the peer asks, `limits` bounds). With a relay it does not bind, but registers
-  // `relay.target` there and takes what the relay passes on. Throws Error where the port cannot be had, SecurityError
+  // Binds to `local` only (an empty host: every address, IPv6 and IPv4; port 0: any free one). `settings` are for the
+  // accepted paths (streams: as the peer asks, bounded by `limits`). With a relay it does not bind, but registers
+  // `relay.target` there and accepts what the relay passes on. Throws Error if the port is unavailable, SecurityError
   // for bad keys.
   Listener(const Endpoint& local, const Security& security, const PathSettings& settings,
            const ListenerLimits& limits = {}, const RelayRoute& relay = {}, Context& context = Context::shared());
-  ~Listener();  // paths taken from it live on, but lost streams of theirs cannot come back
+  ~Listener();  // its accepted paths live on, but their lost streams cannot reconnect
   Listener(Listener&&) noexcept;
   Listener& operator=(Listener&&) noexcept;
 

@@ -1,4 +1,4 @@
-// MPWide's calls: those that are C++ only, then those that C sees too.
+// MPWide's calls: the C++ forms, then those common to C.
 #include "wan/net/mpw.h"
 
 #include <cstdio>
@@ -223,7 +223,7 @@ bool MPW_AutoTuning(void) { return table().autotuning(); }
 
 MPW_ErrorHandler MPW_SetErrorHandler(MPW_ErrorHandler handler) { return error_handler.exchange(handler); }
 
-// ---- forms of what is C++ in mpw.h ----
+// ---- C forms of the C++ calls of mpw.h ----
 
 int MPW_Init_c(char** url, int* ports, int numsockets) { return init(url, ports, numsockets); }
 int MPW_Init1_c(char* url, int port) { return MPW_Init_c(&url, &port, 1); }

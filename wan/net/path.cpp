@@ -21,7 +21,7 @@ Tag checked(Tag tag) {
   return tag;
 }
 
-// What this kernel refuses is said at once: no waiting for the peer would change it.
+// Options that this kernel refuses are reported at once: waiting for the peer would not help.
 void try_options(const Address& address, const PathSettings& settings) {
   const Socket probe(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (probe.open()) apply_options(probe.descriptor(), settings);
@@ -86,7 +86,7 @@ Bytes Path::receive_any(Tag tag, std::size_t limit) {
   return request.take();
 }
 
-// A send fails only once the path is over, and then nothing is written to the buffer any more.
+// A send fails only once the path is over; then nothing writes to the buffer any more.
 std::size_t Path::send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer) {
   Request out = start_send(tag, message);
   Request in = start_receive(tag, buffer);
@@ -102,7 +102,7 @@ void Path::drop_stream(int number) { core_->drop_stream(number); }
 
 bool Path::close(double seconds) {
   if (!core_) return true;
-  return core_->close(seconds);  // other threads may hold on to the path: their calls throw from now on
+  return core_->close(seconds);  // calls of other threads that hold the path throw from now on
 }
 
 // ---- I/O threads ---------------------------------------------------------------------------------------------------
@@ -127,8 +127,8 @@ EventLoop& Context::handshakes() {
   return *handshakes_;
 }
 
-// Never destroyed, for paths may be static objects that close after it. So its threads may still be in OpenSSL while
-// the process ends, and OpenSSL must not take itself apart then.
+// Never destroyed, since static objects may close their paths later. So its threads may still be in OpenSSL when the
+// process ends, and OpenSSL must not clean up then.
 Context& Context::shared() {
   static Context* const shared = [] {
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);

@@ -1,9 +1,9 @@
 // A path: a bundle of TCP streams to one peer that carries messages, matched by tag, and outlives its streams.
 //
-// Messages of one tag arrive once, whole and in the order of their sending; different tags do not wait for one another.
-// The n-th receive of a tag takes the n-th message of that tag, whatever the order in which they come in.
-// Short messages overtake long ones, and urgent ones those that are less so (urgent(), below).
-// Any thread may call; the work is done by the I/O thread of the path's Context.
+// Messages of one tag arrive exactly once, whole and in order; different tags do not wait for one another. The n-th
+// receive of a tag takes the n-th message of that tag, whatever their order of arrival. Short messages overtake long
+// ones, and urgent ones the less urgent (urgent(), below). Thread-safe; the work is done by the I/O thread of the
+// path's Context.
 #pragma once
 
 #include <chrono>
@@ -24,38 +24,38 @@ class EventLoop;
 class PathCore;
 class Operation;
 
-// The I/O threads that serve all paths of a process, and one apart for those who come to its listeners: until they have
-// shown who they are, what they cost is their own. Each thread starts when it is first needed and stays.
+// The I/O threads that serve all paths of a process, and a separate one for new connections to its listeners: the cost
+// of unauthenticated callers stays there. Each thread starts when first needed and stays.
 class Context {
  public:
-  explicit Context(int threads = 1);  // for paths, at most
+  explicit Context(int threads = 1);  // for paths; at most this many
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  EventLoop& next_loop();   // in turn; a path stays with its loop
-  EventLoop& handshakes();  // for listeners, and for connections until they belong to a path
+  EventLoop& next_loop();   // round robin; a path stays with its loop
+  EventLoop& handshakes();  // for listeners, and for connections that do not belong to a path yet
 
-  // For callers that need no Context of their own: a thread for each core, at most eight.
+  // For callers without a Context of their own: a thread for each core, at most eight.
   static Context& shared();
 
  private:
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<EventLoop>> loops_;
   std::unique_ptr<EventLoop> handshakes_;
   std::size_t next_ = 0;
 };
 
 using Tag = std::uint64_t;
-inline constexpr Tag kMaxTag = (Tag{1} << 62) - 1;  // higher ones are the library's own
+inline constexpr Tag kMaxTag = (Tag{1} << 62) - 1;  // higher ones are reserved for the library
 
-// Messages that overtake others. Those of up to 16 kB go before longer ones; among the longer ones, and among the short
-// ones, those with a more urgent tag go first, also before what is left of a message whose sending has begun. What lies
-// in a socket already (64 kB for each of several streams) is not overtaken, nor what waits in the network: there,
-// pacing a little below the line's rate keeps queues short.
+// Priorities of messages. Messages up to 16 kB go before longer ones; within each group, those with a more urgent tag
+// go first, also before the rest of a partly sent message. Data already in a socket (64 kB for each of several
+// streams), or queued in the network, are not overtaken; pacing a little below the line's rate keeps the network's
+// queues short.
 inline constexpr int kMostUrgent = 62;
 
-// A tag of urgency 0 (the least) is the tag itself; `tag` is below 2^56. Both sides use the same.
+// A tag of urgency 0 (the least) is the tag itself; `tag` is below 2^56. Both sides must use the same.
 inline constexpr Tag urgent(Tag tag, int urgency) { return tag | static_cast<Tag>(urgency) << 56; }
 inline constexpr int urgency_of(Tag tag) { return tag > kMaxTag ? 0 : static_cast<int>(tag >> 56); }
 
@@ -66,20 +66,20 @@ struct Bytes {
   std::span<const std::byte> view() const { return {data.get(), size}; }
 };
 
-// A send or receive on its way. The buffer it was given stays the library's until wait() returned or test() said true.
-// Copies refer to the same operation.
+// A send or receive in progress. Its buffer belongs to the library until wait() returns or test() gives true. Copies
+// refer to the same operation.
 class Request {
  public:
   Request() = default;
   explicit Request(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
   bool valid() const { return operation_ != nullptr; }
 
-  bool test();                    // done? Throws what wait() would throw.
-  void wait();                    // Throws PathError where the path was lost, Error where the message did not fit.
-  bool wait_for(double seconds);  // false when it is still not done then
+  bool test();                    // whether done; throws what wait() would throw
+  void wait();                    // throws PathError where the path was lost, Error where the message did not fit
+  bool wait_for(double seconds);  // false if not done in time
   std::size_t size() const;       // of the message, once done
   Bytes take();                   // of receive_any, once done
-  std::chrono::steady_clock::time_point done_at() const;  // receive: the last byte was there; send: all acknowledged
+  std::chrono::steady_clock::time_point done_at() const;  // receive: arrival of the last byte; send: all acknowledged
 
  private:
   std::shared_ptr<Operation> operation_;
@@ -88,19 +88,19 @@ class Request {
 struct PathStatus {
   std::string peer;      // "amsterdam at 1.2.3.4:6000"
   std::string identity;  // of the peer: key id, or the name in its certificate; empty when insecure
-  bool up = false;       // at least one stream is
+  bool up = false;       // at least one stream is up
   int streams_up = 0, streams = 0;
   double round_trip = 0;                                  // seconds, the shortest of the last heartbeats; 0: none yet
-  double silent = 0;                                      // seconds since anything was heard of the peer
+  double silent = 0;                                      // seconds since the peer was last heard
   std::uint64_t sent = 0, received = 0, outstanding = 0;  // payload bytes; outstanding: not yet acknowledged
-  std::uint64_t sent_again = 0;                           // bytes of chunks that had to be sent once more
+  std::uint64_t sent_again = 0;                           // retransmitted bytes of chunks
   std::uint64_t reconnections = 0;
 };
 
 struct CallOptions {
-  std::string name{};  // tells the listener who calls; at most 63 bytes
+  std::string name{};  // the caller's name at the listener; at most 63 bytes
   RelayRoute relay{};  // the relay on the way, if any
-  double within = 0;   // seconds in which the call has to succeed; 0: the settings' patience
+  double within = 0;   // time limit of the call, seconds; 0: the settings' patience
 };
 
 class Path {
@@ -111,32 +111,31 @@ class Path {
   Path(Path&&) noexcept = default;
   Path& operator=(Path&&) noexcept;
 
-  // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow.
-  // Tries again until the time is over, except where the peer refuses. Throws PathError, SecurityError, Error.
+  // Connects to a Listener, and returns when the session exists and at least one stream is up; the others follow.
+  // Retries until the time limit, unless the peer refuses. Throws PathError, SecurityError, Error.
   static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
                       const CallOptions& options = {}, Context& context = Context::shared());
 
-  // Blocking calls. A send returns when its buffer may be used again: at once up to 64 kB (copied), else when the peer
-  // has acknowledged all of it. Throw PathError, Error.
+  // Blocking calls. A send returns when its buffer may be reused: at once up to 64 kB (copied), else when the peer has
+  // acknowledged all of it. Throw PathError, Error.
   void send(Tag tag, std::span<const std::byte> message);
   std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
   Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
   std::size_t send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer);
 
-  // The same without waiting. Buffers stay untouched until the Request is done.
+  // The same without waiting. Buffers must not be touched until the Request is done.
   Request start_send(Tag tag, std::span<const std::byte> message);
-  Request start_send(Tag tag, Bytes message);  // kept as long as it is needed
+  Request start_send(Tag tag, Bytes message);  // owned by the library
   Request start_receive(Tag tag, std::span<std::byte> buffer);
   Request start_receive_any(Tag tag, std::size_t limit);
 
-  // While the path lives. Sizes, pacing and timeouts count from now on, the window from each stream's next connection.
-  // What both sides agreed upon stays: streams, unmatched_limit, message_limit.
+  // Changes a live path. Sizes, pacing and timeouts apply from now on, the window from each stream's next connection.
+  // What both sides agreed on stays: streams, unmatched_limit, message_limit.
   void change(const PathSettings& settings);
   PathSettings settings() const;
   PathStatus status() const;
-  void drop_stream(int number);  // breaks it as a failing network would; it is reconnected (tests, tools)
-  // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left
-  // is lost.
+  void drop_stream(int number);  // breaks it like a failing network; it is reconnected (tests, tools)
+  // Waits until all is acknowledged, tells the peer, and closes. False if `seconds` did not suffice: the rest is lost.
   bool close(double seconds = 60);
   bool valid() const { return core_ != nullptr; }
 

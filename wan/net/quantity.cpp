@@ -37,7 +37,7 @@ double factor_of(std::span<const Unit> units, std::string_view name) {
   return found == units.end() ? 0 : found->factor;
 }
 
-// `plain`: what a number without a unit is in, 0 where only zero goes without.
+// `plain`: the unit of a number without one; 0: only zero may have none.
 double parse(const std::string& text, const char* what, std::span<const Unit> units, double plain) {
   const std::string expected = fmt::format("a number and one of the units {}", names_of(units));
   double number = 0;

@@ -1,4 +1,4 @@
-// Sizes, rates and times as people write and read them: "4 MB", "800 Mbit/s", "10 min".
+// Sizes, rates and times in text form: "4 MB", "800 Mbit/s", "10 min".
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ double parse_rate(const std::string& text);
 double parse_seconds(const std::string& text);
 int parse_integer(const std::string& text, int low, int high);
 
-// The other way, so that parsing gives the same number.
+// The inverse, so that parsing gives the same number.
 std::string size_text(std::size_t bytes);
 std::string rate_text(double bytes_per_second);
 

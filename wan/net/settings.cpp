@@ -140,7 +140,7 @@ constexpr const char* kSecurity = "Who may be at the other end";
 constexpr const char* kSettings = "The path";
 constexpr const char* kRelay = "Through a relay";
 
-// A key of one member of PathChoices, read by `read` and written by `write`.
+// A key for one member of PathChoices, parsed by `read` and formatted by `write`.
 #define KEY(name, group, value, meaning, member, read, write)                                                       \
   PathKey {                                                                                                         \
     name, group, value, meaning, false, [](PathChoices& all, const std::string& text) { all.member = read(text); }, \

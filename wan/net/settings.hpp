@@ -1,5 +1,5 @@
-// What a user decides about a path: where its peer is, how its streams behave, who may be at the other end; and the
-// keys by which it is said.
+// A user's choices for a path: the peer's address, the behaviour of streams, who may be at the other end; and the keys
+// that name these choices.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Endpoint {
   std::string host;
   std::uint16_t port = 0;
 
-  // "host:port", "1.2.3.4:port", "[::1]:port", ":port" (host empty: any). Throws Error where it is none of these.
+  // "host:port", "1.2.3.4:port", "[::1]:port", ":port" (host empty: any). Throws Error for anything else.
   static Endpoint parse(const std::string& text);
   std::string text() const;
   bool operator==(const Endpoint&) const = default;
@@ -25,10 +25,10 @@ inline constexpr int kMaxStreams = 256;
 // Sizes in bytes, times in seconds, rates in bytes per second.
 struct PathSettings {
   int streams = 16;                       // TCP connections of the path, 1 to 256
-  std::size_t window = 0;                 // SO_SNDBUF and SO_RCVBUF of each stream; 0 leaves it to the kernel's tuning
-  std::size_t send_chunk = 64 << 10;      // the largest piece of a message given to a stream at once
-  std::size_t receive_chunk = 256 << 10;  // the most taken from a stream before the next one's turn
-  double pacing_rate = 0;                 // of the whole path, what is sent; 0: as fast as the streams take it
+  std::size_t window = 0;                 // SO_SNDBUF and SO_RCVBUF of each stream; 0: the kernel's tuning
+  std::size_t send_chunk = 64 << 10;      // largest piece of a message given to a stream at once
+  std::size_t receive_chunk = 256 << 10;  // most bytes read from a stream before the next one's turn
+  double pacing_rate = 0;                 // of what the whole path sends; 0: no limit
   std::string congestion;                 // TCP_CONGESTION ("cubic", "bbr"); empty: the kernel's choice
   std::string local_address;              // connect from this address; empty: any
   std::uint16_t local_port_first = 0;     // connect from ports of this range (firewalls); 0: any
@@ -36,9 +36,9 @@ struct PathSettings {
   double connect_timeout = 10;  // of one attempt
   double handshake_timeout = 10;
   double heartbeat = 1;                                // between heartbeats on an idle stream
-  double stream_timeout = 6;                           // a stream silent for so long is taken for dead, and reconnected
-  double patience = 600;                               // a path whose peer is silent for so long is given up
-  std::size_t unmatched_limit = std::size_t{1} << 28;  // memory for what arrives before its receive is posted
+  double stream_timeout = 6;                           // silence after which a stream is dead, and reconnected
+  double patience = 600;                               // silence of the peer after which a path is given up
+  std::size_t unmatched_limit = std::size_t{1} << 28;  // memory for data that arrive before their receive is posted
   std::uint64_t message_limit = std::uint64_t{1} << 40;
 
   // Throws Error, naming the setting and its range.
@@ -46,31 +46,31 @@ struct PathSettings {
   bool operator==(const PathSettings&) const = default;
 };
 
-// Who may be at the other end, and how we show who we are. Exactly one of: key files, certificates, insecure.
+// The peers allowed, and our own proof of identity. Exactly one of: key files, certificates, insecure.
 struct Security {
-  // Pre-shared keys (secure/key.hpp), one a peer. Connecting uses the first; listening admits peers that hold any.
+  // Pre-shared keys (secure/key.hpp), one a peer. Connecting uses the first; listening admits holders of any.
   std::vector<std::string> key_files = {};
   // Mutual certificates, PEM files: ours with its private key, and the authority that signed the peer's.
   std::string certificate = {}, private_key = {}, authority = {};
-  // The name that the peer's certificate must carry. Empty: connecting, the host's; listening, any of the authority.
+  // The name required in the peer's certificate. Empty: connecting, the host's; listening, any of the authority.
   std::string peer_name = {};
-  // What this side calls itself among those that hold its keys or certificates, a name for each: a call that comes back
-  // to its own caller is refused by it. Empty: this machine, which may call itself by its own addresses.
+  // This side's own name among the holders of its keys or certificates, a different one for each. A side refuses a call
+  // that has been reflected to it. Empty: this machine, which may call itself by its own addresses.
   std::string own_name = {};
-  // No encryption and no authentication: has to be asked for, and is logged. Payloads carry checksums then.
+  // No encryption and no authentication: must be requested, and is logged. Payloads then carry checksums.
   bool insecure = false;
 };
 
-// A relay on the way (relay/relay.hpp): where it is, the key it asks for, and what to ask it for.
+// A relay on the way (relay/relay.hpp): its address, its key, and the target.
 struct RelayRoute {
   Endpoint relay;
   std::string key_file;
-  std::string target;  // a name that a hidden listener has registered, or one of the relay's own destinations
+  std::string target;  // registered by a hidden listener, or one of the relay's own destinations
   bool used() const { return !target.empty(); }
 };
 
-// What can be said of a path, by one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are the options
-// of all `maki wan` commands too (send_chunk in a file is --send-chunk on a command line).
+// All settings of a path in one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are also the options
+// of all `maki wan` commands (send_chunk in a file is --send-chunk on a command line).
 struct PathChoices {
   PathSettings settings;
   Security security;
@@ -79,21 +79,21 @@ struct PathChoices {
 
 struct PathKey {
   const char* name;   // "send_chunk"
-  const char* group;  // as the help has it
-  const char* value;  // what stands for its value there: "SIZE"; empty: a switch
+  const char* group;  // heading in the help
+  const char* value;  // placeholder of the value there: "SIZE"; empty: a switch
   const char* meaning;
   bool list = false;  // may be given more than once
-  // From text; a key's values follow one another. Throws Error that says what was expected.
+  // From text; a list's values are set one after another. Throws Error that says what was expected.
   void (*set)(PathChoices&, const std::string&) = nullptr;
   std::string (*get)(const PathChoices&) = nullptr;  // TOML
   void (*clear)(PathChoices&) = nullptr;             // of lists: before the first value
 
   std::string option() const;  // "--send-chunk"
-  bool of_relay() const;       // whether it says something of a relay on the way
+  bool of_relay() const;       // whether it concerns a relay on the way
 };
 
 const std::vector<PathKey>& path_keys();
-// nullptr where there is none.
+// nullptr for an unknown name.
 const PathKey* find_path_key(const std::string& name);
 
 // Text in TOML's double quotes.

@@ -1,7 +1,7 @@
-// The particles of all sites gathered at one site, for what is measured of the whole box: positions and masses for
-// power spectra and pictures, velocities and IDs too for groups. A particle takes 12 or 16 bytes in messages, for
-// groups 36. The mesh of a spectrum would take 128: usually 8 cells a particle, two interlaced meshes, 64-bit counts. In a
-// ring of one site nothing is sent, and a set is the rank's own.
+// Gathers the particles of all sites at one site, for measurements of the whole box: positions and masses for power
+// spectra and pictures, also velocities and IDs for groups. A particle takes 12 or 16 bytes in messages, 36 for groups.
+// The mesh of a spectrum would take 128: usually 8 cells a particle, two interlaced meshes, 64-bit counts. In a ring of
+// one site nothing is sent, and a set is the rank's own.
 #pragma once
 
 #include "kernels/device/buffer.hpp"
@@ -12,13 +12,13 @@ namespace maki::sites {
 
 class GatheredSet {
  public:
-  // Collective over all sites; each rank gives its own particles (maybe none), which have to outlive this. They are sent
-  // (Phase::kOutput) to the site with most ranks, the first if there are several, whose ranks divide them by x. Each site
-  // has a bounded number of particles in flight.
+  // Collective over all sites; each rank gives its own particles (maybe none), which have to outlive this. They are
+  // sent (Phase::kOutput) to the site with most ranks, the first if there are several, whose ranks divide them by x.
+  // Each site has a bounded number of particles in flight.
   GatheredSet(Sites& sites, const Stream& stream, const DeviceBuffer<SourceParticle>& own);
 
-  int place() const { return place_; }  // place in the ring of the site that has them
-  bool here() const { return here_; }   // this is that site; true on all its ranks
+  int place() const { return place_; }  // place of the gathering site in the ring
+  bool here() const { return here_; }   // whether this is the gathering site; the same on all its ranks
   const DeviceBuffer<SourceParticle>& share() const {
     return own_ ? *own_ : share_;
   }  // this rank's; empty at other sites
@@ -30,12 +30,12 @@ class GatheredSet {
   DeviceBuffer<SourceParticle> share_{"sites.gathered"};
 };
 
-// The same with velocities and IDs; remainders of coordinates are 0. The particles are not divided: each rank of the site
-// that has them holds its own ones and those that ranks of other sites have sent to it.
+// The same with velocities and IDs; remainders of coordinates are 0. The particles are not redistributed: each rank of
+// the gathering site holds its own ones and those sent to it by ranks of other sites.
 class GatheredParticles {
  public:
   GatheredParticles(Sites& sites, const Stream& stream, const Particles& particles);
-  // A set that nobody needs any more: what is gathered of a site alone is the set itself.
+  // Takes a set that is no longer needed: at a single site it becomes the gathered set.
   GatheredParticles(Sites& sites, const Stream& stream, Particles&& particles);
 
   int place() const { return place_; }

@@ -102,7 +102,7 @@ Hello hello_of(const RingPlan& plan, Purpose purpose) {
   return hello;
 }
 
-// The first five fields stay where they are in all protocols to come.
+// The first five fields stay in place in all future protocols.
 Message encode(const Hello& hello) {
   wan::ByteWriter out;
   out.put(kMagic);

@@ -60,7 +60,7 @@ std::optional<wan::Path> LinkCaller::take() {
     reason_ = end_.text() + " was reached, and has not said yet who it is";
     return path;
   } catch (const wan::PathError& error) {
-    // A peer that has closed the path may come back; one that refuses it will not change its mind.
+    // A peer that has closed the path may come back; one that refuses it will refuse again.
     const std::string text = error.what(), reason = reason_in(text);
     if (text.find(" refuses the path") != std::string::npos)
       throw Error(where() + " refuses the path (" + (reason.empty() ? text : reason) + ")");

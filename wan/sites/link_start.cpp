@@ -44,7 +44,7 @@ std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& contex
   });
 }
 
-// The id of the key that a neighbour has to show.
+// The id of the key that a neighbour must prove.
 std::string key_of(const RingPlan& plan, int neighbour) {
   return translate_errors([&] { return key_id(link_to(plan, neighbour)); },
                           [&](const std::string& reason) {
@@ -129,7 +129,7 @@ void LinkStart::refuse(const std::string& why) {
   candidates_.clear();
   for (const auto& caller : callers_) try {
       if (auto path = caller ? caller->take() : std::nullopt) refuse_path(std::move(*path), true);
-    } catch (const Error&) {  // nobody is there to be refused
+    } catch (const Error&) {  // no caller to refuse
     }
   while (auto accepted = listener_ ? listener_->accept_for(0) : std::nullopt)
     refuse_path(std::move(accepted->path), true);
@@ -168,7 +168,7 @@ void LinkStart::greet(std::size_t link, wan::Path path) try {
   lost(link, error.what());
 }
 
-// The path of a candidate: another may come.
+// The path of a candidate is lost: another may come.
 void LinkStart::lost(std::size_t link, const std::string& why) {
   if (callers_[link])
     callers_[link]->retry(why);
@@ -176,7 +176,7 @@ void LinkStart::lost(std::size_t link, const std::string& why) {
     reasons_[link] = why;
 }
 
-// `key`: the id that the caller should have shown; empty: it is no neighbour that should call.
+// `key`: the id that the caller should have proved; empty: no such neighbour should call.
 void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
   try {
     accepted.path.start_send(kHelloTag, hello_);  // so that the caller learns which site it has reached

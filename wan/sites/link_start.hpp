@@ -105,8 +105,7 @@ class LinkStart {
   std::vector<std::unique_ptr<LinkCaller>> callers_;  // by link; null where the neighbour calls
 };
 
-// Notifies the site at the other end of why the run ends; that site throws an error with this text. Never waits or
-// throws.
+// Tells the site at the other end why the run ends; that site throws an error with this text. Never waits or throws.
 void send_notice(wan::Path& path, std::uint32_t kind, const std::string& text);
 std::string notice_text(std::span<const std::byte> notice);
 // Prints a line for the user (RingPlan::report).

@@ -17,10 +17,9 @@ namespace maki::sites {
 // Traffic counts what this site puts on its links: a published message counts once for each of its links.
 class NetRing : public Ring {
  public:
-  // Connects to the neighbours, in whatever order the sites start, with a message every ten seconds while one is
-  // missing, and exchanges the hellos of all sites. Throws Error, at all sites and naming the difference, where a site
-  // must not take part (version, agreement, order of the ring, key); after `wait_limit`; and where a port is not
-  // available.
+  // Connects to the neighbours, in whatever order the sites start, printing a line every ten seconds while one is
+  // missing, and exchanges the hellos of all sites. Throws Error at all sites, naming the difference, where a site must
+  // not take part (version, agreement, order of the ring, key); after `wait_limit`; and where a port is unavailable.
   explicit NetRing(const RingPlan& plan);
   // Destruction without close() looks like the loss of this site to the others.
   ~NetRing() override;

@@ -64,7 +64,7 @@ class NetRing::Core {
   void stop(double seconds);
 
   // net_ring_lanes.cpp
-  // On one link, as far as header.last; on all links, to all sites. The sizes in the header are filled in.
+  // On one link, up to the site header.last; on all links, to all sites. Both fill in the sizes in the header.
   void post(Link& link, Phase phase, Header header, const SharedMessage& message);
   void post_to_all(Phase phase, Header header, const SharedMessage& message);
   void post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner);

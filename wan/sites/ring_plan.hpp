@@ -38,7 +38,7 @@ struct RingPlan {
   std::string agreement;  // lines "key = value" that have to be equal at all sites: configuration, cosmology
   std::vector<std::uint64_t> restarts;  // steps of which this site holds a restart; others may read them
 
-  double wait_limit = 0;  // seconds to wait for the other sites at the start; 0: no limit
+  double wait_limit = 0;  // limit of waiting for the other sites at the start; 0: none
   // Limit of the bytes of messages that wait here to be received or passed on. Beyond it the run ends with an error,
   // before this machine runs out of memory.
   std::size_t memory_limit = 0;                    // 0: half of the machine's memory

@@ -64,8 +64,8 @@ struct SiteMesh::Parts {
   bool only_site = false;
   std::size_t piece = kPieceCells;
   std::uint64_t sums_started = 0, sums_finished = 0;
-  // One plane of this rank in the sum that is being finished: the number of sites with masses in it, and whether one
-  // of them has rounded these.
+  // One plane of this rank in the current sum: the number of sites with masses in it, and whether one of them rounded
+  // its counts.
   struct Users {
     int sites = 0;
     bool rounded = false;
@@ -183,7 +183,7 @@ void SiteMesh::Parts::mark_users(const MeshBox& box, const MeshChunk& chunk) {
   }
 }
 
-// Rounds this rank's counts, as they were sent, in planes that other sites have masses in as well. All other planes are
+// Rounds this rank's counts, as they were sent, in planes where other sites have masses too. All other planes are
 // rounded when their counts become masses.
 void SiteMesh::Parts::round_own(const MeshBox& box, const MassUnit& unit, const Sums& sums) {
   const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);

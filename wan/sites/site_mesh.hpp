@@ -31,8 +31,8 @@ class SiteMesh : public OutsideMasses {
                  const std::uint64_t* shifted) override;
   void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) override;
 
-  // Counters of this rank since the beginning. A shared plane was rounded by one site as its own, and has masses of
-  // another site, since a particle was further out than `stray`. The mesh is then still the same at all sites, but no
+  // Counters of this rank since the start. shared_planes: a site rounded a plane as its own although another site has
+  // masses in it, since a particle was further out than `stray`. The mesh is then still the same at all sites, but no
   // longer bit for bit that of a run at one site.
   struct Counters {
     std::uint64_t bytes = 0;            // sent, without headers of the ring

@@ -45,7 +45,7 @@ class Sites {
     return collect(phase, number);
   }
 
-  // The values `mine` of all sites, joined in the order of the ring by join(T& sum, const T& one): waits for a round
+  // Joins the values `mine` of all sites in the order of the ring by join(T& sum, const T& one); waits for a round
   // trip.
   template <class T, class Join>
   T joined(Phase phase, std::uint64_t number, const T& mine, Join&& join);

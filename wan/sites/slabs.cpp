@@ -21,7 +21,7 @@ std::uint64_t fixed(double sides) {
 
 bool usable(double value) { return std::isfinite(value) && value > 0; }
 
-// Integers in proportion to `values`, kWhole in all but for rounding. One rounded division each: nothing that a
+// Integers in proportion to `values`, kWhole in total but for rounding. One rounded division each: nothing that a
 // compiler could contract.
 std::vector<std::uint64_t> shares_of(const std::vector<double>& values) {
   const double largest = *std::max_element(values.begin(), values.end());
@@ -196,7 +196,7 @@ double Slabs::thickness(int site) const {
   return static_cast<double>(end(site) - begin(site)) / static_cast<double>(kUnitsOfSide);
 }
 
-// No two become one: where slabs are thinner than two last bits, the right one gives way.
+// Keeps boundaries distinct: where slabs are thinner than two last bits, the right one moves.
 void Slabs::double_box() {
   for (std::size_t i = 1; i < starts_.size(); ++i)
     starts_[i] = std::max(static_cast<std::uint32_t>((starts_[i] + kUnitsOfSide / 2) / 2), starts_[i - 1] + 1);

@@ -47,17 +47,17 @@ class Slabs {
 };
 
 // New boundaries from the sites' last times. SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), gives a site its share by
-// its speed; taken as written from times of unequal loads it would swing, so the speed here is work done a second,
+// its speed. Applied literally to times of unequal loads it would oscillate. So the speed here is work done a second,
 // v_i = work_i / force_cost_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
-// times and is eq. 1's. Boundaries go at most `move`, three quarters of the way where times differ much and a quarter
-// where they hardly do (that is mostly noise), stay where times agree within 2 %, and take coordinates rounded to
-// limits.finest. Integer arithmetic, so that every site comes to the same. A site without times (no particles) is
-// taken to be as fast as the others are on average; where none has any (a first cut) shares are equal.
-// A particle that was in slab i is then in i - 1, i or i + 1, also if it has strayed by less than half of `thinnest`.
+// times and is eq. 1's. Boundaries move at most `move`: three quarters of the way if times differ much, a quarter if
+// they hardly do (mostly noise), not at all if times agree within 2 %. They are rounded to limits.finest. Integer
+// arithmetic, so that every site gets the same. A site without times (no particles) is assumed to be as fast as the
+// others on average; if none has any (a first cut), shares are equal. A particle that was in slab i is then in i - 1, i
+// or i + 1, even if it has strayed by less than half of `thinnest`.
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);
 
-// Excess of the slowest site's time over the time of all sites if they shared the work by their speed, as a fraction of
-// the latter: 0.5 is half as long again. 0 without times.
+// Excess of the slowest site's time over the time if the sites shared the work by their speed, as a fraction of the
+// latter: 0.5 is half as long again. 0 without times.
 double waste(std::span<const SiteWork> sites);
 
 }  // namespace maki::sites

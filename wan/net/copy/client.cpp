@@ -25,7 +25,7 @@ Reply ask(MessageChannel& channel, const Order& order) {
   throw Error(fmt::format("{} refuses the copy", channel.peer()), reason);
 }
 
-// The names that these paths may arrive under; none where any may.
+// The names under which these paths may arrive; none where any may.
 std::set<std::string, std::less<>> names_of(const std::vector<std::string>& paths, bool sole_file) try {
   std::set<std::string, std::less<>> names;
   bool any = false;
@@ -41,7 +41,7 @@ std::set<std::string, std::less<>> names_of(const std::vector<std::string>& path
   throw Error(problem.what());
 }
 
-// The folder of this machine that all goes into, and what is left of the destination below it.
+// The local folder that receives everything, and the rest of the destination below it.
 std::pair<Root, Destination> local_destination(const std::string& given, Destination destination) {
   namespace fs = std::filesystem;
   const fs::path path = given.empty() ? "." : given;
@@ -90,7 +90,7 @@ CopyReport Client::pull(const std::vector<std::string>& paths, const std::string
   Order order;
   order.action = Order::Action::kPull;
   order.sources = paths;
-  names_of(paths, false);  // throws for what cannot be asked for
+  names_of(paths, false);  // throws for invalid requests
   const Reply reply = ask(*channel_, order);
   Progress unseen;
   Leases leases;

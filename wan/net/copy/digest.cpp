@@ -33,8 +33,8 @@ std::uint64_t Digester::block_start() const { return position_ - position_ % kBl
 
 void Digester::feed(std::span<const std::byte> bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
 
-// Something else than zero has come: where the block is, unless it follows the last one, and the zeros that it began
-// with.
+// Begins to hash a block, at its first non-zero byte: its offset, unless it follows the last hashed one, and its
+// leading zeros.
 void Digester::begin_block() {
   const std::uint64_t start = block_start();
   if (fed_ > start) return;
@@ -83,7 +83,7 @@ Checksum Digester::checksum() const {
 
 // ---- of files ------------------------------------------------------------------------------------------------------
 
-// A file system that knows no holes says that all is data.
+// A file system without support for holes reports all as data.
 Extent next_data(int file, std::uint64_t at, std::uint64_t size) {
   const off_t data = lseek(file, static_cast<off_t>(at), SEEK_DATA);
   if (data < 0) return errno == ENXIO ? Extent{size, size} : Extent{at, size};

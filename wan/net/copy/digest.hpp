@@ -1,7 +1,7 @@
-// The checksum of a file's bytes: XXH3 with 128 bits, fast enough to cost nothing beside a disk. It finds damage; that
-// nobody forges a file is what the path's encryption is for.
+// The checksum of a file's bytes: XXH3 with 128 bits, fast enough to cost nothing beside a disk. It detects damage;
+// against forgery there is the path's encryption.
 //
-// Of blocks that hold only zeros it takes in where they are, not each byte: a peer can claim a hole of any length.
+// For all-zero blocks it hashes only their offsets: a peer can claim a hole of any length.
 #pragma once
 
 #include <xxhash.h>
@@ -17,13 +17,13 @@ namespace maki::wan::copy {
 
 using Checksum = std::array<std::byte, 16>;
 
-// Takes bytes in order, in pieces of any size.
+// Accepts bytes in order, in pieces of any size.
 class Digester {
  public:
   Digester();
   void add(std::span<const std::byte> bytes);
-  void add_zeros(std::uint64_t count);  // the same as adding them, in a time that does not depend on their number
-  Checksum checksum() const;            // of all so far
+  void add_zeros(std::uint64_t count);  // as adding them, in a time independent of their number
+  Checksum checksum() const;            // of all bytes so far
 
  private:
   struct Free {
@@ -35,20 +35,20 @@ class Digester {
 
   std::unique_ptr<XXH3_state_t, Free> state_;
   std::uint64_t position_ = 0;
-  std::uint64_t fed_ = 0;  // where the last bytes that the state has taken in end
+  std::uint64_t fed_ = 0;  // end of the last bytes hashed
 };
 
-// Throws where the copy is to end: called between the steps of whatever takes long.
+// Throws where the copy is to end; called between the steps of long operations.
 using Check = std::function<void()>;
 
-// Where the next data begins and ends, from `at` on, before `size`: both `size` where only a hole is left.
+// The first range of data at or after `at` and before `size`: begin and end, both `size` where only a hole is left.
 struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
 Extent next_data(int file, std::uint64_t at, std::uint64_t size);
 
-// Adds the first `size` bytes of the file to a fresh digester, passing over holes. How many there were: fewer where the
-// file is shorter, or cannot be read (errno says why; it is 0 at the end). Throws what `check` throws.
+// Adds the first `size` bytes of the file to a fresh digester, skipping holes. Returns the number of bytes: fewer where
+// the file is shorter or cannot be read (errno says why; 0 at the end of file). Throws what `check` throws.
 std::uint64_t digest_file(int file, std::uint64_t size, Digester& digester, const Check& check);
 
 }  // namespace maki::wan::copy

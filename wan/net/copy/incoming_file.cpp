@@ -30,7 +30,7 @@ std::shared_ptr<Lease> Leases::take(dev_t device, ino_t inode, const std::string
   if (before) {
     const std::lock_guard lock(before->mutex);
     before->lost = true;
-    before->file.close();  // with it goes its lock
+    before->file.close();  // releases its lock
   }
   return lease;
 }
@@ -40,8 +40,8 @@ std::shared_ptr<Lease> Leases::take(dev_t device, ino_t inode, const std::string
 namespace {
 
 constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-constexpr std::uint64_t kStartWriting = 32 << 20;   // begin to bring so much to the disk while more comes in
-constexpr std::uint64_t kWorthKeeping = 256 << 10;  // a smaller unfinished file is not left on a full disk
+constexpr std::uint64_t kStartWriting = 32 << 20;   // bytes after which write-back to the disk begins
+constexpr std::uint64_t kWorthKeeping = 256 << 10;  // a smaller unfinished file is deleted when the disk is full
 
 void set_time_and_mode(int file, std::int64_t mtime, std::uint32_t mode, const std::string& path) {
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, time_of(mtime)};
@@ -97,7 +97,7 @@ IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Leas
       throw FileProblem("'" + printable(path_) + "' is being written by another copy; copy it again");
     digester_ = std::move(partial->digester);
   }
-  // Not for nothing: it costs more than writing a small file.
+  // Only where needed: it costs more than writing a small file.
   if (static_cast<std::uint64_t>(status.st_size) != begin.offset &&
       ftruncate(file(), static_cast<off_t>(begin.offset)) != 0)
     throw_problem("cannot write", path_, errno);
@@ -114,8 +114,7 @@ std::unique_lock<std::mutex> IncomingFile::mine() {
   return lock;
 }
 
-// Until the file that was opened and locked is still the one of that name: another process may have finished it just
-// then.
+// Repeats until the file that was opened and locked still has that name: another process may have just finished it.
 void IncomingFile::open_part() {
   for (int attempt = 0; attempt < 10; ++attempt)
     if (try_open()) return;
@@ -130,7 +129,7 @@ bool IncomingFile::try_open() {
     file = Descriptor(openat(folder_->descriptor(), part_.c_str(), O_RDWR | kFlags));
   const int error = errno;
   struct stat status, named;
-  // A link, a pipe or a second name of another file in this place is not ours: it goes.
+  // A link, a pipe, or a file with a second name here is not ours: remove it.
   const bool foreign = file.open()
                            ? fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1
                            : error == ELOOP || error == ENXIO;
@@ -170,7 +169,7 @@ void IncomingFile::write(std::span<const std::byte> bytes) {
   started_ = position_;
 }
 
-// On a full disk an unfinished file leaves some room to the others.
+// On a full disk, truncates an unfinished file, or deletes a small one, to leave some room for others.
 void IncomingFile::make_room(int error, std::uint64_t size) {
   if (error != ENOSPC && error != EDQUOT && error != EFBIG) return;
   if (size < kWorthKeeping || ftruncate(file(), static_cast<off_t>(size / 4 * 3)) != 0) remove_part();
@@ -214,13 +213,13 @@ namespace {
 constexpr std::size_t kMostFiles = 4096;
 constexpr std::uint64_t kMaxBytes = 64 << 20;
 constexpr std::chrono::seconds kMaxAge(3);
-constexpr std::size_t kShares = 8;  // a copy holds so small a part of the files that the process may have open
-constexpr std::size_t kSingle = 4;  // up to so many are synced one by one, which does not touch what others write
+constexpr std::size_t kShares = 8;  // a copy uses at most this fraction of the process's open files
+constexpr std::size_t kSingle = 4;  // up to this number, fsync each, which does not flush others' data
 
-// By all copies of the process.
+// Files of all copies of the process.
 std::atomic<std::size_t> held{0};
 
-// They are kept open.
+// Limit of open files.
 std::size_t most_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostFiles;
@@ -259,7 +258,7 @@ void Commit::add(Item item) {
   if (items_.size() >= most_files_ || bytes_ >= kMaxBytes || held > kShares / 2 * most_files_) flush(lock);
 }
 
-// Waits for those before: one group is collected while another is brought to the disk.
+// Waits for the previous group: one group is collected while another is synced.
 void Commit::flush(std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return !busy_; });
   hand_over();
@@ -274,7 +273,7 @@ void Commit::hand_over() {
   changed_.notify_all();
 }
 
-// A group that is old enough goes without waiting for more.
+// A group that is old enough is synced without waiting for more.
 void Commit::run() {
   std::unique_lock lock(mutex_);
   while (busy_ || !ended_) {
@@ -297,7 +296,7 @@ void Commit::run() {
   }
 }
 
-// Gives those that are there; the others are reported.
+// Syncs the files; returns the successful ones and reports the others.
 std::vector<Commit::Item> Commit::bring_to_disk(std::vector<Item> items) {
   std::map<dev_t, int> synced;  // an error of each disk, or 0
   std::vector<Item> good;
@@ -333,7 +332,7 @@ void Commit::finish() {
   {
     std::unique_lock lock(mutex_);
     flush(lock);
-    flush(lock);  // nothing is left, and the thread has done it
+    flush(lock);  // the thread has synced everything
   }
   const bool few = folders_.size() <= kSingle;
   if (few) {

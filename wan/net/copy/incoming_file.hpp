@@ -1,4 +1,4 @@
-// Files that are being received: who writes which, one of them, and many on their way to the disk.
+// Files being received: who writes which, a single file, and groups of them on their way to the disk.
 #pragma once
 
 #include <sys/types.h>
@@ -21,48 +21,47 @@
 
 namespace maki::wan::copy {
 
-// Who writes which unfinished file. A later copy of the same file takes it over from an earlier one, which may be that
-// of a client that is gone, though its path still hopes for it.
-// All work on the file is done with `mutex` held and after a look at `lost`.
+// The right to write an unfinished file. A later copy of the same file takes it over from an earlier one, whose client
+// may be gone although its path is still waiting. All work on the file is done with `mutex` held and after a check of
+// `lost`.
 struct Lease {
   std::mutex mutex;
   bool lost = false;
   Descriptor file;  // of the unfinished file, while it is open
 };
 
-// Any thread; one for all who write below a root.
+// Thread-safe; one object for all copies to one root.
 class Leases {
  public:
-  // `device` and `inode` of the folder that the file is in. Ends the lease that there was.
+  // `device` and `inode`: of the file's folder. Ends the previous lease, if any.
   std::shared_ptr<Lease> take(dev_t device, ino_t inode, const std::string& name);
 
  private:
   std::mutex mutex_;
   std::map<std::tuple<dev_t, ino_t, std::string>, std::weak_ptr<Lease>> leases_;
-  std::size_t swept_ = 1024;  // when there are so many, those that ended are removed
+  std::size_t swept_ = 1024;  // at this number, ended leases are removed
 };
 
-// What there is of an unfinished file.
+// The state of an unfinished file.
 struct Partial {
   std::uint64_t size = 0;
-  std::int64_t mtime = 0;  // to notice that someone else has written since
-  Digester digester;       // after its bytes
+  std::int64_t mtime = 0;  // detects writes by others since then
+  Digester digester;       // after the file's bytes
 };
 
-// Nothing where there is none that could be continued, or it cannot be read. Throws what `check` throws.
+// Nothing where there is no file to continue, or it cannot be read. Throws what `check` throws.
 std::optional<Partial> read_partial(const Folder& folder, const std::string& path, const Check& check);
 
 // Nanoseconds since 1970, and back.
 std::int64_t mtime_of(const struct stat& status);
 timespec time_of(std::int64_t nanoseconds);
 
-// A file that is being received: written beside its final name, and there only when it is whole, checked and on the
-// disk.
-// Every call throws FileProblem for what is wrong with the file or the disk. What was written stays for the next time,
-// except where it is wrong.
+// A file being received. It is written beside its final name, and renamed only when it is complete, checked and on the
+// disk. Every call throws FileProblem for errors of the file or the disk. Written data are kept for the next attempt,
+// unless they are wrong.
 class IncomingFile {
  public:
-  // Of `folder`; `path` is the whole final name. `partial` is what begin.offset was agreed upon with.
+  // In `folder`; `path`: the whole final name. `partial`: the state on which begin.offset was agreed.
   IncomingFile(Folder folder, std::string path, std::shared_ptr<Lease> lease, const Begin& begin,
                std::optional<Partial> partial);
   ~IncomingFile();
@@ -71,7 +70,7 @@ class IncomingFile {
 
   void write(std::span<const std::byte> bytes);
   void skip(std::uint64_t zeros);
-  void complete(const Checksum& checksum);  // all is there: checks it, and sets mode and time
+  void complete(const Checksum& checksum);  // all was written: checks it, sets mode and time
   void sync();                              // fsync
   void publish();                           // gives it its final name
   const std::string& path() const { return path_; }
@@ -90,16 +89,15 @@ class IncomingFile {
   std::string path_, name_, part_;
   std::shared_ptr<Lease> lease_;
   Begin begin_;
-  std::uint64_t position_ = 0, started_ = 0;  // started_: bytes that the disk has been told to begin with
+  std::uint64_t position_ = 0, started_ = 0;  // started_: end of the bytes whose write-back was started
   bool ends_in_hole_ = false;
   Digester digester_;
 };
 
-// For a file that is right but for its time or mode.
+// For a file that differs only in time or mode.
 void set_properties(const Folder& folder, const std::string& path, std::int64_t mtime, std::uint32_t mode);
 
-// Received files on their way to their final names: brought to the disk many at a time, since each visit costs the
-// same.
+// Received files before their final names: synced in large groups, since each sync costs the same.
 class Commit {
  public:
   struct Item {
@@ -108,12 +106,12 @@ class Commit {
   };
   using Done = std::function<void(const Item&)>;
   using Fail = std::function<void(const Item&, const std::string& text)>;
-  // Both are called in a thread of this.
+  // Both are called in a thread of this object.
   Commit(Done done, Fail fail);
-  ~Commit();  // what was not committed stays under its unfinished name
+  ~Commit();  // files not committed keep their unfinished name
 
   void add(Item item);  // a complete file; it waits for others for a few seconds at most
-  void finish();        // all names are on the disk too. Throws FileProblem.
+  void finish();        // syncs all names too; throws FileProblem
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -131,10 +129,10 @@ class Commit {
   std::vector<Item> items_;  // being collected
   std::uint64_t bytes_ = 0;
   Clock::time_point oldest_;
-  std::vector<Item> handed_;  // to the thread, which is busy with them until `busy_` is false
+  std::vector<Item> handed_;  // passed to the thread, which works on them until `busy_` is false
   bool busy_ = false, ended_ = false;
   std::thread thread_;
-  std::map<dev_t, Folder> disks_;  // with names that are not on the disk yet
+  std::map<dev_t, Folder> disks_;  // with names not yet synced
   std::vector<Folder> folders_;    // the same, while they are few
 };
 

@@ -13,8 +13,8 @@
 namespace maki::wan::copy {
 namespace {
 
-constexpr std::size_t kNamesAtOnce = 1024;  // in order among themselves
-constexpr std::size_t kDeepest = 128;       // each depth holds a folder open
+constexpr std::size_t kNamesAtOnce = 1024;  // read and sorted at a time
+constexpr std::size_t kDeepest = 128;       // each level holds a folder open
 
 std::string real_path(const std::string& given) {
   char* resolved = realpath(given.c_str(), nullptr);
@@ -77,7 +77,7 @@ std::vector<Listed> Listing::next(std::size_t most, std::size_t bytes) {
 }
 
 std::optional<Listed> Listing::begin(const Source& source) {
-  // What a link leads to is looked at as a root of its own.
+  // The target of a link is treated as a root of its own.
   root_ = source.folder ? std::make_shared<Root>(source.root->folder(source.path)) : source.root;
   const std::string path = source.folder ? "" : source.path;
   struct stat status;
@@ -85,7 +85,7 @@ std::optional<Listed> Listing::begin(const Source& source) {
   return take(root_, path, source.name, status);
 }
 
-// None are left at the end of the folder, or after what could not be read of it.
+// Leaves none at the end of the folder, or after an error in reading it.
 void Listing::read_names(Level& level) {
   if (!level.stream) return;
   errno = 0;

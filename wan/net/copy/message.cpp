@@ -6,14 +6,14 @@
 
 namespace maki::wan::copy {
 
-// ---- what is said of them ------------------------------------------------------------------------------------------
+// ---- orders, replies, lists, results -------------------------------------------------------------------------------
 
 namespace {
 
-// The first byte of each message, so that a mixed-up one is noticed.
+// The first byte of each message, which detects mixed-up ones.
 enum class Type : std::uint8_t { kOrder = 0x51, kReply = 0x52, kPiece = 0x53, kAnswers = 0x54, kResults = 0x55 };
 
-// All but the version, without which nothing else is read.
+// All but the version, on which the rest depends.
 template <class Io>
 void fields(Io& io, Of<Io, Order>& order) {
   io.field(order.action, Order::Action::kPush, Order::Action::kBye, "unknown order");

@@ -6,13 +6,13 @@ namespace {
 constexpr std::size_t kBatchesPosted = 8;
 
 std::size_t limit_of(Tag tag) { return tag == kDataTag ? kMaxBatch : kMaxMessage; }
-// Contents are long on their way and come in large messages; of the others a few are enough.
+// Receives posted: file contents are long in flight and come in large messages; other tags need few.
 std::size_t posted_of(Tag tag) { return tag == kDataTag ? kBatchesPosted : tag == kControlTag ? 1 : 4; }
 
 }  // namespace
 
 PathChannel::~PathChannel() {
-  path_ = Path();  // closed: nothing is under way after this
+  path_ = Path();  // closed: nothing is in flight after this
   for (const Lane& lane : lanes_) *all_ -= lane.bytes;
 }
 
@@ -65,7 +65,7 @@ std::optional<Bytes> PathChannel::receive_for(Tag tag, double seconds) {
     const std::lock_guard lock(lane(tag).receiving);
     if (!next_posted(tag).wait_for(seconds)) return {};
   }
-  return receive(tag);  // it is there
+  return receive(tag);  // it has arrived
 }
 
 void PathChannel::flush() {

@@ -1,4 +1,4 @@
-// Messages for a copy, several under way at once in bounded memory. Over a Path; tests put something else in its place.
+// Messages of a copy, several in flight at once in bounded memory. Over a Path; tests substitute other channels.
 #pragma once
 
 #include <array>
@@ -18,32 +18,33 @@
 
 namespace maki::wan::copy {
 
-// Any thread, but of each tag one sends, and one receives, at a time. All throw PathError once the connection is gone.
+// Thread-safe, but for each tag one thread sends and one receives at a time. All throw PathError once the connection is
+// lost.
 class MessageChannel {
  public:
   virtual ~MessageChannel() = default;
-  // Returns when there is room for it among the messages under way.
+  // Returns when the message fits among those in flight.
   virtual void send(Tag tag, Bytes message) = 0;
   virtual Bytes receive(Tag tag) = 0;
-  virtual std::optional<Bytes> receive_for(Tag tag, double seconds) = 0;  // nothing where none came in time
-  virtual void flush() = 0;    // until the other side's machine has all that was sent
-  virtual void give_up() = 0;  // breaks the connection: whoever waits here gets its PathError now
+  virtual std::optional<Bytes> receive_for(Tag tag, double seconds) = 0;  // nothing if none arrived in time
+  virtual void flush() = 0;    // until the other machine has all that was sent
+  virtual void give_up() = 0;  // breaks the connection: waiting calls throw PathError now
   virtual bool given_up() const = 0;
   virtual std::string peer() const = 0;
-  // Throws PathError once it was given up: for whoever is busy with something else than messages.
+  // Throws PathError after give_up(): for threads busy with other things than messages.
   void check() const {
     if (given_up()) throw PathError("The connection to " + peer() + " was given up");
   }
 };
 
-// Bytes that several connections have under way together.
+// Bytes that several connections have in flight together.
 using UnderWay = std::atomic<std::size_t>;
 
 class PathChannel : public MessageChannel {
  public:
   static constexpr std::size_t kUnderWay = 64 << 20;      // bytes of file contents each way
-  static constexpr std::size_t kAllUnderWay = 256 << 20;  // of all that share an UnderWay; above, each has one message
-  // What a peer that keeps to this may send before it is asked for: of use as a path's unmatched_limit.
+  static constexpr std::size_t kAllUnderWay = 256 << 20;  // of all that share an UnderWay; above, one message each
+  // The most that a conforming peer sends before it is received: suitable as a path's unmatched_limit.
   static constexpr std::size_t kUnmatched = kUnderWay + kMaxBatch + 8 * kMaxMessage;
 
   explicit PathChannel(Path path, std::shared_ptr<UnderWay> all = std::make_shared<UnderWay>(0))
@@ -61,7 +62,7 @@ class PathChannel : public MessageChannel {
  private:
   struct Lane {  // of one tag
     std::mutex sending;
-    std::deque<std::pair<Request, std::size_t>> sent;  // with their bytes
+    std::deque<std::pair<Request, std::size_t>> sent;  // with their sizes
     std::size_t bytes = 0;                             // of all of them
     std::mutex receiving;
     std::deque<Request> posted;
@@ -82,7 +83,7 @@ class PathChannel : public MessageChannel {
   Path path_;
 };
 
-// The threads of one copy: when one fails the connection is given up, so that none is left waiting.
+// The threads of one copy: when one fails, the connection is given up, so that none waits for ever.
 class Workers {
  public:
   explicit Workers(MessageChannel& channel) : channel_(channel) {}
@@ -90,7 +91,7 @@ class Workers {
   void start(std::function<void()> work) {
     run([&] { threads_.emplace_back([this, work = std::move(work)] { run(work); }); });
   }
-  // In the caller's thread, under the same rule.
+  // Runs work in the caller's thread, under the same rule.
   void run(const std::function<void()>& work) {
     try {
       work();
@@ -101,13 +102,13 @@ class Workers {
       if (on_failure) on_failure();
     }
   }
-  // Waits for all, and throws what the first one that failed threw.
+  // Waits for all, and rethrows the first failure.
   void finish() {
     threads_.clear();
     if (first_) std::rethrow_exception(first_);
   }
 
-  std::function<void()> on_failure;  // set before start: wakes those who wait for each other
+  std::function<void()> on_failure;  // set before start: wakes threads that wait for each other
 
  private:
   MessageChannel& channel_;

@@ -9,10 +9,10 @@ namespace maki::wan::copy {
 
 namespace {
 
-// So much is wanted ahead of what comes: enough for the smallest files on the longest way.
+// Wanted files ahead of the data: enough for the smallest files on the longest link.
 constexpr std::size_t kWantedAhead = 1 << 15;
 constexpr std::size_t kWantedNames = 8 << 20;
-// Folders whose times are kept: their names are held until all has come.
+// Folders whose times are kept: their names are held until the end.
 constexpr std::size_t kMostFolders = 1 << 19;
 constexpr std::size_t kFolderNames = 48 << 20;
 
@@ -24,7 +24,7 @@ Plan::Plan(const Root& root, Leases& leases, const Destination& destination, Pro
   folder_ = relative_path(destination.path);
   if (destination.sole_file && !folder_.empty() && !destination.path.ends_with('/')) {
     struct stat status;
-    // A link counts as what it leads to, which open_folder() finds out without leaving the root.
+    // A link counts as its target, which open_folder() finds without leaving the root.
     bool is_folder = root_.look(folder_, status) && S_ISDIR(status.st_mode);
     if (!is_folder && S_ISLNK(status.st_mode)) try {
         is_folder = root_.open_folder(folder_).open();
@@ -45,7 +45,7 @@ std::string Plan::place_of(const Entry& entry) const {
   return path;
 }
 
-// A peer that sends something else is no server of ours: nothing more is taken from it.
+// A peer that sends something else is no honest server: nothing more is accepted from it.
 void Plan::check_asked(const Entry& entry) const {
   const bool sole = destination_.sole_file;
   const std::string_view path = entry.path, name = sole ? path : path.substr(0, path.find('/'));
@@ -121,7 +121,7 @@ void Plan::make_folder(const Entry& entry, const std::string& path) {
   std::optional<std::uint32_t> there;
   if (root_.look(path, status) && S_ISDIR(status.st_mode)) there = status.st_mode & 07777;
   const Folder folder = root_.make_folders(path);
-  // Of an earlier copy, perhaps with a mode that lets nothing in.
+  // From an earlier copy, possibly with a mode that prevents access.
   if (fstat(folder->descriptor(), &status) == 0 && (status.st_mode & 0700) != 0700)
     fchmod(folder->descriptor(), (status.st_mode & 0777) | 0700);
   const std::uint32_t mode = mode_of(entry.kind, entry.mode, there);
@@ -156,7 +156,7 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
       }
       Answer answer;
       if (entry.size > 0 && compare(wanted.path, entry.size, answer)) {
-        lease();  // should it turn out to be another, it is written anew
+        lease();  // if it turns out to differ, it is rewritten
         return answer;
       }
     }
@@ -169,7 +169,7 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
           .checksum = wanted.partial->digester.checksum()};
 }
 
-// The checksum of a file that is there; false where it cannot be read.
+// The checksum of an existing file; false where it cannot be read.
 bool Plan::compare(const std::string& path, std::uint64_t size, Answer& answer) const try {
   struct stat status;
   const Descriptor file = root_.open_file(path, status);

@@ -75,7 +75,7 @@ bool Receiver::take_message(std::span<const std::byte> message) {
   return !finished;
 }
 
-// Does something with the file that is coming; where that fails the rest of it is passed over.
+// Applies `work` to the current file; on failure the rest of the file is skipped.
 template <class Work>
 void Receiver::try_current(Work work) {
   try {
@@ -116,7 +116,7 @@ void Receiver::open(Begin begin, Wanted wanted) {
                                          begin.offset > 0 ? std::move(wanted.partial) : std::nullopt);
 }
 
-// Progress is in bytes as listed, should the file have another size by now.
+// Progress counts bytes as listed, even if the file has another size by now.
 void Receiver::advance(std::uint64_t bytes, bool moved) {
   at_ += bytes;
   progress_.bytes_done += bytes;

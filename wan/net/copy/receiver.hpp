@@ -1,4 +1,4 @@
-// The receiving side of a copy: what of a list is wanted, and what is done with what comes.
+// The receiving side of a copy: decides what is wanted of a list, and writes what arrives.
 #pragma once
 
 #include <condition_variable>
@@ -21,44 +21,45 @@
 namespace maki::wan::copy {
 
 struct Destination {
-  std::string path;        // below the root; with a slash at its end it is a folder
-  bool sole_file = false;  // one file and nothing else: unless `path` is a folder, it is the file's new name
-  bool checksum = false;   // size and time do not show that a file is the same
-  bool perms = false;      // take execute bits, and writing by others, as the sender has them
-  // What was asked for: these, and what is below them. Empty: whatever comes.
+  std::string path;        // below the root; a trailing slash marks a folder
+  bool sole_file = false;  // a single file: unless `path` is a folder, it is the file's new name
+  bool checksum = false;   // equal size and time do not suffice: compare contents
+  bool perms = false;      // take execute bits, and write permission for others, from the sender
+  // The paths asked for: these, and what is below them. Empty: everything.
   std::set<std::string, std::less<>> asked = {};
 };
 
-// A file that was asked for and has not come yet.
+// A wanted file that has not arrived yet.
 struct Wanted {
   std::string path;  // below the root
   FileRequest request = FileRequest::kSend;
   std::uint64_t size = 0;  // as listed
   std::shared_ptr<Lease> lease;
   std::optional<Partial> partial;     // kContinue
-  std::optional<std::uint32_t> mode;  // of the file that is there
+  std::optional<std::uint32_t> mode;  // of the existing file
 };
 
-// The receiver's decisions: what of the sender's list is wanted, and from where on.
+// The receiver's decisions: what is wanted of the sender's list, and from which offset.
 class Plan {
  public:
   using Fail = std::function<void(std::uint64_t index, const std::string& text)>;
-  // Makes the folder that all goes into. Throws FileProblem where that cannot be.
+  // Makes the folder that receives everything. Throws FileProblem where that fails.
   Plan(const Root& root, Leases& leases, const Destination& destination, Progress& progress, Fail fail, Check check);
 
-  // From one thread. Makes folders, reads what there is of files. Throws ProtocolError for what was not asked for too.
+  // Called by one thread. Makes folders, reads the state of files. Throws ProtocolError also for what was not asked
+  // for.
   Answers answer(const Piece& piece);
-  void wait_for_room();  // while very much is wanted and has not come. Throws what `check` throws
-  void wake();           // those who wait look at `check` again
-  // From another. Nothing for what is not wanted.
+  void wait_for_room();  // while too much is wanted but has not arrived; throws what `check` throws
+  void wake();           // waiting threads call `check` again
+  // Called by another thread. Nothing for unwanted entries.
   std::optional<Wanted> take(std::uint64_t index);
   bool all_taken() const;
-  // What is taken of a mode. Without Destination::perms a file that is there keeps its own,
-  // and a folder who else may write to it.
+  // The mode to set. Without Destination::perms an existing file keeps its own, and an existing folder its write
+  // permissions for others.
   std::uint32_t mode_of(Kind kind, std::uint32_t given, std::optional<std::uint32_t> there) const;
-  // When all has come: folders get their modes and times.
+  // At the end: sets the folders' modes and times.
   void finish_folders();
-  Counts counts() const;  // of folders, and what was there
+  Counts counts() const;  // of folders, and of existing files
 
  private:
   struct MadeFolder {
@@ -90,13 +91,13 @@ class Plan {
   Counts counts_;
 };
 
-// The receiving side of one copy: a thread answers what is listed, the caller's writes what comes.
+// The receiving side of one copy: one thread answers the list, the caller's writes the contents.
 class Receiver {
  public:
-  // Throws FileProblem where the destination cannot be had.
+  // Throws FileProblem where the destination is unusable.
   Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination,
            Progress& progress, OnNote on_note);
-  // To the end. Throws PathError, ProtocolError; what is wrong with single files is in the report.
+  // Runs to the end. Throws PathError, ProtocolError; problems of single files are in the report.
   CopyReport run();
 
  private:
@@ -123,11 +124,11 @@ class Receiver {
   Notes notes_;
   Plan plan_;
   std::mutex mutex_;
-  std::vector<Failure> failures_;  // not yet told
+  std::vector<Failure> failures_;  // not yet reported to the sender
   std::mutex telling_;
-  bool begun_ = false;  // a file is coming, whether or not it can be taken
+  bool begun_ = false;  // a file is arriving, accepted or not
   std::uint64_t index_ = 0;
-  std::uint64_t listed_ = 0, size_ = 0, at_ = 0;  // bytes of it: as listed, as begun, so far
+  std::uint64_t listed_ = 0, size_ = 0, at_ = 0;  // bytes of the file: as listed, as begun, so far
   std::unique_ptr<IncomingFile> file_;
   Counts counts_;
   std::atomic<std::uint64_t> committed_{0};  // files

@@ -10,7 +10,7 @@ namespace maki::wan::copy {
 namespace {
 
 constexpr std::size_t kMaxKept = 1000;
-constexpr double kWindow = 8;  // seconds that the rate is taken over
+constexpr double kWindow = 8;  // seconds over which the rate is averaged
 
 }  // namespace
 

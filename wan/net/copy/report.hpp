@@ -1,4 +1,4 @@
-// How a copy goes, for whoever watches it, and what came of it.
+// The progress of a copy, for whoever watches it, and its result.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@
 
 namespace maki::wan::copy {
 
-// Counted while the copy runs; any thread may look.
+// Updated while the copy runs; thread-safe.
 struct Progress {
   std::atomic<std::uint64_t> files{0}, bytes{0};            // to be copied, as far as known
-  std::atomic<std::uint64_t> files_done{0}, bytes_done{0};  // bytes: with what an earlier copy had brought
+  std::atomic<std::uint64_t> files_done{0}, bytes_done{0};  // bytes: including those from an earlier copy
   std::atomic<std::uint64_t> moved{0};                      // bytes sent or received
-  std::atomic<std::uint64_t> skipped{0};                    // files that were there
+  std::atomic<std::uint64_t> skipped{0};                    // files already present
   std::atomic<bool> listed{false};                          // `files` and `bytes` are final
 };
 
-// "1234 of 10001 files, 0.52 of 2.10 GB (25 %), 93.1 MB/s, 17 s left". The rate is that of the last few seconds.
+// "1234 of 10001 files, 0.52 of 2.10 GB (25 %), 93.1 MB/s, 17 s left". The rate is over the last few seconds.
 class Meter {
  public:
   explicit Meter(const Progress& progress) : progress_(progress) {}
@@ -47,12 +47,12 @@ using OnNote = std::function<void(bool failed, const std::string& text)>;
 
 struct CopyReport {
   Counts counts;
-  std::vector<std::string> problems;  // of files that were not copied, the first thousand
-  std::vector<std::string> notes;     // what was left out on purpose
+  std::vector<std::string> problems;  // of files not copied, the first thousand
+  std::vector<std::string> notes;     // what was deliberately left out
   bool complete() const { return counts.failed == 0; }
 };
 
-// Collects what is said during a copy, from any of its threads, and passes it on as it comes.
+// Collects the notes of a copy, from any of its threads, and passes each on at once.
 class Notes {
  public:
   explicit Notes(OnNote on_note) : on_note_(std::move(on_note)) {}

@@ -94,14 +94,14 @@ int open_beneath(int folder, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  // EAGAIN: something was renamed meanwhile, and the kernel could not be sure.
+  // EAGAIN: a concurrent rename, after which the kernel could not be sure.
   for (int attempt = 0;; ++attempt) {
     const long result = syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
     if (result >= 0 || errno != EAGAIN || attempt == 100) return static_cast<int>(result);
   }
 }
 
-// Asked of the kernel once: some sandboxes refuse the call with EPERM.
+// Whether the kernel allows openat2, asked once: some sandboxes refuse it with EPERM.
 bool kernel_has_openat2() {
   static const bool there = [] {
     const Descriptor here(open_beneath(AT_FDCWD, ".", O_PATH | O_CLOEXEC));
@@ -182,7 +182,7 @@ Descriptor Root::open_folder(std::string_view path) const {
 }
 
 Descriptor Root::open_file(std::string_view path, struct stat& status) const {
-  // Looked at before it is opened: opening alone can set off a device. Not blocking, should it be a pipe by then.
+  // Checked before opening, which alone can trigger a device. Non-blocking, in case it is a pipe by then.
   if (!look(path, status)) throw_problem("cannot open", path, ENOENT);
   if (S_ISLNK(status.st_mode)) throw FileProblem("'" + printable(path) + "' is a symbolic link, which is not followed");
   if (!S_ISREG(status.st_mode)) throw FileProblem("'" + printable(path) + "' is not a regular file");

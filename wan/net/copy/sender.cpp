@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::uint64_t kWorthAHole = 64 << 10;
 
-// A file that is being sent: read into messages, and only as long as it stays the same.
+// A file being sent: read into messages, as long as it stays unchanged.
 class OutgoingFile {
  public:
   OutgoingFile(RecordWriter& writer, Progress& progress, std::uint64_t index, const Listed& listed);
-  // Begin to End; `stop` is asked between blocks, and leads to an Abandon without a reason. Throws what `check` throws,
-  // and FileProblem, after which an Abandon is due (begun or not): the file vanished, cannot be read, or changed
-  // meanwhile.
+  // Sends Begin to End. `stop` is called between blocks, and leads to an Abandon without a reason. Throws what `check`
+  // throws, and FileProblem, after which an Abandon is due (begun or not): the file vanished, cannot be read, or
+  // changed meanwhile.
   void send(const Answer& answer, const std::function<bool()>& stop, const Check& check);
 
  private:
@@ -72,7 +72,7 @@ void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop,
   writer_.put(End{digester_.checksum()});
 }
 
-// How much of the file the receiver has, with digester_ after it.
+// The bytes that the receiver already has; digester_ includes them.
 std::uint64_t OutgoingFile::start_at(const Answer& answer, const Check& check) {
   const bool possible = answer.request == FileRequest::kCompare ? answer.size == size_ : answer.size <= size_;
   if (answer.request != FileRequest::kSend && possible && matches(answer, check)) return position_ = answer.size;
@@ -233,7 +233,7 @@ void Sender::take(const Results& results) {
   done_ = true;
 }
 
-// An entry fails once, and a folder once more when it gets its time: no more is to be said of what was listed.
+// Checks a failure against the list: an entry fails at most once, a folder once more when its time is set.
 void Sender::check_failure(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   if (failure.index != kNoEntry && failure.index >= entries_)
@@ -244,13 +244,13 @@ void Sender::check_failure(const Failure& failure) {
   some_unwanted_ = true;
 }
 
-// The next piece that was answered; false when there are no more.
+// The next answered piece; false when there are no more.
 bool Sender::next(Work& work) {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return failed_ || !answered_.empty() || (all_listed_ && listed_.empty()); };
   if (!ready()) {
     lock.unlock();
-    writer_.flush();  // nothing lies about while we wait
+    writer_.flush();  // nothing stays unsent while we wait
     lock.lock();
     changed_.wait(lock, ready);
   }

@@ -1,4 +1,4 @@
-// The sending side of a copy: what there is to send, found as it is asked for, and how it is sent.
+// The sending side of a copy: lists the files on demand, and sends them.
 #pragma once
 
 #include <dirent.h>
@@ -20,18 +20,18 @@
 
 namespace maki::wan::copy {
 
-// A file, or a folder with all that is in it.
+// A file, or a folder with all its contents.
 struct Source {
   std::shared_ptr<const Root> root;
   std::string path;     // below the root; "" for the root itself
-  std::string name;     // what the receiver calls it; "" for the contents of a folder, without the folder itself
-  bool folder = false;  // for certain, or by a link that stays below the root
+  std::string name;     // its name at the receiver; "" for the contents of a folder, without the folder itself
+  bool folder = false;  // a folder, or a link to one that stays below the root
 };
 
-// `given` as on a command line: a file or folder of this machine. A folder with a slash at its end (or ".") stands for
-// its contents. Throws Error where it is not there.
+// `given` as on a command line: a local file or folder. A folder with a trailing slash (or ".") stands for its
+// contents. Throws Error if it does not exist.
 Source local_source(const std::string& given);
-// The same of a served root, where `given` counts from the root. Throws FileProblem.
+// The same for a served root, where `given` is relative to the root. Throws FileProblem.
 Source served_source(const std::shared_ptr<const Root>& root, const std::string& given);
 
 struct Listed {
@@ -40,13 +40,13 @@ struct Listed {
   std::string path;  // below its root
 };
 
-// Names the files of a copy's sources one after another; of each open folder a few names are in memory.
+// Lists the files of a copy's sources one after another; for each open folder only a few names are in memory.
 class Listing {
  public:
-  // What cannot be listed (symbolic links, special files, folders that cannot be read) is told to `notes`.
+  // Reports to `notes` what cannot be listed (symbolic links, special files, unreadable folders).
   Listing(std::vector<Source> sources, Notes& notes);
   ~Listing();
-  // The next entries, at most so many, and bytes when encoded; none at the end.
+  // The next entries, at most `most`, and `bytes` when encoded; none at the end.
   std::vector<Listed> next(std::size_t most, std::size_t bytes);
   bool sole_file() const { return sole_file_; }
 
@@ -54,9 +54,9 @@ class Listing {
   struct Close {
     void operator()(DIR* stream) const { closedir(stream); }
   };
-  struct Level {  // a folder that is being listed
+  struct Level {  // a folder being listed
     std::unique_ptr<DIR, Close> stream;
-    std::string path, name;          // below its root, and as the receiver calls it
+    std::string path, name;          // below its root, and at the receiver
     std::vector<std::string> names;  // the next ones, last first
   };
   static void read_names(Level& level);
@@ -75,19 +75,19 @@ class Listing {
   std::optional<Listed> held_;  // did not fit
 };
 
-// One copy: one thread lists, one hears what is wanted, the caller's reads and sends.
+// One copy: one thread lists, one receives answers, the caller's reads and sends.
 class Sender {
  public:
   Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note,
          std::size_t batch = 8 << 20);
   bool sole_file() const { return listing_.sole_file(); }
-  // Of something that will not be copied, before run().
+  // Reports something that will not be copied, before run().
   void report_problem(const std::string& text) { listing_notes_.add(true, text); }
-  // To the end. Throws PathError, ProtocolError; what is wrong with single files is in the report.
+  // Runs to the end. Throws PathError, ProtocolError; problems of single files are in the report.
   CopyReport run();
 
  private:
-  struct Work {  // a piece: first listed, then answered, then sent
+  struct Work {  // a piece: listed, then answered, then sent
     std::uint64_t first = 0;
     std::vector<Listed> files;
     std::vector<Answer> answers;
@@ -107,19 +107,19 @@ class Sender {
   Progress& progress_;
   Notes notes_;
   std::mutex unsent_mutex_;
-  std::vector<Note> unsent_notes_;  // what the receiver does not know yet
+  std::vector<Note> unsent_notes_;  // not yet sent to the receiver
   Notes listing_notes_;
   Listing listing_;
   RecordWriter writer_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> listed_, answered_;
-  std::size_t in_hand_ = 0;  // pieces listed and not yet sent
+  std::size_t in_hand_ = 0;  // pieces listed but not yet sent
   bool all_listed_ = false, failed_ = false, all_sent_ = false, done_ = false;
-  std::uint64_t entries_ = 0, entries_done_ = 0;  // listed; of pieces that were sent
-  std::uint64_t failures_ = 0;                    // that the receiver told of
+  std::uint64_t entries_ = 0, entries_done_ = 0;  // listed; in pieces that were sent
+  std::uint64_t failures_ = 0;                    // reported by the receiver
   std::atomic<bool> some_unwanted_{false};
-  std::set<std::uint64_t> unwanted_;  // files, not yet sent, that the receiver cannot take after all
+  std::set<std::uint64_t> unwanted_;  // files, not yet sent, that the receiver has since refused
   Counts counts_;
 };
 

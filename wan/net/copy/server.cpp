@@ -20,7 +20,7 @@ constexpr std::size_t kLongest = 1000;  // bytes of a line
 
 }  // namespace
 
-// A log that cannot be written ends no copy.
+// Errors in writing the log end no copy.
 void PeerLog::record(const std::string& line) try {
   if (sink_) sink_(printable(line, kLongest));
 } catch (const std::exception&) {
@@ -62,12 +62,12 @@ double PeerLog::turn(const std::string& identity) {
   return std::chrono::duration<double>(due - now).count();
 }
 
-// ---- clients that are here -----------------------------------------------------------------------------------------
+// ---- connected clients ---------------------------------------------------------------------------------------------
 
 namespace {
 
-constexpr std::chrono::seconds kIdle(5);  // an order is on its way at first
-constexpr double kGone = 15;              // seconds that a client without a stream may need to come back
+constexpr std::chrono::seconds kIdle(5);  // at first an order is in flight
+constexpr double kGone = 15;              // seconds that a client without a stream has to come back
 
 }  // namespace
 
@@ -93,7 +93,7 @@ void Sessions::start(Path path, const std::string& name, const std::string& iden
   sessions_.push_back(std::move(session));
 }
 
-// The path is closed here, which may wait for the peer: nobody else does.
+// Also closes the path, which may wait for the peer; no other thread does.
 void Sessions::host(Session& session) {
   std::shared_ptr<PathChannel> channel;
   {
@@ -109,7 +109,7 @@ void Sessions::host(Session& session) {
   session.ended = true;
 }
 
-// With mutex_ held. False where this one is too many.
+// With mutex_ held. False if there is no place for this one.
 bool Sessions::make_room(const std::string& identity) {
   std::map<std::string, int> count;
   int all = 0;
@@ -140,7 +140,7 @@ bool Sessions::is_idle(const Session& session) {
   return status.streams_up == 0 && status.silent > kGone;
 }
 
-// With mutex_ held. Saying goodbye may take a while.
+// With mutex_ held. The goodbye may take a while.
 void Sessions::dismiss(Session& session) {
   if (!session.channel || session.farewell.joinable()) return;
   session.leaving = true;
@@ -152,7 +152,7 @@ void Sessions::dismiss(Session& session) {
 }
 
 void Sessions::remove_ended() {
-  std::list<std::unique_ptr<Session>> ended;  // their threads are waited for after the lock
+  std::list<std::unique_ptr<Session>> ended;  // their threads are joined after the lock
   const std::lock_guard lock(mutex_);
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     const auto next = std::next(it);
@@ -165,8 +165,8 @@ void Sessions::remove_ended() {
 
 namespace {
 
-constexpr double kSurplusOrder = 5;  // seconds that one too many has to say what it wants
-constexpr double kLook = 0.05;       // seconds until it is seen that there is something else than newcomers
+constexpr double kSurplusOrder = 5;  // seconds that a surplus client has to send its order
+constexpr double kLook = 0.05;       // seconds between checks for other work than new clients
 
 // "'a', 'b' and 3 more"
 std::string list_of(const std::vector<std::string>& names) {
@@ -282,7 +282,7 @@ OnNote Server::failures_of(const ClientState& client, const char* what) {
   };
 }
 
-// Each copy has a Root of its own: which folders are there may have changed since the last one.
+// Each copy has a Root of its own, since the set of folders may have changed since the last one.
 void Server::take_push(MessageChannel& channel, const ClientState& client, const Order& order) {
   log_.record(fmt::format("{} brings into '{}'", client.name, printable(order.destination, 200)));
   const Root root(opened(client)->root.folder(""));

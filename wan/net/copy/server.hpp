@@ -1,4 +1,4 @@
-// A server of folders: its log, the clients that are here, and what they may have.
+// A server of folders: its log, the connected clients, and their rights.
 #pragma once
 
 #include <atomic>
@@ -20,73 +20,72 @@
 
 namespace maki::wan::copy {
 
-// What a server says of its clients: every line safe to be shown, and no more of them than an operator can bear.
-// Any thread.
+// A server's log of its clients: every line is safe to show, and their number is limited. Thread-safe.
 class PeerLog {
  public:
-  static constexpr int kAMinute = 60;               // lines of mention() about each identity
+  static constexpr int kAMinute = 60;               // lines of mention() for each identity
   static constexpr int kBurst = 100, kASecond = 4;  // orders of each identity
 
   explicit PeerLog(std::function<void(const std::string& line)> sink) : sink_(std::move(sink)) {}
 
-  // What has to be said. Whoever calls for a peer waits for its turn() first.
+  // An obligatory line. Code that acts for a peer waits for its turn() first.
   void record(const std::string& line);
-  // What may be left out: beyond so many a minute lines are counted only.
+  // An optional line: beyond a limit each minute, lines are only counted.
   void mention(const std::string& identity, const std::string& line);
-  void catch_up();  // called now and then: says how many were left out
-  // Seconds that an order of this identity has to wait for, so that orders do not fill the log.
+  void catch_up();  // called now and then: logs how many were left out
+  // Seconds that an order of this identity must wait, so that orders do not flood the log.
   double turn(const std::string& identity);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
-    Clock::time_point minute = Clock::now();  // when it began
+    Clock::time_point minute = Clock::now();  // begin of the current minute
     int said = 0;
     std::uint64_t left_out = 0;
-    Clock::time_point due = {};  // of the latest order, if they came evenly
+    Clock::time_point due = {};  // when the latest order would be due at the even rate
   };
   void sum_up(const std::string& identity, Peer& peer);
 
   std::function<void(const std::string& line)> sink_;
   std::mutex mutex_;
-  std::map<std::string, Peer> peers_;  // of authenticated ones only
+  std::map<std::string, Peer> peers_;  // authenticated ones only
 };
 
 // A session holds up to 200 MB.
 struct SessionLimits {
-  int of_each = 8;  // of each identity
+  int of_each = 8;  // for each identity
   int all = 32;
-  double order = 30;  // seconds that a client has to say what it wants, at first and after each copy
+  double order = 30;  // seconds for a client to send its order, at first and after each copy
 };
 
 struct ClientState {
   using Clock = std::chrono::steady_clock;
   std::string name;      // for messages
   std::string identity;  // as authenticated
-  bool surplus = false;  // one too many: its order is put off
+  bool surplus = false;  // above the limits: its order is postponed
   std::atomic<bool> copying{false};
-  std::atomic<Clock::time_point> since{Clock::now()};  // when copying became what it is
+  std::atomic<Clock::time_point> since{Clock::now()};  // when `copying` last changed
 };
 
-// The clients that are here, a thread for each, and how many of them there may be.
+// The connected clients, a thread for each, and the limits of their number.
 class Sessions {
  public:
-  // `serve` is called in a thread for each client, and returns when it is through with it. Throws nothing.
+  // `serve` is called in a thread for each client, and returns when it has finished with it. Must not throw.
   using Serve = std::function<void(MessageChannel&, ClientState&)>;
   Sessions(const SessionLimits& limits, Serve serve) : limits_(limits), serve_(std::move(serve)) {}
-  ~Sessions();  // stop(), and waits
+  ~Sessions();  // stop(), then waits
 
-  // Where all places are taken, a session that does nothing or whose client is gone makes room; then one of an identity
-  // that has more than this one. Throws std::system_error where there is no thread to be had.
+  // If all places are taken, an idle session or one whose client is gone makes room; otherwise one of an identity with
+  // more sessions than this one. Throws std::system_error if no thread can be started.
   void start(Path path, const std::string& name, const std::string& identity);
-  void remove_ended();  // now and then
-  void stop();          // any thread: whoever is here has its connection broken, and nobody else comes in
+  void remove_ended();  // to be called now and then
+  void stop();          // any thread: breaks all connections, and admits nobody else
 
  private:
   struct Session {
     ClientState client;
-    std::shared_ptr<PathChannel> channel;            // null once it is over
-    std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is being said
+    std::shared_ptr<PathChannel> channel;            // null after its end
+    std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is running
     std::jthread thread, farewell;                   // last: they use the others until they are joined
     bool counts() const { return channel && !farewell.joinable() && !client.surplus; }
   };
@@ -103,32 +102,32 @@ class Sessions {
   std::list<std::unique_ptr<Session>> sessions_;
 };
 
-// What whoever holds a key may have.
+// The rights of a key's holder.
 struct Share {
   std::string root;
   bool read_only = false;
-  std::string holder = {};  // as the log names it: "key site.key"
+  std::string holder = {};  // for the log: "key site.key"
 };
 
 struct ServerOptions {
   std::map<std::string, Share> shares;  // by identity: the id of a key, the name in a certificate
-  std::optional<Share> others;          // for everyone else who may call
-  bool perms = false;                   // take execute bits, and writing by others, as clients say
-  std::size_t batch = kMaxBatch;        // bytes of a message, at most so many
+  std::optional<Share> others;          // for all other authorised callers
+  bool perms = false;                   // take execute bits, and write permission for others, from clients
+  std::size_t batch = kMaxBatch;        // largest message, bytes
   SessionLimits limits;
-  std::function<void(const std::string& line)> log;  // who comes, what is copied, and what fails; any thread
+  std::function<void(const std::string& line)> log;  // connections, copies and failures; any thread
 };
 
-// Serves folders to any number of clients at once: to each key its own, and nothing outside of it can be named.
+// Serves folders to any number of clients at once: each key has its own, and cannot name anything outside.
 class Server {
  public:
   // Throws Error where a root is not a folder.
   explicit Server(const ServerOptions& options);
 
   void run(Listener& listener);  // until stop()
-  void stop();                   // any thread; copies under way are given up
+  void stop();                   // any thread; ends copies in progress
 
-  // One client, until it leaves: for run(), and for tests.
+  // Serves one client until it leaves: for run(), and for tests.
   void serve(MessageChannel& channel, ClientState& client);
 
  private:

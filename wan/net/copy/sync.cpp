@@ -53,12 +53,12 @@ bool Watch::is_marked(const std::string& path, std::uint64_t size, std::int64_t 
 
 void Watch::scan() {
   if (lost_)
-    for (auto& [path, file] : waiting_) file.open = false;  // its closing may be among what was lost
+    for (auto& [path, file] : waiting_) file.open = false;  // its close event may be among the lost ones
   lost_ = false;
   scan_folder("");
 }
 
-// Watched before it is read, so that nothing comes in between.
+// Watched before it is read, so that no event is missed in between.
 void Watch::scan_folder(const std::string& path) try {
   const int watch = inotify_add_watch(events_.descriptor(), join(folder_, path).c_str(), kEvents);
   if (watch >= 0)
@@ -181,7 +181,7 @@ std::vector<std::string> Watch::ready(double seconds, std::size_t most) {
 namespace {
 
 constexpr double kLongestPause = 30;
-constexpr double kIdle = 10;  // seconds; a server sends away who wants nothing
+constexpr double kIdle = 10;  // seconds; a server drops idle clients
 
 void add(Counts& total, const Counts& counts) {
   total.files += counts.files;
@@ -196,14 +196,15 @@ void add(Counts& total, const Counts& counts) {
 Sync::Sync(SyncOptions options)
     : options_(std::move(options)), root_(std::make_shared<const Root>(options_.folder)),
       watch_(options_.folder, options_.settle) {
-  if (!options_.destination.ends_with('/')) options_.destination += '/';  // one file alone keeps its name too
+  if (!options_.destination.ends_with('/')) options_.destination += '/';  // a single file keeps its name too
 }
 
 void Sync::log(const std::string& line) const {
   if (options_.log) options_.log(printable(line));
 }
 
-// What has worked before may work again, whatever is wrong now: a name server or a network interface can be away too.
+// A connection that once worked may work again, whatever the present error: name servers and network interfaces also
+// fail.
 void Sync::connect() try {
   if (client_) return;
   auto client = std::make_shared<Client>(options_.connect());
@@ -220,7 +221,7 @@ void Sync::connect() try {
 }
 
 void Sync::leave() {
-  std::shared_ptr<Client> client;  // ends after the lock
+  std::shared_ptr<Client> client;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   client.swap(client_);
 }
@@ -251,7 +252,7 @@ std::vector<Sync::Candidate> Sync::still_there(const std::vector<std::string>& p
   return out;
 }
 
-// False where the path was lost. What failed for its own reasons is tried again after the next scan.
+// False if the path was lost. Files that failed for their own reasons are retried after the next scan.
 bool Sync::ship(const std::vector<Candidate>& files) try {
   connect();
   const auto fresh = std::make_shared<const Root>(root_->folder(""));
@@ -289,7 +290,7 @@ void Sync::ship_until_there(const std::vector<Candidate>& files) {
   }
 }
 
-// Files that were changed just now get their time to settle.
+// Files changed just now get their time to settle.
 void Sync::ship_once() {
   std::vector<std::string> paths;
   const auto start = WallClock::now();

@@ -16,25 +16,25 @@
 
 namespace maki::wan::copy {
 
-// Names that begin with a dot or end in .part or .tmp are still in the making, or nobody else's business.
+// Names that begin with a dot or end in .part or .tmp: files still being written, or private ones.
 bool is_ignored(std::string_view name);
 
-// Tells which files of a folder are complete: closed after writing, or moved there, and left alone for a while since.
+// Finds the complete files of a folder: closed after writing, or moved there, and unchanged for a while since.
 class Watch {
  public:
-  // Folders below are watched too, as they come. Throws Error where `folder` is not there or cannot be watched.
+  // Subfolders are watched too, as they appear. Throws Error if `folder` does not exist or cannot be watched.
   Watch(const std::string& folder, double settle);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Looks at all files: what the events did not tell (before the start, on a network's file system, after too many at
-  // once). A file that is still as it was when it was marked does not count.
+  // Checks all files: for changes without events (before the start, on network file systems, after an overflow). A file
+  // unchanged since its mark() does not count.
   void scan();
   // Waits at most `seconds` for complete files: paths below the folder, each once, at most `most`.
   std::vector<std::string> ready(double seconds, std::size_t most = 10000);
   std::size_t waiting() const { return waiting_.size(); }  // files that are not complete yet
-  // This state of a file has been dealt with.
+  // Marks this state of a file as handled.
   void mark(const std::string& path, std::uint64_t size, std::int64_t mtime) { known_[path] = {size, mtime}; }
   bool is_marked(const std::string& path, std::uint64_t size, std::int64_t mtime) const;
 
@@ -57,29 +57,29 @@ class Watch {
   std::map<int, std::string> watched_;  // folders
   std::map<std::string, File> waiting_;
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> known_;
-  bool lost_ = false;  // events
+  bool lost_ = false;  // events were lost
 };
 
 struct SyncOptions {
   std::string folder;
   std::string destination;  // below the server's root
-  double settle = 2;        // seconds that a file has to be left alone
-  double scan_every = 60;   // seconds between looks at everything
-  bool once = false;        // ship what is there, and end
+  double settle = 2;        // seconds without change after which a file is complete
+  double scan_every = 60;   // seconds between full scans
+  bool once = false;        // ship what is there, then end
   bool checksum = false;
-  std::function<Path()> connect;  // called again whenever the path was lost, or was not needed for a while
-  std::function<bool()> stop;     // asked a few times a second, also while files are under way
+  std::function<Path()> connect;  // called again whenever the path was lost, or closed since it was not needed
+  std::function<bool()> stop;     // called a few times a second, also during transfers
   std::function<void(const std::string&)> log;  // lines for the operator
   OnNote on_note;
 };
 
-// Ships the files of a folder as they become complete, for as long as it runs.
+// Ships the files of a folder as they become complete.
 class Sync {
  public:
   explicit Sync(SyncOptions options);
-  // Until stop(), or with `once` until all is shipped. A lost path is connected again, for ever (with `once`: Error).
-  // Throws Error for what waiting does not mend: a refusing server, a wrong key, a folder that is gone, at first also a
-  // name that has no address.
+  // Runs until stop(), or with `once` until all is shipped. Reconnects a lost path, for ever (with `once`: Error).
+  // Throws Error where waiting is no remedy: a refusing server, a wrong key, a missing folder, at first also a host
+  // name without an address.
   Counts run();
 
  private:
@@ -103,10 +103,10 @@ class Sync {
   SyncOptions options_;
   std::shared_ptr<const Root> root_;
   Watch watch_;
-  std::mutex mutex_;  // of the pointer, for the thread that breaks a copy off
+  std::mutex mutex_;  // guards the pointer, for the thread that interrupts a copy
   std::shared_ptr<Client> client_;
   std::chrono::steady_clock::time_point shipped_;
-  bool met_ = false;  // the server was reached once
+  bool met_ = false;  // the server was reached at least once
   Counts total_;
 };
 

@@ -1,5 +1,5 @@
-// What the C++ and the C forms of MPWide's calls share: where the library's exceptions end, for those calls have none, the
-// exchanges that were begun, and the work itself.
+// Common to the C++ and C forms of MPWide's calls: conversion of exceptions, which the calls do not throw; unfinished
+// exchanges; and the work itself.
 #pragma once
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ inline void report_error(const std::string& message) {
     log(LogLevel::kError, message);
 }
 
-// The same, and without a handler ends the program. The first failure is the one to tell: closing paths at the end makes
+// The same, but without a handler ends the program. Only the first failure is reported: closing paths at the end makes
 // calls of other threads fail too.
 inline void fail(const std::string& message) {
   static std::atomic<bool> ending{false};
@@ -48,7 +48,7 @@ inline void fail(const std::string& message) {
   std::exit(1);
 }
 
-// What `call` gives (0 where that is nothing); where it throws, a negative value (true, for bool) after `on_error`.
+// The result of `call` (0 for void). If it throws: a negative value (true, for bool) after `on_error`.
 template <class Call>
 auto guarded(Call call, void (*on_error)(const std::string&) = fail) {
   using Given = decltype(call());
@@ -64,15 +64,15 @@ auto guarded(Call call, void (*on_error)(const std::string&) = fail) {
   return std::is_same_v<Value, bool> ? Value(true) : Value(-1);
 }
 
-// For calls that report failure by their value always.
+// For calls that always report failure by their value.
 template <class Call>
 int reported(Call call) {
   return guarded(call, report_error);
 }
 
-// ---- exchanges that were begun -------------------------------------------------------------------------------------
+// ---- unfinished exchanges ------------------------------------------------------------------------------------------
 
-// Exchanges that were begun and not waited for, by number. Any thread.
+// Exchanges begun and not waited for, by number. Thread-safe.
 class BegunExchanges {
  public:
   int add(std::shared_ptr<Exchange> exchange) {
@@ -80,7 +80,7 @@ class BegunExchanges {
     exchanges_[next_] = std::move(exchange);
     return next_++;
   }
-  // Null: it has been waited for. Throws Error for a number that was never given.
+  // Null if it has been waited for. Throws Error for an unknown number.
   std::shared_ptr<Exchange> find(int number) {
     const std::lock_guard lock(mutex_);
     if (number < 0 || number >= next_)
@@ -113,9 +113,9 @@ inline BegunExchanges& begun() {
 
 using Lanes = std::vector<Lane>;
 
-// ---- channels and buffers as calls name them -----------------------------------------------------------------------
+// ---- channels and buffers as arguments -----------------------------------------------------------------------------
 
-// A null pointer: 0, 1, ...
+// A null pointer stands for 0, 1, ...
 inline std::vector<int> numbers(const int* channels, int count) {
   if (count < 1) throw Error(fmt::format("{} channels", count), "", "a call needs one at least");
   std::vector<int> all(static_cast<std::size_t>(count));
@@ -135,7 +135,7 @@ struct Buffer {
   std::vector<Part> parts(const Lanes& lanes) const { return split(data, size, static_cast<int>(lanes.size())); }
 };
 
-// ---- what calls over a path and calls over channels share ----------------------------------------------------------
+// ---- common to calls over a path and over channels -----------------------------------------------------------------
 
 template <class Text>
 int init(Text* hosts, int* ports, int count) {
@@ -190,7 +190,7 @@ inline void send_receive(const Lanes& to, Buffer out, const Lanes& from, Buffer 
   exchange.wait();
 }
 
-// `in`: room for what comes, whose size is returned.
+// `in`: room for the message; returns its size.
 inline long long send_receive_unknown(const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
   const auto going = out.parts(to);
   return static_cast<long long>(exchange_unknown(to, going, from, split(in.data, in.size, 1).front()));

@@ -68,7 +68,7 @@ std::vector<int> partners(const std::vector<int>& mine, const std::vector<int>& 
               "give both sides the same ports, or at least as many");
 }
 
-// ---- which path is kept --------------------------------------------------------------------------------------------
+// ---- choice of the path --------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -80,14 +80,14 @@ std::uint64_t draw_ticket() {
   return ticket;
 }
 
-// Tells who calls in messages, and one meeting from another.
+// The name of a caller in messages; distinguishes meetings.
 std::string caller_name(std::uint64_t ticket) {
   char host[64] = "";
   gethostname(host, sizeof host - 1);
   return fmt::format("{:.40}-{:016x}", host, ticket);
 }
 
-// A path to the other side, perhaps one of two.
+// A path to the other side, possibly one of two.
 struct Candidate {
   Path path;
   bool called = false;  // we called
@@ -162,7 +162,7 @@ void Meeting::prepare() {
   if (plan_.manner != Manner::kCall) open_door();
   if (plan_.manner != Manner::kWait) {
     start_calling(plan_.host);
-  } else if (!shared_listener_) {  // another process of this host has the port: perhaps it is the peer
+  } else if (!shared_listener_) {  // another process of this host has the port: perhaps the peer
     log(LogLevel::kInfo, fmt::format("port {} is taken on this host: calling whoever has it", plan_.ports.front()));
     start_calling("localhost");
   }
@@ -190,18 +190,18 @@ void Meeting::collect() {
   try {
     if (auto path = dialer_->take()) add(std::move(*path), true);
   } catch (const Error&) {
-    if (candidates_.empty()) throw;  // else the other side has called, which does as well
+    if (candidates_.empty()) throw;  // else the other side has called, which is as good
   }
 }
 
-// Always true: the candidate is to be forgotten.
+// Returns true: the candidate is to be removed.
 bool Meeting::drop(Candidate& candidate, const std::string& why) {
   if (!why.empty()) log(LogLevel::kInfo, why);
   if (candidate.called && dialer_) dialer_->again();
   return true;
 }
 
-// True when it is the one.
+// True if it is the chosen one.
 bool Meeting::settled(Candidate& candidate) {
   if (!candidate.greeted) {
     if (!candidate.greeting.test()) return false;

@@ -1,4 +1,5 @@
-// How two programs with MPWide's calls come to one path: what the environment says, the ways to a peer, and who is kept.
+// How two programs with MPWide's calls agree on one path: the environment, the ways to a peer, and the choice of the
+// path.
 #pragma once
 
 #include <chrono>
@@ -20,20 +21,20 @@
 
 namespace maki::wan::mpw {
 
-// What a program written for MPWide cannot say in its calls: keys and settings, from the environment.
+// Keys and settings from the environment, which MPWide's calls cannot express.
 struct Environment {
   Security security;
   PathSettings settings;
-  bool streams_given = false;  // by the settings; else the program's channels count
+  bool streams_given = false;  // by the settings; else the number of the program's channels
   std::string listen;          // the address to listen on; empty: every one
-  double wait = 600;           // seconds until a peer that does not come is an error
+  double wait = 600;           // seconds until a missing peer is an error
 };
 
 // Looks a variable up; nullptr where it is not set.
 using Lookup = std::function<const char*(const char*)>;
 
-// MAKI_WAN_KEY, MAKI_WAN_INSECURE and MAKI_WAN_SETTINGS (mpw.h says what they hold). Throws SecurityError where there
-// is neither key nor certificate nor leave to go without, Error for settings that do not fit.
+// Reads MAKI_WAN_KEY, MAKI_WAN_INSECURE and MAKI_WAN_SETTINGS (mpw.h defines them). Throws SecurityError without key,
+// certificate or permission to go without, Error for invalid settings.
 Environment read_environment(const Lookup& lookup);
 
 // "streams = 32, window = 4 MB": into `environment`. Throws Error, naming `source`.
@@ -43,7 +44,7 @@ struct DialerPlan {
   Endpoint peer;
   Security security;
   PathSettings settings;
-  std::string name;    // what we call ourselves
+  std::string name;    // our own name
   double attempt = 5;  // seconds
   bool once = false;   // a single attempt
 };
@@ -52,14 +53,13 @@ struct DialerPlan {
 class Dialer {
  public:
   explicit Dialer(DialerPlan plan) : plan_(std::move(plan)) { call(); }
-  ~Dialer();  // does not wait: the attempt under way ends by itself, before end_all() returns
+  ~Dialer();  // does not wait: a running attempt ends by itself, before end_all() returns
   Dialer(const Dialer&) = delete;
   static void end_all();
 
-  // The path, once; to be asked again and again. Throws where there is no hope: the peer refuses us, or the one attempt
-  // is over.
+  // To be polled: the path, once. Throws if there is no hope: the peer refuses us, or the only attempt has failed.
   std::optional<Path> take();
-  void again();  // what take() gave was no good
+  void again();  // the path of take() was unusable: calls again
   const std::string& last_failure() const { return last_failure_; }
 
  private:
@@ -69,31 +69,31 @@ class Dialer {
 
   const DialerPlan plan_;
   std::future<Path> attempt_;
-  Clock::time_point begun_, next_{};  // the attempt; not before that time another one
+  Clock::time_point begun_, next_{};  // begin of the attempt; earliest time of the next
   std::chrono::milliseconds pause_{50};
   bool wanted_ = true;
   std::exception_ptr hopeless_;
   std::string last_failure_;
 };
 
-// Whom a meeting waits for at a port. No addresses: anyone. `caller` is what it calls itself: where its host is this
-// machine it may come to its own port.
+// The peer that a meeting expects at a port. No addresses: anyone. `caller`: that peer's own name; if its host is this
+// machine, it may call its own port.
 struct Expected {
   std::vector<std::string> addresses;
   std::string caller;
 };
 
-// The ports that a program listens on: one listener for each, however many paths come through it.
+// The ports that a program listens on: one listener a port, for any number of paths.
 class SharedListener {
  public:
-  // The listener of this port; the same one as long as anyone holds it. Throws Error where the port cannot be had.
+  // The listener of this port, shared by all who hold it. Throws Error if the port is unavailable.
   static std::shared_ptr<SharedListener> open(int port, const Environment& environment);
   explicit SharedListener(int port, const Environment& environment);
 
   void expect(const Expected& who);
   void forget(const Expected& who);
-  // The next path for `who`, if one is there. A path goes to the meeting that waits for its address, else to one that
-  // waits for anyone, else (an address may be translated on the way) to the first that waits; never to its caller.
+  // The next path for `who`, if there is one. A path goes to the meeting that expects its address, else to one that
+  // expects anyone, else (an address may be translated) to the first that waits; never to its own caller.
   std::optional<Accepted> take(const Expected& who);
 
  private:
@@ -114,48 +114,48 @@ inline constexpr Tag kFirstLane = 1;  // the tag of a path's first channel
 inline constexpr std::size_t kMaxChannels = 8192;
 inline constexpr std::size_t kMaxGreeting = 32 + 4 * kMaxChannels;
 
-// The first message on a path of mpw.h, both ways: who is there, and which ports its channels have.
+// The first message on a path of mpw.h, both ways: the sender, and the ports of its channels.
 struct Greeting {
   std::uint64_t ticket = 0;  // random: the side with the lower one decides
-  std::vector<int> ports;    // of the channels that look for a partner, in order
+  std::vector<int> ports;    // of the channels without a partner, in order
 };
 
 std::vector<std::byte> encode(const Greeting& greeting);
-// Throws ProtocolError for anything that encode() cannot have made.
+// Throws ProtocolError for anything that encode() cannot have produced.
 Greeting decode_greeting(std::span<const std::byte> bytes);
 
-// Those of `mine` whose channels have a partner, in the order that makes them a path's channels 0, 1, ...: equal ports
-// are partners; where no port is on both sides (one was forwarded under another number), the first is the first's and
-// so on. Throws Error where that leaves channels alone.
+// The elements of `mine` whose channels have a partner, in the order of the path's channels 0, 1, ... Equal ports are
+// partners. If no port is on both sides (one was forwarded under another number), the n-th is the partner of the n-th.
+// Throws Error if that leaves channels alone.
 std::vector<int> partners(const std::vector<int>& mine, const std::vector<int>& theirs);
 
-// How two programs with MPWide's calls come to one path, whoever calls and whoever listens.
+// How two programs with MPWide's calls agree on one path, whoever calls and whoever listens.
 //
-// Each side greets on every path to the other that stands. The side with the lower ticket takes the first of them and
+// Each side sends its greeting on every path to the other. The side with the lower ticket chooses the first of them and
 // says so on it; the other side follows, and all other paths are closed. So two sides that call each other at the same
-// time end with one path, and a side that cannot be called (or whose port is taken on this host) is no worse off.
+// time end with one path, and it is enough that one side can be called.
 
 enum class Manner {
-  kWait,  // listens only (where the port is taken on this host, calls whoever has it)
-  kCall,  // calls only, and does not wait for a peer that is not there
+  kWait,  // listens only (if the port is taken on this host, calls its owner)
+  kCall,  // calls only, and does not wait for an absent peer
   kBoth,
 };
 
 struct MeetingPlan {
   std::string host;
   Manner manner = Manner::kBoth;
-  std::vector<int> ports;  // of the channels that look for partners, in order; the first is called and listened on
+  std::vector<int> ports;  // of the channels without a partner, in order; the first is called and listened on
   PathSettings settings;   // of the path
   Environment environment;
 };
 
 struct Met {
   Path path;
-  std::vector<int> ports;  // of `plan.ports` those with a partner, in the order of the path's channels
-  std::shared_ptr<SharedListener> listener;  // where the path came in; open as long as lost streams are to come back
+  std::vector<int> ports;  // those of `plan.ports` with a partner, in the order of the path's channels
+  std::shared_ptr<SharedListener> listener;  // accepted the path; lost streams reconnect only while it is open
 };
 
-// Throws Error where no path came about within the environment's `wait` (kCall: connect_timeout), SecurityError.
+// Throws Error if no path is made within the environment's `wait` (kCall: connect_timeout), SecurityError.
 Met meet(const MeetingPlan& plan);
 
 }  // namespace maki::wan::mpw

@@ -21,14 +21,14 @@ namespace maki::wan::mpw {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLongestPause{2000};  // after a path that was no good
+constexpr std::chrono::milliseconds kLongestPause{2000};  // after an unusable path
 
 struct EndingAttempts {
   std::mutex mutex;
   std::list<std::future<Path>> attempts;
 };
 
-// Never destroyed: who ends last asks end_all().
+// Never destroyed: end_all() may be called at the very end.
 EndingAttempts& ending() {
   static EndingAttempts& all = *new EndingAttempts;
   return all;
@@ -43,7 +43,7 @@ Dialer::~Dialer() {
 }
 
 void Dialer::end_all() {
-  std::list<std::future<Path>> attempts;  // each is waited for as it goes
+  std::list<std::future<Path>> attempts;  // each is joined on destruction
   const std::lock_guard lock(ending().mutex);
   attempts.swap(ending().attempts);
 }
@@ -63,7 +63,7 @@ std::optional<Path> Dialer::take() {
     wanted_ = false;
     return attempt_.get();
   } catch (const PathError& error) {
-    // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
+    // An attempt that fails early was refused, or its peer has just closed its port.
     const bool closed = error.seconds_down() == 0;
     failed(error, !plan_.once && (closed || seconds_since(begun_) >= plan_.attempt));
     if (closed) again();
@@ -73,7 +73,7 @@ std::optional<Path> Dialer::take() {
   return {};
 }
 
-// Within a handler: throws on where no other attempt is to be made.
+// Called within a handler: rethrows if no other attempt is to be made.
 void Dialer::failed(const std::exception& error, bool may_come) {
   last_failure_ = error.what();
   wanted_ = may_come;
@@ -92,7 +92,7 @@ void Dialer::again() {
 
 namespace {
 
-// Of "name at 1.2.3.4:6000": 1.2.3.4.
+// The host in "name at 1.2.3.4:6000": 1.2.3.4.
 std::string address_of(const Path& path) {
   const std::string peer = path.status().peer;
   const std::size_t space = peer.rfind(' ');
@@ -149,7 +149,7 @@ std::optional<Accepted> SharedListener::take(const Expected& who) {
     const std::string address = address_of(accepted->path);
     arrivals_.push_back({std::move(*accepted), address});
   }
-  // Nobody but its caller is here: it is sent away, and calls again.
+  // Only its own caller is here: it is rejected, and calls again.
   arrivals_.remove_if([&](const Arrival& one) { return one.accepted.name == who.caller && owner(one) == nullptr; });
   const auto mine =
       std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one) == &who; });
@@ -183,7 +183,7 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   return parts;
 }
 
-// Of a line; a # inside quotes is text.
+// A # inside quotes is text.
 std::string without_comment(const std::string& line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -196,7 +196,7 @@ std::string without_comment(const std::string& line) {
   return line;
 }
 
-// "a", or ["a", "b"] where the key takes several.
+// "a", or ["a", "b"] if the key takes several.
 std::vector<std::string> values_of(const PathKey& key, const std::string& text) {
   const bool list = key.list && text.size() >= 2 && text.front() == '[' && text.back() == ']';
   if (!list) return {unquoted(text)};
@@ -205,7 +205,7 @@ std::vector<std::string> values_of(const PathKey& key, const std::string& text) 
   return values;
 }
 
-// Of a [path] table, but for a relay's: MPWide's programs call each other.
+// A key of a [path] table, except a relay's: MPWide's programs call each other.
 const PathKey* find_key(const std::string& name) {
   const PathKey* key = find_path_key(name);
   return key != nullptr && !key->of_relay() ? key : nullptr;
@@ -241,7 +241,7 @@ void set_one(const std::string& entry, const std::string& source, Environment& e
   }
 }
 
-// The lines of its [path] table, or all that stand before any table.
+// The lines of the file's [path] table, or all lines before any table.
 void read_file(const std::string& name, Environment& environment) {
   std::ifstream file(name);
   if (!file)

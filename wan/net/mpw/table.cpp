@@ -18,7 +18,7 @@ Table& Table::get() {
   return table;
 }
 
-// The I/O thread has to outlive the paths: it is made first.
+// The I/O thread must outlive the paths, so it is made first.
 Table::Table() { Context::shared(); }
 
 Table::~Table() { Dialer::end_all(); }
@@ -150,7 +150,7 @@ void Table::set_pacing(double rate) {
   apply();
 }
 
-// Of a path with these channels. With mutex_ held.
+// Settings of a path with these channels. With mutex_ held.
 PathSettings Table::settings_for(const std::vector<int>& channels) {
   PathSettings settings = environment_->settings;
   const int count = static_cast<int>(channels.size());
@@ -163,7 +163,7 @@ PathSettings Table::settings_for(const std::vector<int>& channels) {
   return settings;
 }
 
-// Tells the paths there are. With mutex_ held.
+// Applies the settings to existing paths. With mutex_ held.
 void Table::apply() {
   std::set<Link*> done;
   for (const auto& one : channels_) {
@@ -174,7 +174,7 @@ void Table::apply() {
     try {
       one->link->path()->change(settings_for(channels));
     } catch (const PathError&) {
-      // closed or lost: whoever uses it next is told
+      // closed or lost: its next user gets the error
     }
   }
 }
@@ -201,7 +201,7 @@ MeetingPlan Table::plan_for(const std::string& host, const std::vector<int>& cha
   return plan;
 }
 
-// Gives the channels that found partners their tags, and takes them out of `channels`.
+// Gives the channels with partners their tags, and removes them from `channels`.
 void Table::assign(std::vector<int>& channels, Met met) {
   const auto link =
       std::make_shared<Link>(std::move(met.path), std::move(met.listener), static_cast<int>(met.ports.size()));
@@ -217,7 +217,7 @@ void Table::assign(std::vector<int>& channels, Met met) {
   }
 }
 
-// Channels to one host may end at several programs there: after each, those that are left look for the next.
+// Channels to one host may end at several programs: after each, the remaining ones look for the next.
 void Table::join_host(const std::string& host, std::vector<int> channels, bool wait_as_server) {
   {
     const std::lock_guard lock(mutex_);
@@ -236,7 +236,7 @@ void Table::join_host(const std::string& host, std::vector<int> channels, bool w
 }
 
 void Table::connect(const std::vector<int>& channels, bool wait_as_server) {
-  environment();  // what is wrong with it is told before anything begins
+  environment();  // reports its errors before anything begins
   std::map<std::string, std::vector<int>> hosts;
   {
     const std::lock_guard lock(mutex_);
@@ -246,7 +246,7 @@ void Table::connect(const std::vector<int>& channels, bool wait_as_server) {
   std::vector<std::future<void>> joining;
   for (const auto& [host, theirs] : hosts)
     joining.push_back(std::async(std::launch::async, &Table::join_host, this, host, theirs, wait_as_server));
-  for (auto& one : joining) one.get();  // where one throws the others are waited for too
+  for (auto& one : joining) one.get();  // if one throws, the others are still waited for
 }
 
 void Table::close(const std::vector<int>& channels) {

@@ -1,4 +1,4 @@
-// The channels and paths of a program with MPWide's calls: numbers, what they are joined to, and what was set.
+// The channels and paths of a program with MPWide's calls: their numbers, connections and settings.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace maki::wan::mpw {
 
-// Channels and paths are numbered from 0; numbers that were given back are used again, lowest first. Calls that find no
-// such channel or path throw Error. Any thread may call.
+// Channels and paths are numbered from 0; freed numbers are reused, lowest first. Calls throw Error for an unknown
+// channel or path. Thread-safe.
 class Table {
  public:
   static Table& get();
@@ -22,14 +22,14 @@ class Table {
 
   const Environment& environment();  // read at first use. Throws what read_environment() throws.
 
-  // New channels, not joined to anything yet: successive numbers.
+  // New channels, not yet connected, with successive numbers.
   std::vector<int> add_channels(const std::vector<std::string>& hosts, const std::vector<int>& ports);
   int add_path(const std::string& host, int base_port, int channels);
   void remove_path(int path);  // closes its channels
   std::vector<int> channels_of(int path);
   int channel_count();
 
-  // Joins channels to those of their peers, all hosts at once. `wait_as_server` false: as MPW_ConnectPath says.
+  // Connects channels to those of their peers, all hosts at once. `wait_as_server` false: see MPW_ConnectPath.
   void connect(const std::vector<int>& channels, bool wait_as_server = true);
   void close(const std::vector<int>& channels);
   void reopen(const std::vector<int>& channels);
@@ -39,7 +39,7 @@ class Table {
   std::vector<Lane> lanes(const std::vector<int>& channels);
   std::string describe();  // a line for each channel
 
-  // Settings: count for all paths from now on.
+  // Settings: apply to all paths from now on.
   void set_window(const std::vector<int>& channels, std::size_t bytes);
   void set_chunks(std::size_t sending, std::size_t receiving);
   void set_pacing(double rate);  // of a channel; <= 0: none

@@ -41,7 +41,7 @@ void Link::leave() {
 
 namespace {
 
-constexpr double kLookAround = 0.1;  // seconds between looks at whether another one has failed
+constexpr double kLookAround = 0.1;  // seconds between checks whether another one has failed
 constexpr std::size_t kSizeBytes = 8;
 
 std::span<const std::byte> bytes_of(const Part& part) {
@@ -62,7 +62,7 @@ std::size_t size_from(std::span<const std::byte> bytes) {
 void send_size(const Lane& lane, std::size_t size) {
   ByteWriter out;
   out.put(std::uint64_t{size});
-  lane.link->path()->start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
+  lane.link->path()->start_send(lane.tag, out.bytes()).wait();  // a short message is copied
 }
 
 [[noreturn]] void wrong_message(int channel, const std::string& what) {
@@ -166,7 +166,7 @@ void barrier(const Lane& lane) {
 
 namespace {
 
-// Of a relay's paths those that have ended, and the reason where that was not in order.
+// The paths of a relay that have ended, and the reason if that was not orderly.
 class Ending {
  public:
   void note(const Path* path, const std::exception_ptr& error) {
@@ -174,7 +174,7 @@ class Ending {
     paths_.insert(path);
     if (!error_) error_ = error;
   }
-  // Of an ended path all that came is still passed on.
+  // All that an ended path has received is still passed on.
   bool stops(const Path& from) {
     const std::lock_guard lock(mutex_);
     return !paths_.empty() && !paths_.contains(&from);
@@ -189,7 +189,7 @@ class Ending {
   std::exception_ptr error_;
 };
 
-// Passes on the messages of one tag, until a path of the relay has ended.
+// Passes on the messages of one tag, until a path of the relay ends.
 void pass_on(Path& from, Tag from_tag, Path& to, Tag to_tag, std::size_t limit, Ending& ending) {
   constexpr std::size_t kInFlight = 4;  // messages
   std::deque<Request> going;

@@ -1,4 +1,5 @@
-// What comes in over a path, what goes out, and the requests that wait for it. In the path's thread only, but for these.
+// Incoming and outgoing messages of a path, and the requests that wait for them. Used only in the path's thread,
+// except:
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +25,7 @@ class Operation {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // By the I/O thread; the first of them counts.
+  // Called by the I/O thread; the first call counts.
   void finish(std::size_t size) { end(size, nullptr, {}); }
   void finish(Bytes bytes) {
     const std::size_t size = bytes.size;
@@ -32,7 +33,7 @@ class Operation {
   }
   void fail(std::exception_ptr error) { end(0, std::move(error), {}); }
 
-  // By the caller: so long at most, or until it is done; whether it is. Throws what the operation failed with.
+  // Called by the caller: waits until done, or for at most `seconds`; whether it is done. Throws the operation's error.
   bool wait(std::optional<double> seconds) const;
   std::size_t size() const;
   Bytes take();
@@ -58,7 +59,7 @@ struct Receive {
   bool any_size = false;
 };
 
-// The gaps in what came are more than may be held of this peer: the path has to end.
+// The gaps in the received data exceed the memory allowed for this peer: the path must end.
 class HeldMemoryError : public Error {
  public:
   using Error::Error;
@@ -67,15 +68,15 @@ class HeldMemoryError : public Error {
 class Inbox;
 struct InMessage;
 
-// A chunk that a stream is reading: only that stream writes to its place in the message. Where it goes without
+// A chunk that a stream is reading: only that stream writes to its place in the message. If it is destroyed without
 // Inbox::finish(), its bytes are missing again.
 class Landing {
  public:
   ~Landing();
   Landing(const Landing&) = delete;
 
-  std::byte* where = nullptr;                          // of the payload; null: nobody wants it
-  bool wanted() const { return message_ != nullptr; }  // false: the chunk is coming again on another stream
+  std::byte* where = nullptr;                          // place of the payload; null: unwanted
+  bool wanted() const { return message_ != nullptr; }  // false: the chunk is arriving again on another stream
 
  private:
   friend class Inbox;
@@ -89,7 +90,7 @@ class Landing {
   std::unique_ptr<std::byte[]> own_;  // before the receive is posted
 };
 
-// What comes in: chunks find their message, messages find their receive.
+// Incoming data: assigns chunks to messages, and messages to receives.
 class Inbox {
  public:
   // `matched(tag, index)` is called when a message and its receive have met.
@@ -97,17 +98,17 @@ class Inbox {
   void set_memory(std::shared_ptr<HeldMemory> memory) { memory_ = std::move(memory); }  // for gaps; none: not counted
   void set_promised(Holding promised) {
     promised_ = std::move(promised);
-  }  // unmatched_limit, for as long as it may be filled
+  }  // counted while unmatched_limit may be filled
 
   void post(Tag tag, Receive receive);
-  // Throws ProtocolError where a chunk contradicts its message, overlaps another or exceeds the limits, and
+  // Throws ProtocolError if a chunk contradicts its message, overlaps another or exceeds the limits, and
   // HeldMemoryError.
   std::unique_ptr<Landing> begin(const Frame& frame);
-  // The whole payload of the chunk is at landing->where. True when all of its message is here: every byte was written
+  // The whole payload of the chunk is at landing->where. True if this completes its message: every byte was written
   // once.
   bool finish(std::unique_ptr<Landing> landing);
 
-  // No more will come: receives that wait now fail; complete messages can still be taken by later ones.
+  // No more data will come: pending receives fail; later ones can still take complete messages.
   void close(const std::exception_ptr& error);
 
  private:
@@ -119,7 +120,7 @@ class Inbox {
   void complete(const Name& name, InMessage& message);
   void abandoned(Landing& landing);
 
-  const std::uint64_t unmatched_limit_;  // the peer was promised it
+  const std::uint64_t unmatched_limit_;  // as promised to the peer
   const std::uint64_t message_limit_;
   std::function<void(Tag, std::uint64_t)> matched_;
   std::map<Tag, std::uint64_t> next_receive_;
@@ -134,45 +135,45 @@ struct OutMessage {
   Tag tag = 0;
   std::span<const std::byte> data;  // the caller's memory, or `owned`
   std::unique_ptr<std::byte[]> owned;
-  Holding holding;                       // for a copy in it
-  std::shared_ptr<Operation> operation;  // null where the caller does not wait for it
+  Holding holding;                       // accounts for a copy in it
+  std::shared_ptr<Operation> operation;  // null if the caller does not wait for it
 
-  // The outbox's own.
+  // Used by the outbox only.
   std::uint64_t index = 0;
-  std::size_t cut = 0;   // bytes that chunks have been made of
+  std::size_t cut = 0;   // bytes already cut into chunks
   bool all_cut = false;  // also for an empty message, which has one empty chunk
   std::size_t acknowledged = 0;
   int chunks_unacknowledged = 0;
   int being_written = 0;    // streams that are reading from `data` now
-  bool matched = false;     // the receive is posted: as much as we like
+  bool matched = false;     // the receive is posted: no limit on sending
   std::size_t charged = 0;  // bytes on the peer's account of unmatched data
 };
 
-// A sequenced frame on its way.
+// A sequenced frame in flight.
 struct Chunk {
   Frame frame;
   std::shared_ptr<OutMessage> message;  // null for control frames
-  int stream = -1;                      // where it was given last; -1: waits to be sent again
+  int stream = -1;                      // stream that had it last; -1: waits for retransmission
   std::span<const std::byte> payload() const {
     return message ? message->data.subspan(frame.offset, frame.length) : std::span<const std::byte>{};
   }
 };
 
-// What goes out: messages in the order of their sending, cut into numbered chunks as streams ask for them, each kept
-// until its number is acknowledged.
+// Outgoing messages, in sending order, cut into numbered chunks as streams ask for them. Each chunk is kept until its
+// number is acknowledged.
 class Outbox {
  public:
-  void set_unmatched_limit(std::uint64_t bytes) { unmatched_limit_ = bytes; }  // that the peer allows
+  void set_unmatched_limit(std::uint64_t bytes) { unmatched_limit_ = bytes; }  // as the peer allows
 
   void add(std::shared_ptr<OutMessage> message);
   void add_control(const Frame& frame);
 
-  // The next chunk for `stream`, null where there is none now. Data chunks have at most `largest` bytes, fewer near the
-  // end so that `streams` streams end together.
+  // The next chunk for `stream`; null if there is none now. Data chunks have at most `largest` bytes, fewer near the
+  // end, so that `streams` streams end together.
   std::shared_ptr<Chunk> next(int stream, std::size_t largest, int streams);
-  bool waiting() const;  // next() would give something
+  bool waiting() const;  // next() would return a chunk
 
-  // The stream has taken hold of the payload, and has let go of it.
+  // Begin and end of a stream's use of the payload.
   void begin_writing(Chunk& chunk);
   void end_writing(Chunk& chunk);
 
@@ -180,7 +181,7 @@ class Outbox {
   void matched(Tag tag, std::uint64_t index);
   void stream_lost(int stream);  // after end_writing() of its chunk
 
-  // Sent or to be sent, and not acknowledged.
+  // Sent or queued, and not acknowledged.
   std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }
   bool empty() const { return outstanding_.empty() && control_.empty() && small_.empty() && bulk_.empty(); }
   std::uint64_t bytes_sent_again() const { return bytes_sent_again_; }

@@ -38,7 +38,7 @@ void Dial::connected(Socket socket, const Address& peer) {
   on_ready(false, true);
 }
 
-// Behind a relay may be anyone, wherever the relay itself is.
+// The end of a relayed path may be any machine, wherever the relay itself is.
 Hello Dial::hello() const {
   Hello hello = plan_.hello;
   hello.party = plan_.security->party();
@@ -54,7 +54,7 @@ IoStatus Dial::step() {
   }
 }
 
-// Callbacks are called outside of the try block: what they throw is not ours, and we may be gone after them.
+// Callbacks are called outside of the try block: their exceptions are not ours, and they may delete this object.
 void Dial::on_ready(bool, bool) {
   std::optional<Failure> failure;
   try {
@@ -76,11 +76,11 @@ void Dial::on_ready(bool, bool) {
   done(std::move(channel_), welcome, peer);
 }
 
-// A session that stood once was with the right peer: what came now was garbled on the way, or slipped in by someone
-// who must not be able to end a path that way.
+// An existing session was with the right peer. So the bad message was corrupted on the way, or injected by someone who
+// must not be able to end a path by it.
 DialFailure Dial::unless_it_stood() const { return plan_.hello.is_new() ? DialFailure::kFinal : DialFailure::kAgain; }
 
-// True when the peer has welcomed us.
+// True once the peer has welcomed us.
 bool Dial::advance() {
   for (;;) {
     const IoStatus status = step();

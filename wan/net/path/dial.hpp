@@ -1,4 +1,4 @@
-// One stream being connected: addresses and relay (relay/connector.hpp), TLS, greeting. Runs in the loop of its path.
+// Connecting one stream: addresses and relay (relay/connector.hpp), TLS, greeting. Runs in the loop of its path.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace maki::wan {
 
 struct DialPlan {
   std::vector<Address> addresses;  // of the peer, or of the relay
-  std::string host;                // as the user wrote it, for messages and certificates
+  std::string host;                // as given by the user, for messages and certificates
   PathSettings settings;
   std::shared_ptr<const SecurityContext> security;
   RelayRoute relay;
-  Hello hello;                // but for who we are
-  std::optional<Party> peer;  // of a session that stands: only its answers count
+  Hello hello;                // party and own_machine are set later
+  std::optional<Party> peer;  // the peer of an existing session: only its answers count
 };
 
 enum class DialFailure {
@@ -29,14 +29,14 @@ enum class DialFailure {
   kFinal,  // refused: key, certificate (of a new path), version, unknown session
 };
 
-// Reads exactly the Welcome: the first frame is the stream's.
+// Reads exactly the Welcome: the following frames are the stream's.
 class Dial final : private Pollable {
  public:
-  // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. The Dial may be
+  // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. It may be
   // deleted inside them.
   using Done = std::function<void(std::unique_ptr<Channel>, const Welcome&, const Address& peer)>;
   using Failed = std::function<void(DialFailure, const std::string& reason)>;
-  // Throws Error where the relay's key or the name there cannot be used.
+  // Throws Error if the relay's key or the name there is unusable.
   Dial(EventLoop& loop, const DialPlan& plan, Done done, Failed failed);
   ~Dial() override { end(); }
 

@@ -66,7 +66,7 @@ IoStatus Greeter::step() {
   }
 }
 
-// Left where it is for whoever reads next.
+// Peeks: the byte stays for the next reader.
 IoStatus Greeter::look_at_first_byte() {
   std::byte first{};
   const ssize_t got = ::recv(watched_, &first, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -86,7 +86,7 @@ IoStatus Greeter::look_at_first_byte() {
   return IoStatus::kDone;
 }
 
-// Callbacks that may delete us are called outside of the try block.
+// Callbacks that may delete this object are called outside of the try block.
 void Greeter::on_ready(bool, bool) {
   std::optional<std::string> problem;
   try {
@@ -132,7 +132,7 @@ void Greeter::decide() {
   answer_ = Transfer(encode(welcome_));
 }
 
-// What is left unread when a socket closes takes the answer with it.
+// Closing a socket with unread bytes would destroy the answer in transit.
 void Greeter::discard_rest() {
   std::array<std::byte, 4096> waste;
   for (int i = 0; i < 16 && channel_->read(waste).bytes > 0; ++i) {
@@ -183,7 +183,7 @@ Welcome SessionTable::answer(const Hello& hello, const std::string& identity, co
   return hello.is_new() ? answer_new(hello, identity, host, there) : answer_join(hello, identity);
 }
 
-// What a peer has, over all of its sessions.
+// Counts of one peer, over all of its sessions.
 SessionTable::Count SessionTable::count(const std::string& identity, const std::string& host) const {
   Count there;
   for (const auto& [session, entry] : entries_) {
@@ -195,7 +195,7 @@ SessionTable::Count SessionTable::count(const std::string& identity, const std::
   return there;
 }
 
-// A stream that comes again before its last connection is known to be lost counts once.
+// Whether a connection replaces an earlier one of the same stream, not yet known to be lost: counted once.
 bool SessionTable::replaces(const Hello& hello, const std::string& identity) const {
   const auto found = hello.is_new() ? entries_.end() : entries_.find(hello.session);
   const auto core = found != entries_.end() && found->second.identity == identity ? found->second.core.lock() : nullptr;
@@ -224,7 +224,7 @@ Welcome SessionTable::answer_join(const Hello& hello, const std::string& identit
   const Entry& entry = found->second;
   const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
   const auto core = entry.core.lock();
-  // Somebody else's session is answered like none.
+  // The session of another peer is answered like an unknown one.
   if (!same_in_constant_time(bytes(entry.identity), bytes(identity)) || core == nullptr)
     return refuse(Answer::kUnknownSession);
   if (hello.stream >= entry.streams) return refuse(Answer::kRefused, "a stream that cannot be");
@@ -249,7 +249,7 @@ std::shared_ptr<PathCore> SessionTable::find(const SessionId& session) const {
   return found == entries_.end() ? nullptr : found->second.core.lock();
 }
 
-// Only paths that live count.
+// Only live paths count.
 void SessionTable::remove_ended() {
   std::erase_if(entries_, [](const auto& item) {
     const auto& entry = item.second;

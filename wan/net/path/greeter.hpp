@@ -1,4 +1,4 @@
-// What a listener answers those who connect to it. All of it runs in one loop.
+// A listener's answers to new connections. All of it runs in one loop.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@
 
 namespace maki::wan {
 
-// One connection that has come in, until it has shown who it is and been answered: TLS, Hello, Welcome. Who comes with
-// TLS where there is none, or without, is told so in plain bytes, which decide nothing but what is said.
+// One new connection, until it is authenticated and answered: TLS, Hello, Welcome. Callers with TLS where there is
+// none, or without, are told so in plain bytes, which affect only error messages.
 class Greeter final : public Pollable {
  public:
-  // known: the peer has shown its key or certificate; may delete other Greeters, not this one. decide: what to answer,
-  // once its Hello is read too. Then exactly one of the others, which may delete the Greeter: welcomed, when an
-  // Answer::kWelcome is sent in full; gone, for everything else, with the reason in words.
+  // known: the peer has proved its identity; may delete other Greeters, not this one. decide: returns the answer to its
+  // Hello. Then exactly one of the others, which may delete the Greeter: welcomed, after a complete Answer::kWelcome;
+  // gone, in all other cases, with the reason as text.
   struct Events {
     std::function<void(Greeter&, const std::string& identity)> known = {};
     std::function<Welcome(const Hello&, const Channel&)> decide;
@@ -29,7 +29,7 @@ class Greeter final : public Pollable {
     std::function<void(Greeter&, const std::string& reason)> gone;
   };
 
-  // Nothing is called from within the constructor. All of it has to be over in `timeout` seconds.
+  // Nothing is called from within the constructor. All of it must finish within `timeout` seconds.
   Greeter(EventLoop& loop, std::unique_ptr<Channel> channel, const Address& peer, double timeout, Events events);
   ~Greeter() override;
   void on_ready(bool, bool) override;
@@ -55,7 +55,7 @@ class Greeter final : public Pollable {
   Address peer_;
   Events events_;
   Phase phase_ = Phase::kFirstByte;
-  std::string other_mode_;  // why no greeting can come about
+  std::string other_mode_;  // why no greeting is possible
   int watched_ = -1;
   EventLoop::Timer timer_ = 0;
   Transfer question_{kHelloBytes}, answer_;
@@ -63,17 +63,17 @@ class Greeter final : public Pollable {
   Welcome welcome_;
 };
 
-// The paths that a listener has taken in, by their session ids; decides what a Hello is answered.
+// The accepted paths of a listener, by session id; decides the answer to a Hello.
 class SessionTable {
  public:
   SessionTable(const PathSettings& settings, const ListenerLimits& limits);
 
-  // A new session's place is taken by a Welcome, until settle() or give_up(). `host`: where the peer is, which it
-  // counts by where it has no identity.
+  // A Welcome reserves a place for a new session, until settle() or give_up(). `host`: the peer's host, by which it is
+  // counted if it has no identity.
   Welcome answer(const Hello& hello, const std::string& identity, const std::string& host);
   void settle(const SessionId& session, const std::shared_ptr<PathCore>& core);
   void give_up(const SessionId& session);
-  Holding take_promised(const SessionId& session);  // before settle(): what the Welcome promised, for the path to hold
+  Holding take_promised(const SessionId& session);  // before settle(): the Welcome's promise, for the path to hold
   std::shared_ptr<PathCore> find(const SessionId& session) const;
 
   static Welcome refuse(Answer answer, const std::string& reason = "");

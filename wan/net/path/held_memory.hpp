@@ -1,7 +1,7 @@
-// Memory that a peer may make this process hold unasked: what each of its paths was promised for data that come before
-// their receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its key or
-// certificate; its address where paths are insecure) over all of its paths, so that none uses up what the others need.
-// Any thread.
+// Memory that a peer may make this process hold without a request: the promise to each of its paths for data that come
+// before their receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its
+// key or certificate; its address if paths are insecure) over all of its paths, so that no peer uses up the others'
+// memory. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -12,33 +12,33 @@
 namespace maki::wan {
 
 struct HeldMemoryLimits {
-  std::uint64_t one_peer = std::uint64_t{2} << 30;  // an eighth of it is not promised: for copies and gaps
-  std::uint64_t all = std::uint64_t{4} << 30;       // of all peers; beyond it each may still have an equal part of this
+  std::uint64_t one_peer = std::uint64_t{2} << 30;  // an eighth is not promised: for copies and gaps
+  std::uint64_t all = std::uint64_t{4} << 30;       // of all peers; beyond it each may still have an equal share
 };
 
-// Promised to each path, where it wants so much.
+// Promised to each path that wants as much.
 inline constexpr std::uint64_t kLeastPromise = 4 << 20;
 
-// Bytes of a range of numbers, and counted at once; so many are every path's own, so that one whose receives are all
-// posted needs nothing of what others may have filled.
+// Bytes charged for a range of numbers, bytes charged at once, and bytes free for each path, so that a path whose
+// receives are all posted does not depend on what others have filled.
 inline constexpr std::uint64_t kRangeCost = 64, kRangeStep = 4 << 10, kOwnRanges = 64 << 10;
 
 constexpr std::uint64_t beyond_own(std::uint64_t bytes) { return bytes > kOwnRanges ? bytes - kOwnRanges : 0; }
 
 class HeldMemory {
  public:
-  static std::shared_ptr<HeldMemory> of(const std::string& peer);  // the same for all who ask while anybody has it
+  static std::shared_ptr<HeldMemory> of(const std::string& peer);  // one object for each peer, while anyone holds it
   static void set_limits(const HeldMemoryLimits& limits);          // of the process, from now on
-  static void make_room(std::uint64_t unmatched_limit);  // raises them, so that a path that is alone may have all of it
+  static void make_room(std::uint64_t unmatched_limit);  // raises the limits, so that a single path may have all of it
   ~HeldMemory();
   HeldMemory(const HeldMemory&) = delete;
 
-  bool take(std::uint64_t bytes);  // false, and nothing taken, where that would be too much
+  bool take(std::uint64_t bytes);  // false, with nothing taken, above the limits
   void give_back(std::uint64_t bytes);
   std::uint64_t bytes() const { return bytes_; }
-  static std::uint64_t peers();  // that anybody has
-  // What one more path may be promised of the `wanted` bytes: no more than half of what is left when each of the
-  // `others` that may come has the least. 0 where there is not even that.
+  static std::uint64_t peers();  // number of objects alive
+  // The promise for one more path that wants `wanted` bytes: at most half of what is left when each of the `others`
+  // still to come has the least. 0 if there is not even that.
   std::uint64_t room_for_path(std::uint64_t wanted, std::uint64_t others) const;
 
  private:
@@ -46,7 +46,7 @@ class HeldMemory {
   std::atomic<std::uint64_t> bytes_{0};
 };
 
-// A part of it, given back at its end.
+// A share of it, given back on destruction.
 class Holding {
  public:
   Holding() = default;
@@ -59,7 +59,7 @@ class Holding {
     if (memory_) memory_->give_back(bytes_);
   }
 
-  // So much in all, or a little more: it grows in steps. False where that would be too much; true without a `memory`.
+  // Grows to `bytes` in all, in multiples of `step`. False above the limits; true without a `memory`.
   bool grow_to(std::uint64_t bytes, const std::shared_ptr<HeldMemory>& memory, std::uint64_t step = 1);
   void shrink_to(std::uint64_t bytes);
   std::uint64_t bytes() const { return bytes_; }

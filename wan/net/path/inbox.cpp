@@ -11,7 +11,7 @@ namespace maki::wan {
 struct InMessage {
   bool posted = false;    // a receive waits for it
   bool begun = false;     // its size is known
-  bool unwanted = false;  // did not fit: what comes is dropped
+  bool unwanted = false;  // did not fit: its data are dropped
   std::uint64_t total = 0, received = 0;
   Receive receive;
   Bytes bytes;                  // of a receive of unknown size
@@ -20,14 +20,14 @@ struct InMessage {
     std::uint64_t offset, length;
     std::unique_ptr<std::byte[]> data;
   };
-  std::vector<Piece> pieces;   // that came before the receive
+  std::vector<Piece> pieces;   // that arrived before the receive
   Ranges written;              // of its bytes
-  Holding holding;             // for these
+  Holding holding;             // accounts for `pieces`
   std::vector<Landing*> open;  // chunks that streams are reading right now
 
   bool whole() const { return begun && received == total; }
 
-  // Throws ProtocolError for a chunk that has bytes of another, or comes again as something else.
+  // Throws ProtocolError for a chunk that overlaps another, or arrives again with other contents.
   void open_chunk(Landing& landing) {
     const Frame& frame = landing.frame_;
     const std::uint64_t end = frame.offset + frame.length;
@@ -44,7 +44,7 @@ struct InMessage {
     }
     if (overlaps) throw ProtocolError("The chunks of a message overlap");
     open.push_back(&landing);
-    if (again != nullptr) again->let_go();  // the peer took that stream for lost
+    if (again != nullptr) again->let_go();  // the peer considers that stream lost
   }
 };
 
@@ -195,7 +195,7 @@ void Inbox::abandoned(Landing& landing) {
   std::erase(message.open, &landing);
   if (message.posted) return;
   if (landing.own_) unmatched_bytes_ -= landing.frame_.length + kUnmatchedCost;
-  // Of a message that nobody waits for and of which nothing is here, nothing is kept.
+  // An unwanted message without data here leaves nothing behind.
   if (!message.pieces.empty() || !message.open.empty()) return;
   const auto found = messages_.find({landing.frame_.tag, landing.frame_.index});
   if (found != messages_.end() && found->second.get() == &message) messages_.erase(found);

@@ -7,17 +7,17 @@
 namespace maki::wan {
 namespace {
 
-constexpr std::size_t kSmall = 16 << 10;   // goes before bulk data
+constexpr std::size_t kSmall = 16 << 10;   // these go before bulk data
 constexpr std::size_t kRecord = 16 << 10;  // of TLS: a chunk with its header fills whole records
-constexpr std::size_t kSharesLeft = 2;     // near the end of what is queued, each stream gets this part of its share
+constexpr std::size_t kSharesLeft = 2;     // near the end of the queue, each stream gets this fraction of its share
 
-// The least piece leaves at once also on a stream that has paused: what TCP sends before it hears of the other end is ten
-// segments of 1448 bytes. One is left for an acknowledgement that went before.
+// The smallest piece can be sent at once even on a stream that has paused: TCP's initial window is ten segments of 1448
+// bytes, one of which is left for an acknowledgement sent before.
 constexpr std::size_t kLeast = 12 << 10;
 
 std::size_t whole_records(std::size_t bytes) { return std::max(kLeast, bytes / kRecord * kRecord) - kFrameBytes; }
 
-// Behind all that are as urgent.
+// Inserts behind all messages of equal urgency.
 void queue_up(std::deque<std::shared_ptr<OutMessage>>& messages, std::shared_ptr<OutMessage> message) {
   auto place = messages.end();
   const int urgency = urgency_of(message->tag);
@@ -41,7 +41,7 @@ void Outbox::add(std::shared_ptr<OutMessage> message) {
 
 void Outbox::add_control(const Frame& frame) { control_.push_back(frame); }
 
-// What the peer's account of unmatched data still allows of `wanted` bytes of a message.
+// The part of `wanted` bytes of a message that the peer's account of unmatched data still allows.
 std::optional<std::size_t> Outbox::may_send(const OutMessage& message, std::size_t wanted) const {
   if (message.matched) return wanted;
   const std::uint64_t left = unmatched_limit_ - std::min(unmatched_limit_, unmatched_bytes_);
@@ -137,7 +137,7 @@ void Outbox::finish_if_done(OutMessage& message) {
   if (!message.all_cut || message.chunks_unacknowledged > 0 || message.being_written > 0) return;
   if (message.operation) message.operation->finish(message.data.size());
   message.operation.reset();
-  message.owned.reset();  // nobody reads it any more, though the message counts until it is asked for
+  message.owned.reset();  // no longer read, though the message counts until its receive is posted
   message.holding = {};
 }
 

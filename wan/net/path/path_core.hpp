@@ -23,7 +23,7 @@ namespace maki::wan {
 
 class PathCore;
 
-// One stream while its connection lives: frames out, frames in. Whatever it asks of its path may end it: it is deleted
+// One stream while its connection lives: frames out, frames in. Any call to its path may end the stream: it is deleted
 // later, not inside the call.
 class Stream final : public Pollable {
  public:
@@ -39,11 +39,11 @@ class Stream final : public Pollable {
 
   void start();  // watches the socket; nothing is read inside this call
   void send_control(const Frame& frame, std::vector<std::byte> payload = {});
-  void pump();       // writes as much as the socket takes, at most a chunk's worth at a time
-  void break_off();  // as if the network had
+  void pump();       // writes until the socket is full, at most a chunk at a time
+  void break_off();  // like a network failure
   void give_up(const std::string& why) { end(why); }
-  void stop();    // nothing is read or written after this, and the path hears nothing more of it
-  void finish();  // stop(), after the last words as far as the socket takes them
+  void stop();    // nothing is read or written after this, and the path gets no more calls
+  void finish();  // stop(), after writing what the socket still takes
 
   const Clock::time_point born = Clock::now();
   Clock::time_point last_heard = born, last_ping{};
@@ -54,7 +54,7 @@ class Stream final : public Pollable {
 
  private:
   bool writing() const { return head_done_ < head_.size() || body_done_ < body_.size(); }
-  void let_go();  // of the chunk being written: no byte of it is read after this
+  void let_go();  // of the chunk being written: none of its bytes are read after this
   bool load();
   void append(const Frame& frame, std::span<const std::byte> payload);
   void write_some();
@@ -73,7 +73,7 @@ class Stream final : public Pollable {
   std::unique_ptr<Channel> channel_;
   bool ended_ = false, wants_write_ = false, flushed_ = true, watched_ = false;
 
-  // Out: headers, control frames and small chunks are copied together; a large payload follows from where it lies.
+  // Out: headers, control frames and small chunks are copied together; a large payload is written from its own memory.
   struct Control {
     Frame frame;
     std::vector<std::byte> payload;
@@ -82,7 +82,7 @@ class Stream final : public Pollable {
   std::vector<std::byte> head_;
   std::span<const std::byte> body_;
   std::size_t head_done_ = 0, body_done_ = 0;
-  std::shared_ptr<Chunk> chunk_;  // whose payload body_ is
+  std::shared_ptr<Chunk> chunk_;  // the owner of the payload in body_
 
   // In.
   std::array<std::byte, 4096> staging_;
@@ -93,22 +93,22 @@ class Stream final : public Pollable {
   std::size_t payload_filled_ = 0;
   std::unique_ptr<Landing> landing_;
   std::vector<std::byte> control_payload_, waste_;
-  // False once it is deleted, which may happen inside a call of the path.
+  // False once the stream is deleted, which may happen inside a call of the path.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// What a listening side knows when it makes a path for a Hello with is_new().
+// The listening side's data for a new path, from a Hello with is_new().
 struct AcceptedSession {
   SessionId session{};
   std::string identity;  // of the peer, authenticated
   Hello hello;
   Address peer;
   PathSettings settings;  // of the Listener; `streams` as in the Hello, `unmatched_limit` as in the Welcome
-  Holding promised;       // for the latter
+  Holding promised;       // accounts for unmatched_limit
 };
 
-// Owned by handles, by its streams' callbacks and by the session table. Its parts: path_life (connecting, closing, giving up), path_streams (streams that come and go), path_traffic (what
-// streams ask and tell, pacing, acknowledgements).
+// Owned by handles, by its streams' callbacks and by the session table. Its parts: path_life (connecting, closing,
+// giving up), path_streams (streams connected and lost), path_traffic (requests of streams, pacing, acknowledgements).
 class PathCore final : public std::enable_shared_from_this<PathCore> {
  public:
   using Clock = EventLoop::Clock;
@@ -125,14 +125,14 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void change(const PathSettings& settings);
   void drop_stream(int number);
   bool close(double seconds);
-  // A greeted stream: the Welcome has been sent in full. `number`, `epoch` as in the Hello.
+  // Adds a greeted stream, whose Welcome has been sent in full. `number`, `epoch` as in the Hello.
   void attach(int number, unsigned epoch, std::unique_ptr<Channel> channel);
-  long epoch_of(int number) const;  // that the stream has now (0: never connected), -1 where the path has ended
-  // How many streams have connections now, and whether this one has.
+  long epoch_of(int number) const;  // the stream's present epoch (0: never connected), -1 if the path has ended
+  // The number of streams with connections, and whether this one has one.
   int open_streams() const { return open_streams_; }
   bool is_open(int number) const { return connections_[static_cast<std::size_t>(number)] > 0; }
 
-  // ---- of its streams: the loop's thread, as all that follows ----
+  // ---- for its streams: the loop's thread, as all that follows ----
   EventLoop& loop() { return loop_; }
   const PathSettings& stream_settings() const { return settings_; }
   std::shared_ptr<Chunk> next_chunk(Stream& stream);
@@ -151,7 +151,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Dial> dial;
     EventLoop::Timer retry = 0;
-    unsigned epoch = 0;  // of the stream that is or was here
+    unsigned epoch = 0;  // of the present or last stream here
     unsigned tried = 0;  // of the latest attempt
     double pause = 0;    // before the next attempt
   };
@@ -198,35 +198,35 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   std::string identity_;
   bool standing_ = false;  // a session exists
   bool spoken_ = false;    // the peer has sent more than a greeting
-  bool quiet_ = false;     // says nothing while it connects: the caller tries for moments only
+  bool quiet_ = false;     // logs nothing while it connects: the caller makes only short attempts
   bool farewell_ = false, over_ = false, peer_said_goodbye_ = false;  // farewell: we have said goodbye
-  double patience_ = 0;                                               // the shorter of the two sides'
-  std::string last_failure_;                                          // why the latest attempt to connect failed
+  double patience_ = 0;                                               // the shorter of both sides'
+  std::string last_failure_;                                          // of the latest attempt to connect
   std::string last_logged_;
 
   Outbox outbox_;
   Inbox inbox_;
   ReceivedSet received_;
-  Holding received_holding_;  // for its gaps
+  Holding received_holding_;  // for gaps in received_
   std::vector<Slot> slots_;
-  std::atomic<int> open_streams_{0};           // that have connections
-  std::vector<std::atomic<int>> connections_;  // of each stream: two where one has not yet made way for the next
+  std::atomic<int> open_streams_{0};           // with connections
+  std::vector<std::atomic<int>> connections_;  // of each stream: two while one replaces the other
   int dialing_ = 0;
-  std::size_t turn_ = 0;          // which stream is asked first
-  Clock::time_point last_heard_;  // anything of the peer
+  std::size_t turn_ = 0;          // the stream that is asked first
+  Clock::time_point last_heard_;  // anything from the peer
   EventLoop::Timer tick_ = 0;
-  std::shared_ptr<PathCore> self_;  // while the loop may call
+  std::shared_ptr<PathCore> self_;  // keeps this alive while the loop may call
 
   bool acknowledgement_due_ = false;  // on the next frame that any stream writes
   EventLoop::Timer acknowledgement_timer_ = 0;
-  std::uint64_t unacknowledged_ = 0;  // bytes received since the last one
+  std::uint64_t unacknowledged_ = 0;  // bytes received since the last acknowledgement
 
-  bool long_sends_ = false;  // there was one: the kernel paces all streams
+  bool long_sends_ = false;  // there was a long send: the kernel paces all streams
   double tokens_ = 0;        // bytes that pacing allows now
   Clock::time_point tokens_at_;
   EventLoop::Timer pacing_timer_ = 0;
 
-  std::vector<double> round_trips_;  // the latest
+  std::vector<double> round_trips_;  // the latest ones
   std::uint64_t pings_ = 0;
   Clock::time_point born_;
   std::uint64_t sent_ = 0, received_bytes_ = 0, reconnections_ = 0;
@@ -236,7 +236,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   mutable std::condition_variable changed_;
   std::vector<unsigned> epochs_;
   std::exception_ptr end_;              // why the path is over
-  std::shared_ptr<HeldMemory> memory_;  // of the peer; set before anybody sends
+  std::shared_ptr<HeldMemory> memory_;  // of the peer; set before the first send
   bool connected_ = false, drained_ = true, gone_ = false;
   std::atomic<std::uint64_t> peer_message_limit_{~std::uint64_t{0}};
   std::atomic<std::size_t> copied_{0};  // bytes of small messages copied since the outbox was last empty

@@ -1,4 +1,4 @@
-// How a path begins and ends.
+// Begin and end of a path.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace maki::wan {
 namespace {
 
-constexpr double kFarewell = 2;  // seconds that the peer has to answer a goodbye
-constexpr double kMoment = 10;   // an attempt of at most so many seconds is one of many: its error tells enough
+constexpr double kFarewell = 2;  // seconds for the peer to answer a goodbye
+constexpr double kMoment = 10;   // an attempt of at most this many seconds is one of many: only its error is reported
 
 }  // namespace
 
@@ -25,7 +25,7 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
   epochs_.resize(kMaxStreams);
 }
 
-// Connecting side: until the first stream is up, or there is no hope.
+// Connecting side: waits until the first stream is up, or there is no hope.
 void PathCore::connect(const DialPlan& plan, double within) {
   const auto self = shared_from_this();
   loop_.call([&] {
@@ -90,7 +90,7 @@ PathError PathCore::lost_error(double silent) const {
                    "look at the network and at the peer, or raise 'patience'", silent, outbox_.bytes_outstanding());
 }
 
-// The path is over, for a reason that all who wait will be told.
+// Ends the path; all waiting calls get the reason.
 void PathCore::give_up(const PathError& error, bool tell_peer) {
   if (over_) return;
   const auto why = std::make_exception_ptr(error);
@@ -112,7 +112,7 @@ void PathCore::send_goodbye(const std::string& reason) {
   }
 }
 
-// Streams go first, so that no buffer of a caller is touched once its operation has failed.
+// Streams are stopped first, so that no buffer of a caller is touched once its operation has failed.
 void PathCore::tear_down() {
   if (over_) return;
   over_ = true;
@@ -137,7 +137,7 @@ void PathCore::tear_down() {
     if (!end_) end_ = std::make_exception_ptr(PathError(fmt::format("The path to {} is closed", peer_)));
     why = end_;
   }
-  // This may be called by one of the streams: they are deleted when that call is over.
+  // One of the streams may be the caller: they are deleted after its call.
   const auto shared = std::make_shared<std::vector<std::unique_ptr<Stream>>>(std::move(streams));
   loop_.post([self = std::move(self_), shared] { shared->clear(); });
   outbox_.fail_all(why);
@@ -149,7 +149,7 @@ void PathCore::tear_down() {
   changed_.notify_all();
 }
 
-// First all is acknowledged, then both sides say goodbye: whoever ends first has nothing on its way to the other.
+// First all is acknowledged, then both sides say goodbye, so that nothing is in flight to the other side at the end.
 bool PathCore::close(double seconds) {
   if (loop_.in_loop()) {
     give_up(PathError(fmt::format("The path to {} was closed here", peer_)), true);

@@ -1,4 +1,4 @@
-// Streams that come and go: dialing, reconnecting, retiring, heartbeats.
+// Connecting and losing streams: dialing, reconnecting, retiring, heartbeats.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr double kFirstPause = 0.1, kLongestPause = 2;  // seconds between attem
 constexpr int kDialsAtOnce = 128;
 constexpr double kLongSend = 0.3;  // seconds
 constexpr double kFirstWords =
-    5;  // stream_timeouts that a session is kept for a peer who has sent nothing but its greeting
+    5;  // stream_timeouts for which a session is kept if its peer has sent nothing but its greeting
 
 double seconds(EventLoop::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -38,7 +38,7 @@ void PathCore::dial(int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   if (over_ || slot.stream || slot.dial) return;
   slot.retry = 0;
-  if (dialing_ >= kDialsAtOnce) return;  // dial_missing() comes by again
+  if (dialing_ >= kDialsAtOnce) return;  // dial_missing() will retry
   ++dialing_;
   plan_.settings = settings_;
   DialPlan plan = plan_;
@@ -56,7 +56,7 @@ void PathCore::dial(int number) {
           dialed(number, std::move(channel), welcome, peer);
         },
         [this, number](DialFailure failure, const std::string& reason) { dial_failed(number, failure, reason); });
-  } catch (const Error& error) {  // the relay's key cannot be had
+  } catch (const Error& error) {  // the relay's key is unavailable
     dial_failed(number, standing_ ? DialFailure::kAgain : DialFailure::kFinal, error.what());
   }
 }
@@ -116,7 +116,7 @@ void PathCore::attach(int number, unsigned epoch, std::unique_ptr<Channel> chann
     const std::lock_guard lock(mutex_);
     epochs_[static_cast<std::size_t>(number)] = std::max(epochs_[static_cast<std::size_t>(number)], epoch);
   }
-  count_connection(number, 1);  // at once: the listener counts before the loop takes it
+  count_connection(number, 1);  // at once: the listener counts connections before the loop has this one
   const auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
   loop_.post([self = shared_from_this(), number, epoch, shared] { self->adopt(number, epoch, std::move(*shared)); });
 }
@@ -133,7 +133,7 @@ long PathCore::epoch_of(int number) const {
 }
 
 void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel) {
-  if (over_ || epoch <= slots_[static_cast<std::size_t>(number)].epoch) {  // it came late
+  if (over_ || epoch <= slots_[static_cast<std::size_t>(number)].epoch) {  // it came too late
     count_connection(number, -1);
     return;
   }
@@ -144,12 +144,12 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   set_options(*channel, settings_);
   slot.stream = std::make_unique<Stream>(*this, number, std::move(channel));
   last_heard_ = Clock::now();
-  acknowledgement_due_ = true;  // what the last connection may have lost
+  acknowledgement_due_ = true;  // the last connection may have lost one
   slot.stream->start();
   if (slot.stream && !slot.stream->ended()) slot.stream->pump();
 }
 
-// Pacing, congestion control and the like, as they are set now. A refusal is no reason to do without the stream.
+// Sets pacing, congestion control and other options as they are now. A stream is used even if the kernel refuses.
 void PathCore::set_options(const Channel& channel, const PathSettings& settings) {
   try {
     apply_options(channel.descriptor(), settings);
@@ -159,7 +159,7 @@ void PathCore::set_options(const Channel& channel, const PathSettings& settings)
   }
 }
 
-// From the first send that takes longer than the longest way around the Earth and back, the kernel paces all streams.
+// After the first send that takes longer than any round trip on Earth (kLongSend), the kernel paces all streams.
 void PathCore::pace_long_sends() {
   const double rate = settings_.pacing_rate;
   if (long_sends_ || rate <= 0 || static_cast<double>(outbox_.bytes_outstanding()) <= kLongSend * rate) return;
@@ -168,7 +168,7 @@ void PathCore::pace_long_sends() {
     if (slot.stream) bound_pacing(slot.stream->channel().descriptor(), rate);
 }
 
-// Takes a stream out of its slot; what it carried is sent again by others.
+// Removes a stream from its slot; others retransmit its data.
 void PathCore::remove(int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   std::shared_ptr<Stream> stream = std::move(slot.stream);
@@ -184,7 +184,7 @@ void PathCore::ended(Stream& stream, const std::string& why) {
   const int number = stream.number();
   double& wait = slots_[static_cast<std::size_t>(number)].pause;
   if (seconds(Clock::now() - stream.born) > kLongestPause) wait = 0;
-  if (stream.sent + stream.received > 0) wait = std::min(wait, kFirstPause);  // it was of use: soon again
+  if (stream.sent + stream.received > 0) wait = std::min(wait, kFirstPause);  // it carried data: retry soon
   remove(number);
   if (farewell_) {
     if (streams_up() == 0) tear_down();
@@ -211,7 +211,7 @@ void PathCore::change(const PathSettings& settings) {
     settings_.unmatched_limit = agreed.unmatched_limit;
     settings_.message_limit = agreed.message_limit;
     PathSettings options = settings_;
-    options.window = 0;  // counts from the next connection
+    options.window = 0;  // applies from the next connection
     for (const Slot& slot : slots_)
       if (slot.stream && !slot.stream->ended()) set_options(slot.stream->channel(), options);
     kick();
@@ -232,7 +232,7 @@ void PathCore::drop_stream(int number) {
   });
 }
 
-// Looks after the path several times within the shortest of its times.
+// Periodic checks, several times within the path's shortest timeout.
 void PathCore::tick() {
   if (over_) return;
   const double pause =
@@ -240,7 +240,7 @@ void PathCore::tick() {
   tick_ = loop_.after(pause, [this] { tick(); });
   const auto now = Clock::now();
   const double silent = seconds(now - last_heard_);
-  // A session that was asked for and never used is not kept for a peer who may never come.
+  // A session that was never used is not kept for a peer who may never come.
   if (silent > (spoken_ || side_ == Side::kConnecting ? patience_
                                                       : std::min(patience_, kFirstWords * settings_.stream_timeout))) {
     give_up(lost_error(silent), true);

@@ -1,4 +1,4 @@
-// What streams ask of the path and tell it, pacing, and acknowledgements.
+// Requests and notifications of streams, pacing, and acknowledgements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace maki::wan {
 namespace {
 
-constexpr std::size_t kCopiedMessage = 64 << 10;      // a send of so much is copied and returns at once,
-constexpr std::size_t kCopiedAtMost = 64 << 20;       // as long as no more waits
+constexpr std::size_t kCopiedMessage = 64 << 10;      // a send up to this size is copied and returns at once,
+constexpr std::size_t kCopiedAtMost = 64 << 20;       // unless more than this is waiting
 constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
-constexpr double kPacingBurst = 0.01;  // seconds of the rate that may go at once: what a late timer is forgiven
+constexpr double kPacingBurst = 0.01;  // seconds of the rate that may be sent at once, to make up for late timers
 constexpr std::size_t kRoundTrips = 64;
 constexpr std::size_t kLongestReason = 1000;  // of a goodbye
 
@@ -68,7 +68,7 @@ Request PathCore::receive(Tag tag, Receive receive) {
 
 // ---- out ----
 
-// Wakes streams that have nothing to do, in turn, until there is nothing left to send.
+// Wakes idle streams in turn, until there is nothing left to send.
 void PathCore::kick() {
   const std::size_t count = slots_.size();
   const std::size_t first = turn_;
@@ -78,7 +78,7 @@ void PathCore::kick() {
     if (stream == nullptr || !stream->idle()) continue;
     const std::uint64_t before = stream->written;
     stream->pump();
-    // One that got nothing because of pacing is the first to be asked when the time has come.
+    // A stream that pacing held back is asked first next time.
     if (!over_ && stream->written > before) turn_ = (first + i + 1) % count;
   }
 }
@@ -112,7 +112,7 @@ std::shared_ptr<Chunk> PathCore::next_chunk(Stream& stream) {
 
 // ---- in ----
 
-// A peer that makes us hold more than it may loses the path, and is told why; its other paths and other peers go on.
+// A peer that exceeds its memory limit loses this path, and is told why; its other paths and other peers go on.
 template <class Work>
 auto PathCore::within_memory(Work work) {
   try {
@@ -123,7 +123,7 @@ auto PathCore::within_memory(Work work) {
   }
 }
 
-// False where it had come already.
+// False for a duplicate.
 bool PathCore::note_received(std::uint64_t sequence) {
   return within_memory([&] {
     if (!received_holding_.grow_to(beyond_own(received_.ranges().size() * kRangeCost), memory_, kRangeStep))
@@ -148,7 +148,7 @@ void PathCore::acknowledge_soon(bool at_once) {
   if (at_once) {
     if (acknowledgement_due_) return;
     acknowledgement_due_ = true;
-    // After what has come in together, so that one acknowledgement speaks for all of it.
+    // After all data already read, so that one acknowledgement covers them.
     loop_.post([self = shared_from_this()] {
       if (!self->over_) self->kick();
     });
@@ -182,7 +182,7 @@ void PathCore::take_pong(const Frame& frame) {
 }
 
 void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) {
-  if (frame.sequenced() && !note_received(frame.sequence)) return;  // sent again, but it had come
+  if (frame.sequenced() && !note_received(frame.sequence)) return;  // a duplicate
   switch (frame.type) {
     case FrameType::kMatched:
       outbox_.matched(frame.tag, frame.index);
@@ -209,7 +209,7 @@ void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::
   }
 }
 
-// The peer ends the path: in good order when it says nothing more, else for the reason it gives.
+// The peer ends the path: in good order if there is no text, else for the reason given.
 void PathCore::goodbye_came(std::span<const std::byte> words) {
   if (over_ || peer_said_goodbye_) return;
   peer_said_goodbye_ = true;

@@ -9,10 +9,10 @@ namespace maki::wan {
 
 namespace {
 
-constexpr std::size_t kCopied = 4 << 10;     // payloads up to this travel with other frames
+constexpr std::size_t kCopied = 4 << 10;     // payloads up to this size are copied next to other frames
 constexpr std::size_t kGathered = 15 << 10;  // of frames copied together
-constexpr std::size_t kMostWaiting = 1000;   // control frames, before answers are left out
-constexpr std::size_t kTurn = 256 << 10;     // written before reading has its turn, where there is one stream
+constexpr std::size_t kMostWaiting = 1000;   // control frames, above which answers are dropped
+constexpr std::size_t kTurn = 256 << 10;     // written before reads have their turn, with one stream
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void Stream::start() {
 
 void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
   if (ended_) return;
-  // A peer that asks for heartbeats and does not read them gets no more.
+  // A peer that sends pings and does not read the answers gets no more.
   if (frame.type == FrameType::kPong && control_.size() >= kMostWaiting) return;
   control_.push_back({frame, std::move(payload)});
 }
@@ -43,13 +43,13 @@ void Stream::finish() {
   try {
     if (channel_->flush() == IoStatus::kDone) channel_->finish_writing();
   } catch (const Error&) {
-    // The peer is gone: there is no one left to tell.
+    // The peer is gone: nobody to tell.
   }
   stop();
 }
 
-// Not even an event of the batch at hand may touch a caller's buffer any more, or be taken for one of the stream that
-// has this one's place now.
+// After this not even an event of the current batch may touch a caller's buffer, or be mistaken for one of this
+// stream's successor.
 void Stream::stop() {
   ended_ = true;
   let_go();
@@ -114,7 +114,7 @@ void Stream::let_go() {
 }
 
 void Stream::pump() {
-  if (ended_ || wants_write_) return;  // the loop calls when the socket takes more
+  if (ended_ || wants_write_) return;  // the loop calls when the socket is writable
   const auto alive = alive_;
   try {
     write_some();
@@ -124,12 +124,12 @@ void Stream::pump() {
 }
 
 void Stream::write_some() {
-  // Of many streams each takes one chunk, then the others have their turn.
+  // With many streams, each writes one chunk, then the others have their turn.
   const PathSettings& settings = path_.stream_settings();
   const std::size_t most = settings.streams > 1 ? 2 * kCopied : kTurn;
   std::size_t turn = 0;
   while (true) {
-    // A chunk is taken on only when the last one is with the kernel: another stream may have more room for it.
+    // A new chunk is loaded only when the kernel has the last one: another stream may have more room for it.
     if (!writing() && (!flush() || !load())) break;
     const IoResult result =
         channel_->write(std::span<const std::byte>(head_).subspan(head_done_), body_.subspan(body_done_));
@@ -146,7 +146,7 @@ void Stream::write_some() {
   want_write(!flushed_);
 }
 
-// True when the kernel has all that was written.
+// True when the kernel has all written bytes.
 bool Stream::flush() {
   const IoStatus status = channel_->flush();
   flushed_ = status == IoStatus::kDone;
@@ -158,7 +158,7 @@ bool Stream::flush() {
 
 namespace {
 
-constexpr std::size_t kDirect = 2 << 10;  // this much or more missing of a payload is read straight to its place
+constexpr std::size_t kDirect = 2 << 10;  // from this much missing payload on, it is read directly to its place
 constexpr std::size_t kWaste = 64 << 10;
 
 }  // namespace
@@ -199,7 +199,7 @@ void Stream::read_later() {
   });
 }
 
-// One read; false when there is nothing more now.
+// One read; false if there is no more data now.
 bool Stream::read_more(std::size_t& taken) {
   std::span<std::byte> into = staging_;
   const std::size_t missing = in_payload_ ? frame_.length - payload_filled_ : 0;
@@ -233,7 +233,7 @@ bool Stream::read_more(std::size_t& taken) {
   return true;
 }
 
-// Takes bytes that were read to the staging place.
+// Processes bytes that were read to the staging buffer.
 void Stream::take(std::span<const std::byte> bytes) {
   const auto alive = alive_;
   while (!bytes.empty() && *alive && !ended_) {
@@ -280,7 +280,7 @@ void Stream::finish_frame() {
     return;
   }
   auto landing = std::move(landing_);
-  if (!landing || !landing->wanted() || path_.has_received(frame_.sequence)) return;  // it came twice
+  if (!landing || !landing->wanted() || path_.has_received(frame_.sequence)) return;  // a duplicate
   if (!channel_->encrypted() && frame_.length > 0 && landing->where != nullptr &&
       checksum({landing->where, frame_.length}) != frame_.checksum)
     throw ProtocolError("A chunk came with a wrong checksum", "the network altered it", "it will be sent again");

@@ -16,11 +16,11 @@ namespace {
 constexpr std::uint64_t kHelloMagic = 0x314f4c4c484b414d;    // "MAKHLLO1"
 constexpr std::uint64_t kWelcomeMagic = 0x31434c57484b414d;  // "MAKHWLC1"
 constexpr std::uint16_t kFrameMagic = 0x464d;                // "MF"
-constexpr std::size_t kCheckBytes = 8;                       // XXH3 of all that stands before it ends each of the three
+constexpr std::size_t kCheckBytes = 8;                       // XXH3 of all before it, at the end of each of the three
 constexpr std::size_t kNameBytes = 63;
 constexpr std::size_t kReasonBytes = 95;
 
-// A text in a field of `room` bytes, its length before it.
+// A text in a field of `room` bytes, preceded by its length.
 void text_field(ByteWriter& out, const std::string& text, std::size_t room) {
   const std::size_t end = out.bytes().size() + 1 + room;
   out.put_text<std::uint8_t>(text, room);
@@ -31,7 +31,7 @@ void text_field(ByteReader& in, std::string& text, std::size_t room) {
   in.zeros(room - text.size(), "bytes behind the end of a text");
 }
 
-// All but magic and version.
+// All fields but magic and version.
 template <class Io>
 void fields(Io& io, Of<Io, Hello>& hello) {
   io.field(hello.stream);
@@ -76,7 +76,7 @@ std::array<std::byte, size> sealed(ByteWriter& out) {
   return block<size>(out.bytes());
 }
 
-// What stands before the checksum.
+// The bytes before the checksum.
 template <std::size_t size>
 ByteReader reader(std::span<const std::byte, size> block, const char* what, const char* wrong) {
   return {block.first(size - kCheckBytes), what, wrong};
@@ -88,7 +88,7 @@ void check_seal(std::span<const std::byte, size> block, const ByteReader& in) {
   if (check != checksum(block.first(size - kCheckBytes))) in.fail("the checksum of its header is wrong");
 }
 
-// Each returns what is wrong, or nothing. The same rules hold for what is sent and for what has come.
+// Each returns the error, or an empty text. The same rules for sent and received messages.
 std::string fault_of(const Hello& hello) {
   if (hello.stream >= kMaxStreams) return fmt::format("stream number {}, at most {}", hello.stream, kMaxStreams - 1);
   if (hello.streams < 1 || hello.streams > kMaxStreams)
@@ -137,7 +137,7 @@ void refuse(const char* what, const std::string& fault) {
   if (!fault.empty()) throw Error(fmt::format("cannot send a {}", what), fault);
 }
 
-// What follows magic and version.
+// The fields after magic and version.
 template <class Message>
 void read_rest(ByteReader& in, Message& message) {
   fields(in, message);
@@ -171,7 +171,7 @@ Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
 
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
   Welcome sent = welcome;
-  sent.reason = printable(welcome.reason, kReasonBytes);  // of messages of any kind: made to fit rather than refused
+  sent.reason = printable(welcome.reason, kReasonBytes);  // any kind of text: made to fit rather than refused
   refuse("welcome", fault_of(sent));
   ByteWriter out(kWelcomeBytes);
   out.put(kWelcomeMagic);
@@ -214,7 +214,7 @@ std::uint64_t checksum(std::span<const std::byte> bytes) { return XXH3_64bits(by
 
 namespace {
 
-constexpr std::size_t kMostRanges = 1 << 18;  // far beyond what so many streams can leave open
+constexpr std::size_t kMostRanges = 1 << 18;  // far more than so many streams can leave open
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What goes over a stream: a bounded greeting each way, then frames of a fixed header and a payload. Little-endian.
+// The wire format of a stream: a bounded greeting each way, then frames of a fixed header and a payload. Little-endian.
 #pragma once
 
 #include <array>
@@ -20,34 +20,34 @@ inline constexpr std::size_t kWelcomeBytes = 192;
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kMaxPayload = 4 << 20;  // of a data frame
 inline constexpr std::size_t kUnmatchedCost =
-    512;  // what a chunk counts beside its bytes while nobody has asked for it
+    512;  // what a chunk counts beyond its bytes while its receive is not posted
 inline constexpr std::size_t kMaxControl = 64 << 10;  // of any other frame
 
 using SessionId = std::array<std::byte, 16>;
 
-// First words of the connecting side. `session` is zero for a new path.
+// First message of the connecting side. `session` is zero for a new path.
 struct Hello {
   std::uint32_t version = kProtocolVersion;
   SessionId session{};
   std::uint32_t stream = 0;   // number within the path
-  std::uint32_t epoch = 0;    // of that stream: each connection has a higher one
-  std::uint32_t streams = 1;  // how many the path has
+  std::uint32_t epoch = 0;    // of that stream: increases with each connection
+  std::uint32_t streams = 1;  // of the path
   std::uint64_t unmatched_limit = 0;
   std::uint64_t message_limit = 0;
   double patience = 0;
   std::string name;          // at most 63 bytes, printable
-  Party party{};             // who calls
-  bool own_machine = false;  // the caller, known by its machine, has dialled an address of that very machine
+  Party party{};             // of the caller
+  bool own_machine = false;  // the caller, whose Party is its machine, has dialled an address of that very machine
   bool is_new() const { return session == SessionId{}; }
   bool operator==(const Hello&) const = default;
 };
 
 enum class Answer : std::uint32_t {
   kWelcome = 0,
-  kUnknownSession = 1,  // the listener knows no such session, or not of this peer: final
+  kUnknownSession = 1,  // no such session, or not of this peer: final
   kBusy = 2,            // too many sessions: try later
   kVersion = 3,         // another protocol version: final
-  kStale = 4,           // this stream has been connected since: a later epoch is in use
+  kStale = 4,           // this stream has reconnected since: a later epoch is in use
   kRefused = 5,         // final; `reason` says why
 };
 
@@ -59,17 +59,17 @@ struct Welcome {
   std::uint64_t message_limit = 0;
   double patience = 0;
   std::string reason;  // at most 95 bytes, printable
-  Party party{};       // who answers
+  Party party{};       // of the answering side
   bool operator==(const Welcome&) const = default;
 };
 
 enum class FrameType : std::uint16_t {
   kData = 1,     // a chunk of a message. Sequenced.
   kMatched = 2,  // the receive of (tag, index) is posted: send all of it. Sequenced.
-  kAck = 4,      // payload: what has been received (ReceivedSet)
-  kPing = 5,     // sequence: anything; comes back in kPong
+  kAck = 4,      // payload: the sequence numbers received (ReceivedSet)
+  kPing = 5,     // sequence: any number; kPong returns it
   kPong = 6,
-  kGoodbye = 8,  // the path ends; payload: why, in words (empty: orderly)
+  kGoodbye = 8,  // the path ends; payload: the reason as text (empty: orderly)
 };
 
 struct Frame {
@@ -77,7 +77,7 @@ struct Frame {
   std::uint32_t length = 0;             // of the payload
   std::uint64_t sequence = 0;           // of sequenced frames: 1, 2, ... over the whole path
   std::uint64_t tag = 0, index = 0;     // the message: index-th of its tag, from 0
-  std::uint64_t total = 0, offset = 0;  // bytes of the message, and where this chunk belongs
+  std::uint64_t total = 0, offset = 0;  // bytes of the message, and the offset of this chunk
   std::uint64_t checksum = 0;           // XXH3 of the payload; 0 under TLS
   bool sequenced() const { return type == FrameType::kData || type == FrameType::kMatched; }
   bool operator==(const Frame&) const = default;
@@ -87,15 +87,15 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome);
 std::array<std::byte, kFrameBytes> encode(const Frame& frame);
 
-// Throw ProtocolError for anything that encode() cannot have made: magic, sizes, ranges, header checksum. A Hello or
-// Welcome of another version is decoded as far as its version field only (the rest keeps its defaults).
+// Throw ProtocolError for anything that encode() cannot have produced: magic, sizes, ranges, header checksum. A Hello
+// or Welcome of another version is decoded only up to its version field (the rest keeps its defaults).
 Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes);
 Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes);
 Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes);
 
 std::uint64_t checksum(std::span<const std::byte> bytes);
 
-// ---- acknowledgements: which sequence numbers have come in ---------------------------------------------------------
+// ---- acknowledgements: the sequence numbers received ---------------------------------------------------------------
 
 // Numbers as ranges that neither overlap nor touch.
 class Ranges {
@@ -103,8 +103,8 @@ class Ranges {
   using Map = std::map<std::uint64_t, std::uint64_t>;  // first -> last
 
   bool overlaps(std::uint64_t first, std::uint64_t last) const;
-  // Of numbers that are not there yet. Joined with the ranges that it touches; throws ProtocolError where there would
-  // be more ranges than any order of arrival can leave.
+  // Adds new numbers, merged with adjacent ranges. Throws ProtocolError if there would be more ranges than any order of
+  // arrival can leave.
   void add(std::uint64_t first, std::uint64_t last);
   void remove_first() { map_.erase(map_.begin()); }
 
@@ -114,17 +114,17 @@ class Ranges {
   Map map_;
 };
 
-// Which sequence numbers have come in: all up to one, and ranges beyond it. This is also what an acknowledgement says.
+// The sequence numbers received: all up to one, and ranges beyond it. Also the contents of an acknowledgement.
 class ReceivedSet {
  public:
-  bool add(std::uint64_t sequence);  // false where it was there already
+  bool add(std::uint64_t sequence);  // false for a duplicate
   bool contains(std::uint64_t sequence) const;
   std::uint64_t all_up_to() const { return all_up_to_; }
   const Ranges::Map& ranges() const { return ranges_.map(); }  // first -> last, beyond all_up_to
 
-  // Payload of a kAck frame, at most `limit` bytes: what does not fit are the highest ranges, which a later one tells.
+  // Payload of a kAck frame, at most `limit` bytes. The highest ranges are left out if necessary, for a later frame.
   std::vector<std::byte> encode(std::size_t limit) const;
-  // Throws ProtocolError for what encode() cannot have made.
+  // Throws ProtocolError for what encode() cannot have produced.
   static ReceivedSet decode(std::span<const std::byte> bytes);
 
  private:

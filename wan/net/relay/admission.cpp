@@ -13,7 +13,7 @@ namespace maki::wan::admission {
 
 namespace {
 
-// Each message begins with 8 bytes of magic and two words; request and verdict end with their code.
+// Each message begins with 8 bytes of magic and two words; request and verdict end with their HMAC.
 constexpr std::size_t kMagicBytes = 8, kBody = 16, kCodeBytes = 32;
 constexpr std::size_t kNameBytes = kMaxName + 1, kReasonBytes = kMaxReason + 1;
 static_assert(kBody + sizeof(Nonce) == kChallengeBytes);
@@ -33,7 +33,7 @@ ByteWriter begun(std::string_view magic, std::uint32_t word) {
 
 bool printable(char c, char least) { return c >= least && c <= '~'; }
 
-// A text that ends at the first zero; all after it is zero too, so that there is one way to write it.
+// A text that ends at the first zero; the rest must be zero too, so that the encoding is unique.
 std::string get_text(ByteReader& in, std::size_t room, char least) {
   std::string text = in.characters(room);
   const std::size_t end = std::min(text.find('\0'), text.size());
@@ -44,7 +44,7 @@ std::string get_text(ByteReader& in, std::size_t room, char least) {
   return text;
 }
 
-// What follows its magic.
+// The fields after the magic.
 ByteReader opened(std::span<const std::byte> bytes, std::string_view magic, const char* what) {
   ByteReader in(bytes, "a relay's greeting", "the relay's greeting is damaged");
   if (in.characters(kMagicBytes) != magic)
@@ -54,8 +54,8 @@ ByteReader opened(std::span<const std::byte> bytes, std::string_view magic, cons
 
 bool valid_key_id(const std::string& id) { return is_hex(id, kKeyIdBytes); }
 
-// HMAC of the parts, one after the other. All but the label have fixed sizes, so no two lists of parts give the same
-// text.
+// HMAC of the concatenated parts. All but the label have fixed sizes, so different lists of parts never give the same
+// bytes.
 Digest code_of(const Key& key, std::initializer_list<std::span<const std::byte>> parts) {
   std::vector<std::byte> text;
   for (const auto& part : parts) text.insert(text.end(), part.begin(), part.end());
@@ -242,7 +242,7 @@ void AdmissionCheck::decide(const Verdict& verdict) {
 
 RelayAdmission::RelayAdmission(const Key& key, Want want, const std::string& name)
     : key_(key), request_{want, name, key.id, {}} {
-  encode(request_, Nonce{}, key_);  // finds fault with the name now, not in the middle of a conversation
+  encode(request_, Nonce{}, key_);  // reports an invalid name now rather than in the middle of the exchange
   random_bytes(request_.nonce);
 }
 
@@ -268,7 +268,7 @@ void RelayAdmission::reply() {
 void RelayAdmission::judge() {
   const auto bytes = block<kVerdictBytes>(verdict_.bytes());
   const Verdict verdict = decode_verdict(bytes);
-  // The one refusal that a relay cannot sign: the callers see to it that it ends nothing that stands.
+  // The one refusal that a relay cannot sign: callers must not end an existing session on it.
   if (verdict.code == Code::kKey)
     throw SecurityError("the relay does not admit us with key " + key_.id, verdict.reason,
                         "give the relay this key (maki wan relay --key), or use one that it has");

@@ -1,9 +1,9 @@
-// How a peer is admitted to a relay, before anything of its own goes through. The relay speaks first.
+// Admission of a peer to a relay, before any of its own data. The relay speaks first.
 //
 //   relay -> peer   magic, version, a nonce of 32 random bytes
-//   peer -> relay   what is wanted (connect TARGET, listen NAME, answer a call by TOKEN), key id, a nonce of its own,
+//   peer -> relay   its request (connect TARGET, listen NAME, answer a call by TOKEN), key id, a nonce of its own,
 //                   HMAC-SHA256 of the relay's nonce and all this under the relay's key
-//   relay -> peer   a verdict, with a reason in words, and an HMAC of all before it: the relay holds the key too
+//   relay -> peer   a verdict, with a reason as text, and an HMAC of all before it: the relay holds the key too
 //
 // After the verdict the socket carries the peers' own bytes, untouched. All messages have fixed sizes.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace maki::wan::admission {
 
-// The three messages of an admission as bytes. Fixed sizes, little-endian; nothing in them says how long anything is.
+// The three messages of an admission as bytes. Fixed sizes, little-endian, without length fields.
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kChallengeBytes = 48;
@@ -44,8 +44,8 @@ struct Challenge {
 };
 
 enum class Want : std::uint32_t {
-  kConnect = 1,  // name: whom to
-  kListen = 2,   // name: what to be called
+  kConnect = 1,  // name: the target
+  kListen = 2,   // name: the listener's own
   kAnswer = 3,   // name: the token of a call
 };
 
@@ -54,16 +54,16 @@ struct Request {
   Want want = Want::kConnect;
   std::string name;    // 1 to kMaxName bytes, printable, no blanks
   std::string key_id;  // 16 hexadecimal digits
-  Nonce nonce{};       // the peer's own: a recorded verdict cannot be played to it again
+  Nonce nonce{};       // the peer's own: prevents replay of a recorded verdict
 };
 
 enum class Code : std::uint32_t {
   kAdmitted = 0,
-  kKey = 1,          // the relay does not have that key, or the answer was not made with it
-  kNobody = 2,       // no one of that name now
-  kUnreachable = 3,  // of that name, but it did not answer
+  kKey = 1,          // the relay does not have that key, or the HMAC is wrong
+  kNobody = 2,       // nobody of that name now
+  kUnreachable = 3,  // found, but it did not answer
   kBusy = 4,         // too many sessions
-  kRefused = 5,      // for good; the reason says why
+  kRefused = 5,      // permanently; the reason says why
 };
 
 // relay -> peer
@@ -76,12 +76,12 @@ struct Verdict {
 bool valid_name(const std::string& name);
 
 ChallengeBytes encode(const Challenge& challenge);
-// The code is HMAC-SHA256 under `key` of a label, the relay's nonce and the request. Throws Error for a bad name.
+// The HMAC is HMAC-SHA256 under `key` of a label, the relay's nonce and the request. Throws Error for a bad name.
 RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key& key);
-// Signed over the request too; without a key (the relay has none to sign with) the code is zero.
+// Signed over the request too; without a key (the relay has none to sign with) the HMAC is zero.
 VerdictBytes encode(const Verdict& verdict, const RequestBytes& request, const Nonce& relay_nonce, const Key* key);
 
-// Throw ProtocolError for anything that encode() cannot have made. A challenge of another version is decoded as far as
+// Throw ProtocolError for anything that encode() cannot have produced. A challenge of another version is decoded up to
 // its version field.
 Challenge decode_challenge(std::span<const std::byte, kChallengeBytes> bytes);
 Request decode_request(std::span<const std::byte, kRequestBytes> bytes);
@@ -102,10 +102,10 @@ class RelayAdmission {
   // For hidden listeners (relay/hidden_listener.hpp).
   static std::unique_ptr<RelayAdmission> listen_as(const Key& key, const std::string& name);
   static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
-  // Throws Error for a name that cannot be.
+  // Throws Error for an invalid name.
   RelayAdmission(const Key& key, admission::Want want, const std::string& name);
-  // Reads not one byte beyond the verdict. kClosed where the relay went away. Throws SecurityError where the key was
-  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown
+  // Reads no byte beyond the verdict. kClosed if the relay closed the connection. Throws SecurityError if the key was
+  // refused or the relay does not hold it, ProtocolError if it is no relay, Error for any other refusal (unknown
   // target, not there now: `try_again()` tells).
   IoStatus progress(int descriptor);
   bool try_again() const { return try_again_; }
@@ -125,8 +125,8 @@ class RelayAdmission {
 // The keys that a relay admits, by id.
 class KeyRing {
  public:
-  // Files, and directories whose files (*.key) all count. Throws SecurityError: none, unreadable, unsafe, twice the
-  // same id with another secret.
+  // Files, and directories whose *.key files all count. Throws SecurityError: none, unreadable, unsafe, or one id with
+  // two secrets.
   static KeyRing read(const std::vector<std::string>& files);
   void add(const Key& key);
   const Key* find(const std::string& id) const;
@@ -136,12 +136,12 @@ class KeyRing {
   std::map<std::string, Key> keys_;
 };
 
-// One socket's admission, the relay's side. receive() until kDone; then admitted() and request() tell; decide(), then
-// send_verdict() until kDone.
+// The relay's side of one socket's admission. receive() until kDone; then admitted() and request() are valid; decide(),
+// then send_verdict() until kDone.
 class AdmissionCheck {
  public:
   explicit AdmissionCheck(const KeyRing& keys);
-  // kDone: the request is there. Throws ProtocolError where it is none.
+  // kDone: the request is complete. Throws ProtocolError if it is none.
   IoStatus receive(int descriptor);
   bool admitted() const { return key_ != nullptr; }
   const admission::Request& request() const { return request_; }

@@ -10,11 +10,11 @@
 namespace maki::wan {
 namespace {
 
-// An address that has not answered after so many seconds gets company. More than most round trips. Where another has to
-// make room for it, that one has had time for a repeated question of the system's, too.
+// Seconds without an answer after which the next address is tried in parallel. Longer than most round trips. An attempt
+// that must make room for another has had time for a retransmission of the system's, too.
 constexpr double kHeadStart = 0.4;
-// A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner
-// heard.
+// A system retransmits its SYN after 1, 2, 4, ... s. If the network was down meanwhile, a new attempt gets through
+// sooner.
 constexpr double kAskAgain = 2;
 
 }  // namespace
@@ -23,7 +23,7 @@ Connector::Connector(EventLoop& loop, std::vector<Address> addresses, const Path
                      std::unique_ptr<RelayAdmission> admission, Done done, Failed failed)
     : loop_(loop), addresses_(std::move(addresses)), settings_(settings), admission_(std::move(admission)),
       done_(std::move(done)), failed_(std::move(failed)) {
-  timer_ = loop_.after(0, [this] { start_next(); });  // later: the owner has us by then
+  timer_ = loop_.after(0, [this] { start_next(); });  // later: the owner must have this object by then
 }
 
 Connector::~Connector() {
@@ -51,14 +51,14 @@ void Connector::start_next() {
   go_on();
 }
 
-// The oldest attempt makes way: its address has its turn again while there is time.
+// Ends the oldest attempt: its address is tried again while there is time.
 void Connector::make_room() {
   if (attempts_.size() < kAtOnce) return;
   made_room_.push_back(attempts_.front().address.text());
   end(attempts_.front());
 }
 
-// What comes next: another address, at once when none is under way, or the news that all of them failed.
+// The next step: another address, at once if no attempt is running, or the report that all have failed.
 void Connector::go_on() {
   if (next_ < addresses_.size()) {
     const double wait = attempts_.empty() ? 0 : attempts_.size() < kAtOnce ? kHeadStart : kAskAgain;
@@ -87,7 +87,7 @@ void Connector::on_ready(Attempt& attempt) {
   done(std::move(socket), address);
 }
 
-// It is taken, and the others are over.
+// The connection is taken, and all other attempts end.
 void Connector::answered(Attempt& attempt) {
   connected_ = true;
   loop_.cancel(timer_);
@@ -100,7 +100,7 @@ void Connector::answered(Attempt& attempt) {
   });
 }
 
-// False where the relay has not said so yet, or this has ended.
+// False if the relay has not answered yet, or this object has ended.
 bool Connector::admitted(Attempt& attempt) {
   const int descriptor = attempt.socket.descriptor();
   try {

@@ -1,4 +1,4 @@
-// A connection being made: to one of several addresses, and where that is a relay's, admitted by it.
+// Making a connection: to one of several addresses, and if that is a relay's, with its admission.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@
 
 namespace maki::wan {
 
-// The next address is tried when those before it failed or are slow, and the first that answers is taken (RFC 8305, in
-// short). In the loop's thread, and so is the end.
+// The next address is tried when those before it have failed or are slow; the first that answers is taken (RFC 8305,
+// simplified). Used, and ended, in the loop's thread.
 class Connector {
  public:
   enum class Failure {
-    kAgain,     // nobody there, timeout, busy: later it may go
-    kRefused,   // as what was asked of the relay cannot be had
+    kAgain,     // nobody there, timeout, busy: may work later
+    kRefused,   // by the relay, for this request
     kSecurity,  // the relay's key
   };
   using Done = std::function<void(Socket, const Address& peer)>;
   using Failed = std::function<void(Failure, const std::string& reason)>;
-  // Attempts, each a socket, however many addresses there are and however long it takes.
+  // Attempts at a time, each with a socket, for any number of addresses and any time.
   static constexpr std::size_t kAtOnce = 3;
 
   // Exactly one of the two is called, later, unless the Connector ends first. It may be ended inside them. Without
@@ -62,13 +62,13 @@ class Connector {
   std::unique_ptr<RelayAdmission> admission_;
   Done done_;
   Failed failed_;
-  std::size_t next_ = 0;  // attempts so far: the addresses in turn
+  std::size_t next_ = 0;  // attempts so far; addresses are tried in turn
   const EventLoop::Clock::time_point begun_ = EventLoop::Clock::now();
-  std::list<Attempt> attempts_;  // one alone once it is connected
+  std::list<Attempt> attempts_;  // only one once it is connected
   bool connected_ = false;
   EventLoop::Timer timer_ = 0;
   std::string reasons_;
-  std::vector<std::string> made_room_;  // addresses that had not answered by then
+  std::vector<std::string> made_room_;  // addresses that were dropped unanswered
 };
 
 }  // namespace maki::wan

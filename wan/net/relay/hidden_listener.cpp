@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kBeatWord = "MAKIbeat", kCallWord = "MAKIcall";
 constexpr std::size_t kTokenAt = 8;
-// A peer that reads nothing has missed so many calls that it is gone.
+// A peer that has not read so many calls is considered lost.
 constexpr std::size_t kMaxOutgoing = 1024 * kControlBytes;
 
 }  // namespace
@@ -74,7 +74,7 @@ void ControlChannel::beat() {
 
 void ControlChannel::queue(const std::string& token) {
   const auto bytes = encode_control(token);
-  // Overfull: nobody reads; the next beat finds the silence, for this may be called by one who still needs us.
+  // Full: nobody reads. The next beat will detect the silence; the caller may still need this object now.
   if (outgoing_.size() < kMaxOutgoing) outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end());
   loop_.change(socket_.descriptor(), true, true);
 }
@@ -127,10 +127,10 @@ void ControlChannel::end(const std::string& reason) {
 
 namespace {
 
-// Connections being made at once, of 512 sockets, and calls that wait meanwhile.
+// Connections being made at once, within 512 sockets, and calls that wait meanwhile.
 constexpr std::size_t kMaxAnswers = 512 / Connector::kAtOnce, kMaxCalls = 512;
 constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
-constexpr auto kFirstAttempt = std::chrono::seconds(5);  // that start() waits for
+constexpr auto kFirstAttempt = std::chrono::seconds(5);  // for which start() waits
 
 }  // namespace
 
@@ -145,7 +145,7 @@ std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const Rel
     end();
     throw;
   }
-  // The loop itself cannot wait for what it has to do.
+  // Within the loop waiting would block the work waited for.
   if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
   const First first = attempt.get();
   if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
@@ -157,7 +157,7 @@ std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const Rel
 HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
     : loop_(loop), name_(route.target), relay_(route.relay), settings_(settings), arrived_(std::move(arrived)),
       key_(read_key(route.key_file)), addresses_(resolve(route.relay)), wait_(kFirstWait) {
-  RelayAdmission::listen_as(key_, name_);  // throws for a name that cannot be
+  RelayAdmission::listen_as(key_, name_);  // throws for an invalid name
 }
 
 void HiddenListener::enroll() {
@@ -195,13 +195,13 @@ void HiddenListener::lost(const std::string& reason) {
   again();
 }
 
-// One line for each time of trouble.
+// One line for each period of trouble.
 void HiddenListener::log_problem(const std::string& text) {
   if (!problem_logged_) log(LogLevel::kWarning, text);
   problem_logged_ = true;
 }
 
-// Those whom a relay's end has cut off come back at different moments.
+// Random delays: the listeners that a relay's end has cut off do not return all at once.
 void HiddenListener::again() {
   again_ = loop_.after(wait_ * std::uniform_real_distribution<>(0.5, 1.0)(random_), [this] { enroll(); });
   wait_ = std::min(2 * wait_, kMaxWait);

@@ -1,4 +1,4 @@
-// Listeners behind a relay: the control connection to it, and what they do with it.
+// Listeners behind a relay: their control connection to it, and their answers to calls.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace maki::wan {
 inline constexpr std::size_t kControlBytes = 64;
 inline constexpr std::size_t kTokenBytes = 32;  // hexadecimal digits
 inline constexpr double kControlBeat = 1;       // seconds
-inline constexpr double kControlTimeout = 6;    // silent for so long: dead
+inline constexpr double kControlTimeout = 6;    // considered dead after this silence
 
 // A frame is a beat (no token) or a call.
 std::array<std::byte, kControlBytes> encode_control(const std::string& token);
@@ -30,22 +30,22 @@ std::string decode_control(std::span<const std::byte, kControlBytes> bytes);
 std::string make_token();
 bool valid_token(const std::string& token);
 
-// The connection over which a relay tells a hidden listener of calls, once the admission is done. Frames of 64 bytes
-// both ways: a sign of life every second, and from the relay the token of each call.
+// The connection over which a relay sends calls to a hidden listener, after the admission. Frames of 64 bytes both
+// ways: a beat every second, and from the relay the token of each call.
 //
-// Nothing in it is secret or trusted: a token serves only who holds the key that the listener registered with.
+// Nothing in it is secret or trusted: a token is useless without the key with which the listener registered.
 class ControlChannel final : private Pollable {
  public:
   using Called = std::function<void(const std::string& token)>;
   using Lost = std::function<void(const std::string& reason)>;
-  // In the loop's thread, and so is the end. `lost` is called at most once; the channel may be ended inside it.
+  // Used, and ended, in the loop's thread. `lost` is called at most once; the channel may be ended inside it.
   ControlChannel(EventLoop& loop, Socket socket, Called called, Lost lost);
   ~ControlChannel() override;
   ControlChannel(const ControlChannel&) = delete;
   ControlChannel& operator=(const ControlChannel&) = delete;
 
   void call(const std::string& token);
-  double silent() const;  // seconds since anything was heard
+  double silent() const;  // since anything was received
 
  private:
   void on_ready(bool readable, bool writable) override;
@@ -66,21 +66,21 @@ class ControlChannel final : private Pollable {
   EventLoop::Clock::time_point heard_ = EventLoop::Clock::now();
 };
 
-// A listener that no one can connect to, registered at a relay: keeps a control connection there and answers each call
-// with a connection of its own, which then looks like an accepted socket.
+// A listener that is not reachable directly, registered at a relay. It keeps a control connection there and answers
+// each call with a connection of its own, which is then used like an accepted socket.
 class HiddenListener {
  public:
   using Arrived = std::function<void(Socket, const Address& relay)>;  // in the loop's thread
-  // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for what is wrong from
-  // the start (key file, relay's name unknown, refused at first): waits for the first attempt, at most five seconds,
-  // after which it goes on in the background. Called in the loop's thread it cannot wait, and a refusal is only logged.
+  // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for initial errors (key
+  // file, unknown name of the relay, refusal): waits for the first attempt, at most five seconds, and then continues in
+  // the background. In the loop's thread it cannot wait, and a refusal is only logged.
   static std::unique_ptr<HiddenListener> start(EventLoop& loop, const RelayRoute& route, const PathSettings& settings,
                                                Arrived arrived);
   ~HiddenListener() { loop_.cancel(again_); }  // in the loop's thread
   HiddenListener(const HiddenListener&) = delete;
 
  private:
-  // How the first attempt ended: registered where there is no failure.
+  // The result of the first attempt: registered if there is no failure.
   struct First {
     std::optional<Connector::Failure> failure;
     std::string reason;
@@ -113,7 +113,7 @@ class HiddenListener {
   EventLoop::Timer again_ = 0;
   std::unique_ptr<Connector> dial_;
   std::unique_ptr<ControlChannel> control_;
-  std::deque<std::string> calls_;  // their tokens: not yet being answered
+  std::deque<std::string> calls_;  // tokens of calls not yet being answered
   std::list<std::unique_ptr<Connector>> answers_;
 };
 

@@ -47,7 +47,7 @@ void RelaySettings::check() const {
 }
 
 std::size_t RelaySettings::descriptors() const {
-  // Two sockets and a pipe; or, while it is being made, the caller's socket and those to its destination.
+  // Two sockets and a pipe; or, while connecting, the caller's socket and those to its destination.
   constexpr std::size_t kOfASession = std::max<std::size_t>(4, 1 + Connector::kAtOnce);
   constexpr std::size_t kOfAThread = 2 * PipePool::kFree + 8, kOthers = 100;
   return kOfASession * static_cast<std::size_t>(sessions) + static_cast<std::size_t>(half_open + names) +
@@ -63,7 +63,7 @@ Relay::~Relay() = default;
 Endpoint Relay::address() const { return {core_->address().host(), core_->address().port()}; }
 RelayStatus Relay::status() const { return core_->status(); }
 
-// ---- a client, until it is refused or handed on --------------------------------------------------------------------
+// ---- a client, until it is refused or passed on --------------------------------------------------------------------
 
 RelayClient::RelayClient(EventLoop& loop, RelayCore& core, const KeyRing& keys, Connection connection, double timeout)
     : loop_(loop), core_(core), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
@@ -105,7 +105,7 @@ void RelayClient::receive_request() {
   core_.asked(*this);
 }
 
-// Nothing may come before the verdict is out.
+// The client must not send anything before the verdict.
 bool RelayClient::still_there() const {
   char byte = 0;
   const ssize_t got = recv(connection_.socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);

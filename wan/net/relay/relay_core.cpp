@@ -16,11 +16,11 @@ namespace {
 
 using admission::Want;
 
-// So fresh a sign of life means that the listener is there, and another one wants its name.
+// After so recent a sign of life the registered listener is alive, and another one wants its name.
 constexpr double kAlive = 2.5 * kControlBeat;
 constexpr int kNotesPerSecond = 20;
 
-// What waits in a socket delays what comes after it.
+// Limits unsent bytes in a socket, which delay all later ones.
 void bound_unsent(const Socket& socket) {
   constexpr int kUnsent = 256 << 10;
   setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof(kUnsent));
@@ -42,7 +42,7 @@ RelayCore::RelayCore(const RelaySettings& settings, int threads)
   loop_.call([this] { loop_.watch(socket_.descriptor(), true, false, *this); });
 }
 
-// First no new sessions, then none at all; the loop hears of the end of each before its own.
+// First no new sessions, then none at all; the loop sees the end of each before its own.
 RelayCore::~RelayCore() {
   loop_.call([this] { stop(); });
   pumps_.clear();
@@ -83,7 +83,7 @@ void RelayCore::on_ready(bool, bool) {
       if (!socket.open()) return;
       take(std::move(socket), from);
     }
-  } catch (const Error& error) {  // no descriptors left: the connection waits until some are free
+  } catch (const Error& error) {  // out of descriptors: the connection waits until some are free
     log_once(LogLevel::kWarning, error.what());
     loop_.change(socket_.descriptor(), false, false);
     pause_ = loop_.after(0.2, [this] { loop_.change(socket_.descriptor(), true, false); });
@@ -112,7 +112,7 @@ void RelayCore::asked(RelayClient& client) {
   }
 }
 
-// A client that went away takes what was on its way with it.
+// A client that has gone cancels its pending connection.
 void RelayCore::gone(RelayClient& client, const std::string& why) {
   ++refused_;
   note(fmt::format("{}: {}", client.address().text(), why));
@@ -153,7 +153,7 @@ void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
   if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
 }
 
-// Strangers must not be able to fill a disk.
+// Limits the log: strangers must not be able to fill a disk.
 void RelayCore::note(const std::string& text) {
   const auto now = EventLoop::Clock::now();
   if (now - note_second_ > std::chrono::seconds(1)) {
@@ -179,7 +179,7 @@ bool RelayCore::room_for(RelayClient& client) {
   };
   const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) +
                      std::count_if(waiting_.begin(), waiting_.end(), waiting);
-  if (count <= settings_.sessions_per_key) return true;  // this one is among those who wait
+  if (count <= settings_.sessions_per_key) return true;  // this one is among the waiting ones
   refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
   return false;
 }
@@ -238,7 +238,7 @@ void RelayCore::answer(RelayClient& client) {
   });
 }
 
-// A target for a caller, who may have gone.
+// Joins a target to its caller, who may have gone.
 void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to) {
   const auto found = waiting_.find(caller);
   if (found == waiting_.end()) return;

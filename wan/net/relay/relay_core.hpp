@@ -1,4 +1,4 @@
-// What a relay decides, and the connections that it decides about.
+// A relay's decisions, and the connections that they are about.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ namespace maki::wan {
 
 class RelayCore;
 
-// A connection that a relay has accepted, until it is refused or handed on. In the loop's thread, where its core may
-// delete it inside any call.
+// A connection accepted by a relay, until it is refused or passed on. In the loop's thread, where its core may delete
+// it inside any call.
 class RelayClient final : private Pollable {
  public:
   using Then = std::function<void(RelayClient&)>;
@@ -38,7 +38,7 @@ class RelayClient final : private Pollable {
   const Address& address() const { return connection_.address; }
   bool admitted() const { return check_.admitted(); }
   const admission::Request& request() const { return check_.request(); }
-  // Once, after RelayCore::asked(). `then` when the verdict has left.
+  // Once, after RelayCore::asked(). `then` is called when the verdict is sent.
   void decide(const admission::Verdict& verdict, Then then);
   Socket take();  // the socket, from `then` on
 
@@ -61,18 +61,18 @@ class RelayClient final : private Pollable {
   EventLoop::Timer timer_ = 0;
 };
 
-// What a relay decides: who may, who is meant, and which two connections belong together. In a thread of its own; the
-// bytes are moved by others.
+// A relay's decisions: admission, targets, and the pairs of connections. In a thread of its own; other threads forward
+// the bytes.
 class RelayCore final : private Pollable {
  public:
-  // Any thread. `threads`: that move bytes.
+  // Thread-safe. `threads`: those that forward bytes.
   RelayCore(const RelaySettings& settings, int threads);
   ~RelayCore() override;
   Address address() const { return local_address(socket_.descriptor()); }
   RelayStatus status();
 
-  // Of its clients, in the loop's thread.
-  void asked(RelayClient& client);                         // decide() is to follow, now or later
+  // Called by its clients, in the loop's thread.
+  void asked(RelayClient& client);                         // decide() follows, now or later
   void gone(RelayClient& client, const std::string& why);  // nothing follows
 
  private:
@@ -86,7 +86,7 @@ class RelayCore final : private Pollable {
   struct Call {
     std::uint64_t caller = 0;
     std::string name;
-    std::string key_id;  // that the listener registered with
+    std::string key_id;  // with which the listener registered
     EventLoop::Timer timer = 0;
   };
   struct Session {
@@ -95,7 +95,7 @@ class RelayCore final : private Pollable {
   };
   using Clients = std::map<std::uint64_t, std::unique_ptr<RelayClient>>;  // in the order of their arrival
 
-  void stop();  // takes no one any more; sessions go on
+  void stop();  // accepts nobody any more; sessions go on
   void ended(const SessionReport& report);
   void on_ready(bool readable, bool writable) override;
   void take(Socket socket, const Address& address);
@@ -120,10 +120,10 @@ class RelayCore final : private Pollable {
   std::map<std::string, std::vector<Address>> destinations_;
   Socket socket_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
-  Clients asking_;                                             // not yet known
-  Crowd<RelayClient> strangers_;                               // the same, by where they come from
-  Clients waiting_;                                            // for what they asked for
-  std::map<std::uint64_t, std::unique_ptr<Connector>> dials_;  // for the caller
+  Clients asking_;                                             // not admitted yet
+  Crowd<RelayClient> strangers_;                               // the same, by network
+  Clients waiting_;                                            // for their target
+  std::map<std::uint64_t, std::unique_ptr<Connector>> dials_;  // by caller
   std::map<std::string, Call> calls_;                          // by token
   std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
   std::map<std::string, Registered> names_;

@@ -19,9 +19,9 @@ namespace maki::wan {
 
 namespace {
 
-// Larger pipes save system calls, but bytes in them are late: bench/NOTES.md has the measurement.
+// Larger pipes save system calls but delay bytes: bench/NOTES.md has the measurement.
 constexpr int kPipeSize = 512 << 10;
-// Before others in the loop have their turn.
+// Rounds before others in the loop have their turn.
 constexpr int kTurns = 4;
 
 }  // namespace
@@ -40,7 +40,7 @@ PipePool::Pipe PipePool::take() {
     return {};
   }
   Pipe pipe{Socket(ends[0]), Socket(ends[1]), 0};
-  // A user who has many pipes gets small ones (fs.pipe-user-pages-soft): they do, only slower.
+  // A user with many pipes gets small ones (fs.pipe-user-pages-soft): they work, only slower.
   fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);
   const int size = fcntl(ends[1], F_GETPIPE_SZ);
   pipe.size = size > 0 ? static_cast<std::size_t>(size) : 4096;
@@ -111,12 +111,12 @@ SplicePipe::Result SplicePipe::move(int source, int target) {
 
 namespace {
 
-// For what a broken side has left to reach the other.
+// Seconds for the rest of a broken side's data to reach the other.
 constexpr double kLinger = 10;
 // Between attempts to get a pipe.
 constexpr double kStarving = 0.1;
 
-// A socket closed with bytes unread is reset, and what it still had to send is lost.
+// Closing a socket with unread bytes resets the connection, and unsent data are lost.
 void discard_incoming(int descriptor) {
   std::array<std::byte, 64 << 10> waste;
   for (int i = 0; i < 256 && recv(descriptor, waste.data(), waste.size(), MSG_DONTWAIT) > 0; ++i) {
@@ -151,8 +151,8 @@ void RelaySession::on_ready(End& end, bool readable, bool writable) {
   if (readable && end.onward.wants_source()) {
     if (!flow(end)) return;
   } else if (readable &&
-             has_hung_up(end.socket.descriptor())) {  // if not: the event is from before its bytes were taken
-    // After an orderly end, with the way back still open, it can only be a break.
+             has_hung_up(end.socket.descriptor())) {  // if not: the event is older than the read of its bytes
+    // After an orderly end, with the way back still open, this can only be a break.
     if (!end.onward.finished() || peer.onward.finished())
       end.hung_up = true;
     else if (!fail(end))
@@ -162,7 +162,7 @@ void RelaySession::on_ready(End& end, bool readable, bool writable) {
   watch(target_);
 }
 
-// Moves bytes from `from` to the other end. False when that ended the session.
+// Moves bytes from `from` to the other end. False if that ended the session.
 bool RelaySession::flow(End& from) {
   End& to = other(from);
   if (failed_ == &to) return true;  // nobody is there
@@ -181,7 +181,7 @@ bool RelaySession::flow(End& from) {
   return true;
 }
 
-// `dead` cannot be written to any more; what it sent before is still to be read. False when that ended the session.
+// `dead` can no longer be written to; data that it sent before are still to be read. False if that ended the session.
 bool RelaySession::fail(End& dead) {
   if (failed_ != nullptr) return end("reset by both sides"), false;
   failed_ = &dead;
@@ -205,7 +205,7 @@ void RelaySession::watch(End& end) {
   const bool write = peer.onward.wants_target() && failed_ != &end;
   const bool any = read || write;
   if (any) end.hung_up = false;
-  // A hang-up would be reported without end.
+  // A hang-up would be reported again and again.
   if (end.hung_up || ((failed_ != nullptr || starved) && !any)) return forget(end);
   if (end.watched) return loop_.change(end.socket.descriptor(), read, write);
   loop_.watch(end.socket.descriptor(), read, write, end);

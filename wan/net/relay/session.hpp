@@ -1,4 +1,4 @@
-// Sessions of a relay: one direction, two sockets joined, and the thread that moves the bytes of many.
+// Sessions of a relay: one direction, a pair of sockets, and the thread that forwards the bytes of many.
 #pragma once
 
 #include <atomic>
@@ -23,34 +23,34 @@ class PipePool {
     std::size_t size = 0;
     bool open() const { return in.open(); }
   };
-  static constexpr std::size_t kFree = 16;  // kept at most
+  static constexpr std::size_t kFree = 16;  // at most this many are kept
 
-  Pipe take();           // not open where the process has no descriptors left
+  Pipe take();           // not open if the process is out of descriptors
   void give(Pipe pipe);  // an empty one
 
  private:
   std::vector<Pipe> free_;
 };
 
-// One direction of a relayed session: bytes from one socket to another through a pipe (splice(2)), so that they never
-// enter the relay's memory. What does not fit into the target stays in the pipe, and nothing more is read until it has
-// gone.
+// One direction of a relayed session: moves bytes from one socket to another through a pipe (splice(2)), without
+// copying them to the relay's memory. Bytes that do not fit into the target stay in the pipe, and nothing more is read
+// until they have left.
 class SplicePipe {
  public:
   enum class Result {
     kFlowing,       // until the sockets are ready again, or finished()
-    kSourceFailed,  // all that came before has gone to the target
+    kSourceFailed,  // all earlier bytes have reached the target
     kTargetFailed,
   };
 
   explicit SplicePipe(PipePool& pipes) : pipes_(pipes) {}
-  // What goes now, but not for ever. The source's end is passed on as the target's (shutdown).
+  // Moves what is possible now, for a limited time. The end of the source is passed on to the target (shutdown).
   Result move(int source, int target);
   bool wants_source() const { return !finished_ && held_ == 0; }  // to be readable
   bool wants_target() const { return held_ > 0; }                 // to be writable
-  bool starved() const { return starved_; }                       // no pipe is to be had: move() is to be tried later
+  bool starved() const { return starved_; }                       // out of pipes: retry move() later
   bool finished() const { return finished_; }                     // the end was passed on
-  std::uint64_t bytes() const { return bytes_; }                  // that the target has taken
+  std::uint64_t bytes() const { return bytes_; }                  // written to the target
 
  private:
   enum class Step { kGone, kBlocked, kEnd, kFailed };
@@ -67,14 +67,14 @@ class SplicePipe {
 
 // Two sockets joined: both directions, and how they end.
 //
-// An end of writing is passed on (the other direction flows on). A side that breaks ends the session: what came from it
-// before is still delivered, then the other side is closed, as it would be if the two were connected directly.
+// The end of one direction is passed on, and the other direction continues. A broken side ends the session: its earlier
+// data are still delivered, then the other side is closed, as if the two were connected directly.
 class RelaySession {
  public:
   using Clock = EventLoop::Clock;
   using Ended = std::function<void(const std::string& how)>;
   // In the loop's thread, as all that follows. `total` counts the bytes of all sessions. `ended` is called once, and
-  // the session may be deleted inside it.
+  // may delete the session.
   RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target, std::atomic<std::uint64_t>& total,
                Ended ended);
   ~RelaySession();
@@ -96,7 +96,7 @@ class RelaySession {
     Socket socket;
     SplicePipe onward;  // to the other end
     bool watched = false;
-    bool hung_up = false;  // reported while nothing could be done about it
+    bool hung_up = false;  // reported while it could not be handled
   };
 
   End& other(const End& end) { return &end == &caller_ ? target_ : caller_; }
@@ -111,7 +111,7 @@ class RelaySession {
   std::atomic<std::uint64_t>& total_;
   Ended ended_;
   End caller_, target_;
-  End* failed_ = nullptr;  // broken: only what it sent before is still delivered
+  End* failed_ = nullptr;  // broken: only its earlier data are still delivered
   EventLoop::Timer linger_ = 0, again_ = 0;
   Clock::time_point last_moved_ = Clock::now();
 };
@@ -120,16 +120,16 @@ struct SessionReport {
   std::uint64_t number = 0;
   std::uint64_t there = 0, back = 0;  // bytes from the caller to the target, and back
   double seconds = 0;
-  std::string how;  // it ended
+  std::string how;  // reason of the end
 };
 
-// One thread of a relay that moves bytes, with its share of the sessions.
+// A thread of a relay that forwards bytes, with its share of the sessions.
 class RelayPump {
  public:
   using Ended = std::function<void(const SessionReport&)>;  // in the pump's thread
-  // A session in which nothing moves for `idle_timeout` seconds is ended.
+  // A session without data for `idle_timeout` seconds is ended.
   RelayPump(const std::string& thread_name, double idle_timeout, Ended ended);
-  ~RelayPump();  // ends what is left, and reports it
+  ~RelayPump();  // ends all sessions, and reports them
 
   void add(std::uint64_t number, Socket caller, Socket target);                   // any thread
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // moved since the start

@@ -1,4 +1,4 @@
-// A connected socket that carries bytes either under TLS 1.3 or plain, without ever blocking.
+// A connected socket that carries bytes under TLS 1.3 or in plain, never blocking.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace maki::wan {
 
-// What is made once for many channels: keys and certificates are read and checked here, not when a peer calls.
+// Shared by many channels: keys and certificates are read and checked here, not when a peer calls.
 class SecurityContext {
  public:
   virtual ~SecurityContext() = default;
-  // Throws SecurityError: nothing or more than one way given, bad files. Logs a warning for insecure.
+  // Throws SecurityError: none or more than one method given, bad files. Logs a warning for insecure.
   static std::shared_ptr<const SecurityContext> make(const Security& security);
   explicit SecurityContext(const Security& security)
       : encrypted_(!security.insecure), named_(!security.own_name.empty()), party_(party_of(security.own_name)) {}
@@ -34,23 +34,23 @@ enum class Side { kConnecting, kListening };
 
 class Channel {
  public:
-  virtual ~Channel() = default;  // closes the socket; what the kernel holds is still sent
+  virtual ~Channel() = default;  // closes the socket; data in the kernel are still sent
 
-  // Until kDone. Throws SecurityError where the peer has no right key or certificate.
+  // To be called until kDone. Throws SecurityError if the peer has no valid key or certificate.
   virtual IoStatus handshake() = 0;
 
-  // As much as there is, at most the buffer. Throws SecurityError where the peer's records do not decrypt.
+  // Reads what is available, at most the buffer. Throws SecurityError if the peer's records do not decrypt.
   virtual IoResult read(std::span<std::byte> buffer) = 0;
-  // True while read() would give bytes though the socket may not be readable.
+  // Whether read() would return bytes although the socket may not be readable.
   virtual bool buffered() const = 0;
 
-  // Takes bytes of `head`, then of `body` (one system call where it can be; both may be empty). What was taken
-  // (result.bytes, over both) need not stay: the kernel or the channel holds it. kWantWrite: no more fits now (bytes
-  // may be > 0). kDone: all was taken.
+  // Writes `head`, then `body` (in one system call where possible; both may be empty). Written bytes (result.bytes,
+  // over both) are held by the kernel or the channel and need not stay. kWantWrite: no more fits now (bytes may be >
+  // 0). kDone: all was written.
   virtual IoResult write(std::span<const std::byte> head, std::span<const std::byte> body) = 0;
-  // Gives the kernel what the channel still holds: kDone when that is nothing.
+  // Passes bytes held by the channel to the kernel: kDone when none are left.
   virtual IoStatus flush() = 0;
-  // No more will be written (TLS close_notify, then the socket's write side). After flush() said kDone.
+  // No more will be written (TLS close_notify, then shutdown of the socket). Only after flush() gave kDone.
   virtual void finish_writing() = 0;
 
   virtual int descriptor() const = 0;
@@ -59,7 +59,7 @@ class Channel {
       const = 0;  // of the peer, after the handshake: key id or certificate name; empty when plain
 };
 
-// `peer_host`: the name to check a certificate against where Security::peer_name is empty.
+// `peer_host`: the name to check a certificate against if Security::peer_name is empty.
 std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side,
                                       const std::string& peer_host = "");
 std::unique_ptr<Channel> make_plain_channel(Socket socket);

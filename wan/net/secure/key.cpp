@@ -33,10 +33,10 @@ constexpr std::size_t kMaxKeyFile = 4096;
 constexpr std::size_t kIdDigits = 16;
 constexpr std::string_view kFirstLine = "maki-key 1";
 
-// Text that holds a secret: never left behind in freed memory.
+// Text that holds a secret: wiped from memory on destruction.
 struct SecretText {
   std::string text;
-  explicit SecretText(std::size_t room) { text.reserve(room); }  // one allocation: no copies left by growing
+  explicit SecretText(std::size_t room) { text.reserve(room); }  // one allocation: growing would leave copies
   ~SecretText() { OPENSSL_cleanse(text.data(), text.capacity()); }
   SecretText(const SecretText&) = delete;
   SecretText& operator=(const SecretText&) = delete;
@@ -92,7 +92,7 @@ bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-// Looks at the open file and not at the name, so that nobody can exchange it in between.
+// Checks the open file, not the name, so that nobody can exchange it in between.
 void check_private_file(int descriptor, const std::string& path, const std::string& what) {
   const std::string problem = "cannot use " + what + " " + path;
   struct stat info {};
@@ -149,7 +149,7 @@ Key Key::make() {
 }
 
 Key read_key(const std::string& path) {
-  // Not blocking: opening a pipe must not wait for a writer.
+  // Non-blocking: opening a pipe must not wait for a writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.descriptor() < 0) not_a_key(path, std::strerror(errno));
   check_private_file(file.descriptor(), path, "key file");
@@ -180,7 +180,7 @@ void write_key(const Key& key, const std::string& path) {
   good = good && ::fsync(file.descriptor()) == 0;
   if (good && ::close(file.release()) == 0) return;
   const std::string reason = std::strerror(errno);
-  ::unlink(path.c_str());  // half a key helps nobody
+  ::unlink(path.c_str());  // half a key is useless
   throw Error("cannot write key file " + path, reason);
 }
 
@@ -208,14 +208,14 @@ void random_bytes(std::span<std::byte> out) {
 
 namespace {
 
-// Not its name, nor /etc/machine-id: machines are set up as copies of one another.
+// Not its name or /etc/machine-id, since machines are often copies of one another.
 std::string this_machine() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::array<char, 64> network{};
   const ssize_t size = ::readlink("/proc/self/ns/net", network.data(), network.size());
   if (!boot.empty() && size > 0) return boot + " " + std::string(network.data(), static_cast<std::size_t>(size));
-  static const Key process = Key::make();  // at least this process
+  static const Key process = Key::make();  // identifies at least this process
   return process.id;
 }
 

@@ -34,24 +34,24 @@ class TlsContext final : public SecurityContext {
   std::unique_ptr<SSL_CTX, FreeSsl> connecting_, listening_;
 };
 
-// What a handshake has seen so far; OpenSSL's callbacks write it.
+// Observations during a handshake; OpenSSL's callbacks write them.
 struct HandshakeNotes {
   const TlsContext* context = nullptr;
   std::string offered_id;    // the last key id that the peer offered
-  const Key* key = nullptr;  // ours of that id
-  std::string refused_name;  // in a certificate that did not pass
+  const Key* key = nullptr;  // ours with that id
+  std::string refused_name;  // in a certificate that failed
 };
 
-// Above this many bytes sent, fresh keys: far below what RFC 8446 (5.5) allows AES-GCM with full records.
+// Bytes sent after which keys are updated: far below the limit of RFC 8446 (5.5) for AES-GCM with full records.
 inline constexpr std::uint64_t kRekeyBytes = std::uint64_t{1} << 36;
 
 std::unique_ptr<Channel> make_tls_channel(std::shared_ptr<const TlsContext> context, Socket socket, Side side,
                                           const std::string& peer_host, std::uint64_t rekey_bytes = kRekeyBytes);
 
-// OpenSSL's reason for the last failure on this thread, in words that help. `peer`: whom the message names.
+// OpenSSL's reason for the last failure on this thread, as helpful text. `peer`: its name in the message.
 SecurityError tls_error(SSL* ssl, const HandshakeNotes& notes, Side side, const std::string& peer);
-// The name in a certificate: its first DNS name or address among the alternative names, else the common name; empty:
-// none.
+// The name in a certificate: the first DNS name or address of the subject alternative names, else the common name;
+// empty if none.
 std::string certificate_name(X509* certificate);
 
 }  // namespace maki::wan

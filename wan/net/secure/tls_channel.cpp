@@ -15,10 +15,10 @@ namespace maki::wan {
 namespace {
 
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 kB
-constexpr std::size_t kRecordRoom = kRecord + 1024;        // with its header and tag, and a change of keys before it
+constexpr std::size_t kRecordRoom = kRecord + 1024;        // with header and tag, and a key update before it
 constexpr std::size_t kSmallOut = 8 << 10;                 // enough for a handshake
-constexpr std::size_t kFullOut = 8 * kRecordRoom;          // records that go to the kernel in one call
-constexpr std::size_t kReadAhead = 128 << 10;              // records that come from the kernel in one call
+constexpr std::size_t kFullOut = 8 * kRecordRoom;          // records written to the kernel in one call
+constexpr std::size_t kReadAhead = 128 << 10;              // records read from the kernel in one call
 
 class TlsChannel final : public Channel {
  public:
@@ -57,11 +57,11 @@ class TlsChannel final : public Channel {
   HandshakeNotes notes_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   std::uint64_t rekey_bytes_, since_rekey_ = 0;
-  std::unique_ptr<std::byte[]> out_;  // encrypted, not yet with the kernel: [out_begin_, out_end_)
+  std::unique_ptr<std::byte[]> out_;  // encrypted, not yet in the kernel: [out_begin_, out_end_)
   std::size_t out_size_ = 0, out_begin_ = 0, out_end_ = 0;
   bool more_to_read_ = false;
   bool broken_ = false;                     // the socket ended or failed
-  std::unique_ptr<SecurityError> failure_;  // found behind bytes that had to be delivered first
+  std::unique_ptr<SecurityError> failure_;  // found after bytes that must be delivered first
 };
 
 // ---- between OpenSSL and the socket: out through our buffer, in directly into OpenSSL's ----------------------------
@@ -134,7 +134,7 @@ TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket,
     throw SecurityError("OpenSSL cannot make a TLS connection", "", "check the memory that this process may use");
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
-  SSL_set_bio(ssl_.get(), bio, bio);  // one of both kinds: OpenSSL takes the single reference
+  SSL_set_bio(ssl_.get(), bio, bio);  // one for both directions: OpenSSL takes the single reference
   SSL_set_app_data(ssl_.get(), &notes_);
   if (side == Side::kListening) {
     SSL_set_accept_state(ssl_.get());
@@ -145,7 +145,7 @@ TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket,
   }
 }
 
-// The certificate has to carry the name that the user wrote, or else, connecting, the one that was asked for.
+// The certificate must carry the name given by the user, or else, when connecting, the host's.
 void TlsChannel::check_name_of_peer() {
   const std::string& name = context_->peer_name().empty() ? host_ : context_->peer_name();
   if (name.empty())
@@ -177,7 +177,7 @@ IoStatus TlsChannel::handshake() {
   const int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), done);
   if (error == SSL_ERROR_SSL && !broken_) {
     const SecurityError why = tls_error(ssl_.get(), notes_, side_, peer());
-    flush();  // the alert that tells the peer
+    flush();  // sends the alert to the peer
     throw why;
   }
   const IoStatus sent = flush();
@@ -191,7 +191,7 @@ IoStatus TlsChannel::handshake() {
 
 void TlsChannel::finish_handshake() {
   if (context_->uses_keys()) {
-    // Without the key there would have been a certificate, and that would have failed; nothing else may pass either.
+    // Without the key there would have been a certificate, which would have failed. Nothing else may pass either.
     if (SSL_session_reused(ssl_.get()) != 1 || notes_.key == nullptr)
       throw SecurityError(fmt::format("no encrypted connection with {}", peer()), "the pre-shared key was not used",
                           "");
@@ -235,15 +235,15 @@ IoResult TlsChannel::read(std::span<std::byte> buffer) {
 IoStatus TlsChannel::after_failed_read(int error) {
   more_to_read_ = false;
   if (error == SSL_ERROR_WANT_READ) {
-    // The handshake's small buffer is gone: from now on one large one is kept.
+    // The handshake's small buffer is freed: from now on one large one is kept.
     if (SSL_has_pending(ssl_.get()) == 0) SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
     return IoStatus::kWantRead;
   }
   if (error == SSL_ERROR_WANT_WRITE) return IoStatus::kWantWrite;
-  more_to_read_ = true;  // the end, or what is wrong, at the next call
+  more_to_read_ = true;  // the end, or the error, at the next call
   if (error == SSL_ERROR_SSL && !broken_) {
     failure_ = std::make_unique<SecurityError>(tls_error(ssl_.get(), notes_, side_, peer()));
-    flush();  // an alert that tells the peer
+    flush();  // sends the alert to the peer
   }
   return IoStatus::kClosed;
 }
@@ -259,7 +259,7 @@ bool TlsChannel::encrypt(std::span<const std::byte> plain) {
   return true;
 }
 
-// What the next record holds: the head shares one with the beginning of the body, the rest is taken where it lies.
+// The contents of the next record: the head shares one with the begin of the body; the rest is read in place.
 std::span<const std::byte> TlsChannel::next_record(std::span<const std::byte> head, std::span<const std::byte> body,
                                                    std::size_t taken) {
   if (taken >= head.size()) {
@@ -274,7 +274,7 @@ std::span<const std::byte> TlsChannel::next_record(std::span<const std::byte> he
 }
 
 IoResult TlsChannel::write(std::span<const std::byte> head, std::span<const std::byte> body) {
-  // What was taken before goes first: no more than one buffer is ever encrypted ahead of the network.
+  // Earlier data go first: at most one buffer is encrypted ahead of the network.
   if (const IoStatus before = flush(); before != IoStatus::kDone) return {0, before};
   const std::size_t all = head.size() + body.size();
   if (all > kSmallOut) reserve_out(kFullOut);

@@ -19,7 +19,7 @@ namespace maki::wan {
 
 namespace {
 
-// SHA-256 suites only: a pre-shared key belongs to one hash, and OpenSSL passes over a SHA-256 key with any other.
+// SHA-256 suites only: a pre-shared key belongs to one hash, and OpenSSL ignores a SHA-256 key with any other.
 constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
 std::string openssl_reason() {
@@ -33,7 +33,7 @@ void must(bool good, const char* what) {
                         "check the installation of OpenSSL 3");
 }
 
-// A session that stands for the key, as RFC 8446 (4.2.11) wants external keys: OpenSSL takes it over.
+// A session that represents the key, as for external keys in RFC 8446 (4.2.11): OpenSSL takes it over.
 SSL_SESSION* session_of(SSL* ssl, const Key& key) {
   static constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
   const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kAes128GcmSha256);
@@ -50,7 +50,7 @@ SSL_SESSION* session_of(SSL* ssl, const Key& key) {
 
 HandshakeNotes& notes_of(SSL* ssl) { return *static_cast<HandshakeNotes*>(SSL_get_app_data(ssl)); }
 
-// Connecting: offers our first key. `digest` is set on a second hello only, where it has to be the key's.
+// Connecting: offers our first key. `digest` is set on a second hello only, and must then be the key's.
 int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** id, std::size_t* id_size, SSL_SESSION** session) {
   HandshakeNotes& notes = notes_of(ssl);
   notes.key = &notes.context->first_key();
@@ -62,7 +62,7 @@ int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** id, std::siz
   return *session != nullptr ? 1 : 0;
 }
 
-// Listening: looks for the key that the peer means. Without one the handshake goes on and ends at our lack of a
+// Listening: looks up the key that the peer names. Without one the handshake continues, and fails as we have no
 // certificate.
 int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
   HandshakeNotes& notes = notes_of(ssl);
@@ -74,7 +74,7 @@ int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION
   return *session != nullptr ? 1 : 0;
 }
 
-// Changes nothing of what OpenSSL found: keeps the name for the message.
+// Does not change OpenSSL's result: keeps the name for the message.
 int keep_refused_name(int passed, X509_STORE_CTX* store) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   if (passed == 0 && X509_STORE_CTX_get0_cert(store) != nullptr)
@@ -90,7 +90,7 @@ std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
   must(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1, "ask for TLS 1.3");
   must(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1, "ask for TLS 1.3");
   must(SSL_CTX_set_ciphersuites(context, kSuites) == 1, "set the cipher suites");
-  // No tickets and no early data: a session is never taken up again, so nothing can be replayed.
+  // No tickets and no early data: no session is ever resumed, so nothing can be replayed.
   must(SSL_CTX_set_num_tickets(context, 0) == 1, "turn tickets off");
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_max_early_data(context, 0);
@@ -98,7 +98,7 @@ std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_clear_options(context, SSL_OP_ALLOW_NO_DHE_KEX);
-  // While a peer has not shown who it is, memory for it is given back whenever nothing is in it.
+  // Before a peer is authenticated, its buffers are freed whenever they are empty.
   SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(context, 1);
   return owner;
@@ -155,11 +155,11 @@ TlsContext::TlsContext(const Security& security) : SecurityContext(security), pe
   if (uses_keys()) {
     SSL_CTX_set_psk_use_session_callback(connecting_.get(), offer_key);
     SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);
-    // No authority is known, so a listener that would show a certificate in place of the key fails.
+    // No authority is known, so a listener that shows a certificate instead of the key fails.
     SSL_CTX_set_verify(connecting_.get(), SSL_VERIFY_PEER, nullptr);
     return;
   }
-  SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);  // has none: notes that the peer offers one
+  SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);  // has none: records the id offered
   for (SSL_CTX* context : {connecting_.get(), listening_.get()}) {
     use_certificate(context, security);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, keep_refused_name);
@@ -172,7 +172,7 @@ const Key* TlsContext::find_key(const std::string& id) const {
   return nullptr;
 }
 
-// ---- OpenSSL's reasons in words that say what to do ----------------------------------------------------------------
+// ---- OpenSSL's reasons as text that says what to do ----------------------------------------------------------------
 
 namespace {
 
@@ -198,7 +198,7 @@ bool is_no_tls(int reason) {
   }
 }
 
-// Alerts are what the other side says before it hangs up; OpenSSL reports number n as reason 1000 + n.
+// Alerts give the other side's reason for closing; OpenSSL reports number n as reason 1000 + n.
 Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
   const bool keys = notes.context->uses_keys();
   if (!keys && side == Side::kListening && !notes.offered_id.empty())

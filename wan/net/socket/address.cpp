@@ -15,7 +15,7 @@ namespace maki::wan {
 
 namespace {
 
-// An IPv4 peer of a socket that takes both families is shown as the IPv4 address that it is.
+// An IPv4 peer of a dual-stack socket is shown by its IPv4 address.
 bool mapped(const Address& address) {
   const auto& six = reinterpret_cast<const sockaddr_in6&>(address.storage);
   return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six.sin6_addr);
@@ -45,7 +45,7 @@ std::vector<Address> look_up(const Endpoint& endpoint, int flags) {
 
 }  // namespace
 
-// All zero but for the family: INADDR_ANY and in6addr_any are.
+// All zero but the family: equals INADDR_ANY and in6addr_any.
 Address Address::any(sa_family_t family, std::uint16_t port) {
   Address address;
   address.storage.ss_family = family;

@@ -1,5 +1,4 @@
-// Connections of which there may be only so many, by their origins: who brings too many crowds out its own, nobody
-// else's.
+// A limited number of connections, by origin: an origin with too many displaces its own, nobody else's.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +8,18 @@
 
 namespace maki::wan {
 
-// Refers to its members and owns none. In one thread.
+// Refers to its members and owns none. For one thread.
 template <class Member>
 class Crowd {
  public:
-  // A member that is there already counts as new, and of this origin.
+  // A member already there counts as new, and of this origin.
   void enter(const std::string& origin, Member& member) {
     leave(member);
     places_[&member] = {origin, ++last_};
     origins_[origin][last_] = &member;
   }
 
-  void leave(Member& member) {  // harmless for one that is not there
+  void leave(Member& member) {  // no effect if it is not there
     const auto place = places_.find(&member);
     if (place == places_.end()) return;
     const auto group = origins_.find(place->second.origin);
@@ -31,7 +30,7 @@ class Crowd {
 
   std::size_t size() const { return places_.size(); }
 
-  // The first that came of the origin with the most members, and of several such the very first. There has to be one.
+  // The oldest member of the largest origin; of several such, the oldest of all. There must be one.
   Member& surplus() const {
     const auto smaller = [](const auto& a, const auto& b) {
       const auto &one = a.second, &other = b.second;

@@ -20,8 +20,8 @@
 namespace maki::wan {
 namespace {
 
-// Signals of the process belong to the program's own threads; and a peer that went away must not end the process by
-// SIGPIPE (OpenSSL writes with write(2)). Faults and the profiler's clock stay.
+// Signals of the process are left to the program's own threads, and a closed peer must not end the process by SIGPIPE
+// (OpenSSL uses write(2)). Faults and the profiler's clock stay unblocked.
 sigset_t signals_to_block() {
   sigset_t set;
   sigfillset(&set);
@@ -33,7 +33,7 @@ Error system_error(const std::string& what) { return Error(what, std::strerror(e
 
 std::uint32_t mask(bool read, bool write) { return (read ? EPOLLIN : 0u) | (write ? EPOLLOUT : 0u); }
 
-// What a callback throws is nobody's.
+// Exceptions of a callback have no receiver.
 template <class Work>
 bool survives(const char* where, Work work) {
   try {
@@ -56,7 +56,7 @@ EventLoop::EventLoop(const std::string& thread_name)
   const sigset_t blocked = signals_to_block();
   pthread_sigmask(SIG_BLOCK, &blocked, &before);  // the new thread inherits it
   {
-    std::lock_guard lock(mutex_);  // thread_ is set before the loop looks at it
+    std::lock_guard lock(mutex_);  // thread_ is set before the loop reads it
     thread_ = std::thread([this] { run(); });
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -70,7 +70,7 @@ EventLoop::~EventLoop() {
   }
   wake();
   thread_.join();
-  // What a timer holds may cancel others or forget sockets as it goes: with everything here still in order.
+  // Destroying a timer may cancel others or forget sockets, so all members must still be valid.
   const auto timers = std::exchange(timers_, {});
   timer_times_.clear();
 }
@@ -87,7 +87,7 @@ void EventLoop::post(std::function<void()> work) {
     asleep = posted_.empty();
     posted_.push_back(std::move(work));
   }
-  if (asleep && !in_loop()) wake();  // the loop looks before it sleeps
+  if (asleep && !in_loop()) wake();  // otherwise the loop checks before it sleeps
 }
 
 void EventLoop::control(int operation, int descriptor, const Watched& watched) {
@@ -141,7 +141,7 @@ void EventLoop::run() {
   }
 }
 
-// Sleeps until something happens, a timer is due, or work is there.
+// Sleeps until an event, a timer, or posted work.
 int EventLoop::wait() {
   using namespace std::chrono;
   auto left = nanoseconds::max();
@@ -152,7 +152,7 @@ int EventLoop::wait() {
   }
   left = std::min(left, nanoseconds(hours(1)));
   int count = -1;
-  if (precise_wait_) {  // pacing and small round trips need finer steps than milliseconds
+  if (precise_wait_) {  // pacing and short round trips need finer steps than milliseconds
     const struct timespec time = {static_cast<time_t>(left.count() / 1000000000),
                                   static_cast<long>(left.count() % 1000000000)};
     count = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_.descriptor(), events_.data(),
@@ -179,12 +179,12 @@ void EventLoop::deliver(const epoll_event& event) {
   const bool readable = event.events & (EPOLLIN | EPOLLHUP | EPOLLERR);
   Pollable& who = *found->second.who;
   if (!survives("while serving a socket", [&] { who.on_ready(readable, event.events & EPOLLOUT); }))
-    forget(descriptor);  // or it would be reported again at once
+    forget(descriptor);  // otherwise it would be reported again at once
 }
 
 void EventLoop::run_timers() {
   if (timers_.empty()) return;
-  const auto now = Clock::now();  // what is set meanwhile for now waits for the next turn
+  const auto now = Clock::now();  // timers set for now by callbacks wait for the next turn
   const Timer newest = next_timer_;
   for (auto first = timers_.begin(); first != timers_.end() && first->first.first <= now;) {
     if (first->first.second >= newest) {
@@ -195,11 +195,11 @@ void EventLoop::run_timers() {
     timer_times_.erase(first->first.second);
     timers_.erase(first);
     survives("in a timer", work);
-    first = timers_.begin();  // the work may have changed any of them
+    first = timers_.begin();  // the callback may have changed any timer
   }
 }
 
-// False when the loop is to end, and all that was posted has run.
+// False when the loop is to end and all posted work has run.
 bool EventLoop::run_posted() {
   std::vector<std::function<void()>> work;
   bool stopping = false;
@@ -210,14 +210,14 @@ bool EventLoop::run_posted() {
   }
   for (auto& one : work) {
     survives("in the event loop", std::ref(one));
-    one = nullptr;  // what it holds goes before the next one runs
+    one = nullptr;  // destroyed before the next one runs
   }
   return !(stopping && work.empty());
 }
 
 void EventLoop::call(const std::function<void()>& work) {
   if (in_loop()) return work();
-  // Shared: the loop may still be in it when the caller is told.
+  // Shared: the loop may still be inside it when the caller returns.
   const auto task = std::make_shared<std::packaged_task<void()>>(std::ref(work));
   auto done = task->get_future();
   post([task] { (*task)(); });
@@ -225,7 +225,7 @@ void EventLoop::call(const std::function<void()>& work) {
 }
 
 EventLoop::Timer EventLoop::after(double seconds, std::function<void()> work) {
-  // A bound keeps the sum within the clock's range.
+  // Bounded, so that the sum stays within the clock's range.
   const std::chrono::duration<double> wait(std::clamp(std::isnan(seconds) ? 0.0 : seconds, 0.0, 1e8));
   return at(Clock::now() + std::chrono::duration_cast<Clock::duration>(wait), std::move(work));
 }

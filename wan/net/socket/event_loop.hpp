@@ -19,11 +19,11 @@
 
 namespace maki::wan {
 
-// Something with a file descriptor in a loop. Called in the loop's thread.
+// An object with a file descriptor in a loop. Called in the loop's thread.
 class Pollable {
  public:
   virtual ~Pollable() = default;
-  // readable is also true on hang-up and error, so that the next read finds out. May forget() itself and be deleted.
+  // readable is also true on hang-up and error, so that the next read reports it. May forget() itself and be deleted.
   virtual void on_ready(bool readable, bool writable) = 0;
 };
 
@@ -33,28 +33,28 @@ class EventLoop {
   using Timer = std::uint64_t;  // 0 is none
 
   explicit EventLoop(const std::string& thread_name);
-  ~EventLoop();  // stops the thread; what was posted before has run, timers have not
+  ~EventLoop();  // stops the thread; work posted before has run, timers have not
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // From any thread. post: runs soon, in order. call: waits until it has run (at once when in the loop); an exception
-  // of `work` is thrown here.
+  // Thread-safe. post: runs soon, in order. call: waits until it has run (at once in the loop's thread); exceptions of
+  // `work` are rethrown here.
   void post(std::function<void()> work);
   void call(const std::function<void()>& work);
   bool in_loop() const { return std::this_thread::get_id() == thread_.get_id(); }
 
-  // In the loop's thread only. Level-triggered. A forgotten descriptor is not reported again, not even from the batch
-  // of events at hand; close it only afterwards.
+  // In the loop's thread only. Level-triggered. A forgotten descriptor is not reported again, not even from the current
+  // batch of events; close it only afterwards.
   void watch(int descriptor, bool read, bool write, Pollable& who);
   void change(int descriptor, bool read, bool write);
   void forget(int descriptor);
 
   Timer at(Clock::time_point when, std::function<void()> work);
   Timer after(double seconds, std::function<void()> work);
-  void cancel(Timer timer);  // harmless for one that has run
+  void cancel(Timer timer);  // no effect after it has run
 
  private:
-  // The age tells a descriptor from an earlier one of the same number within a batch of events.
+  // The age distinguishes a descriptor from an earlier one with the same number within a batch of events.
   struct Watched {
     Pollable* who;
     std::uint32_t age;
@@ -79,7 +79,7 @@ class EventLoop {
   std::unordered_map<Timer, Clock::time_point> timer_times_;
   Timer next_timer_ = 1;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::function<void()>> posted_;
   bool stopping_ = false;
 

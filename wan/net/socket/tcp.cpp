@@ -36,8 +36,7 @@ int connect_error(int descriptor) {
   const Address there = peer_address(descriptor);
   if (there.length == 0) return errno;
   const Address here = local_address(descriptor);
-  // On one machine, where nobody listens, TCP can connect a socket to itself: the port it was given is the port it
-  // asked for.
+  // On one machine without a listener, TCP can connect a socket to itself: the port it was given is the port it called.
   const bool itself = here.length == there.length && std::memcmp(&here.storage, &there.storage, here.length) == 0;
   return itself ? ECONNREFUSED : 0;
 }
@@ -55,13 +54,13 @@ Socket accept_from(int descriptor, Address& peer) {
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP) {
       throw Error("cannot take a connection", std::strerror(errno));
     }
-    // Anything else is about a connection that broke before it was taken: the next one may be well.
+    // Any other error concerns a connection that broke before it was accepted: the next one may be fine.
   }
 }
 
 namespace {
 
-// Empty where `ask`, getsockname or getpeername, fails.
+// Empty if `ask`, getsockname or getpeername, fails.
 template <class Ask>
 Address address_by(Ask ask, int descriptor) {
   Address address;
@@ -90,7 +89,7 @@ IoResult write_some(int descriptor, std::span<const std::byte> head, std::span<c
   while (taken < all) {
     const auto first = head.subspan(std::min(taken, head.size()));
     const auto second = body.subspan(taken > head.size() ? taken - head.size() : 0);
-    // sendmsg does not write to what it is given; its type cannot say so.
+    // sendmsg does not modify these buffers; its type cannot say so.
     std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
                                   iovec{const_cast<std::byte*>(second.data()), second.size()}};
     msghdr message{};
@@ -110,11 +109,11 @@ bool within_this_machine(int descriptor) {
   return there == "::1" || there.starts_with("127.") || (!there.empty() && there == local_address(descriptor).host());
 }
 
-// ---- what is asked of a socket, and what the kernel gives ----------------------------------------------------------
+// ---- socket options, and what the kernel grants --------------------------------------------------------------------
 
 namespace {
 
-// Bytes that wait in a socket unsent: what lies there cannot go over another stream any more.
+// Limit of unsent bytes in a socket: they cannot move to another stream any more.
 constexpr int kUnsent = 64 << 10;
 
 void set(int descriptor, int level, int option, int value, const char* name) {
@@ -128,7 +127,7 @@ void set_window(int descriptor, int option, std::size_t bytes, const char* setti
   int given = 0;
   socklen_t length = sizeof(given);
   getsockopt(descriptor, SOL_SOCKET, option, &given, &length);
-  // Linux keeps, and tells, twice what was asked, its own overhead included.
+  // Linux reports twice what was requested, including its own overhead.
   if (static_cast<std::size_t>(given) / 2 >= bytes) return;
   log_once(
       LogLevel::kWarning,
@@ -167,7 +166,7 @@ void apply_options(int descriptor, const PathSettings& settings) {
   }
   if (!settings.congestion.empty()) set_congestion(descriptor, settings.congestion);
   bound_pacing(descriptor, is_paced(descriptor) ? settings.pacing_rate : 0);
-  // A single stream has nobody to leave its bytes to, and does better with a full buffer; 0 is the kernel's own mark.
+  // A single stream has no other to leave bytes to, and is faster with a full buffer; 0 is the kernel's default.
   set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings.streams > 1 ? kUnsent : 0, "TCP_NOTSENT_LOWAT");
 }
 
@@ -192,7 +191,7 @@ Socket make_socket(sa_family_t family) {
 }
 
 void allow_reuse(int descriptor) {
-  const int yes = 1;  // of ports whose last connection is still being buried
+  const int yes = 1;  // for ports whose last connection is in TIME_WAIT
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 }
 
@@ -206,7 +205,7 @@ int connect_to(int descriptor, const Address& address) {
   return errno;
 }
 
-// From one given port (0: any). An errno in `error` where it does not go; a port that is taken is no error of its own.
+// From one given port (0: any). On failure `error` is an errno, also for a port in use; other errors of bind() throw.
 Socket try_from(const Address& target, Address source, std::uint16_t port, const PathSettings& settings, int& error) {
   Socket socket = make_socket(target.storage.ss_family);
   apply_options(socket.descriptor(), settings);
@@ -215,7 +214,7 @@ Socket try_from(const Address& target, Address source, std::uint16_t port, const
     if (port != 0) {
       allow_reuse(socket.descriptor());
     } else {
-      const int yes = 1;  // the port is chosen when it connects, and may serve several targets
+      const int yes = 1;  // the port is chosen at connect, and may serve several targets
       setsockopt(socket.descriptor(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes));
     }
     source.set_port(port);
@@ -250,7 +249,7 @@ Socket start_connect(const Address& address, const PathSettings& settings) {
     const auto port = static_cast<std::uint16_t>(first == 0 ? 0 : first + (start + i) % count);
     Socket socket = try_from(address, source, port, settings, error);
     if (error == 0) return socket;
-    // Both mean that this port is taken, for all targets or for this one.
+    // Both mean that this port is in use, for all targets or for this one.
     if (error != EADDRINUSE && error != EADDRNOTAVAIL) break;
   }
   if (first != 0 && (error == EADDRINUSE || error == EADDRNOTAVAIL)) {
@@ -261,8 +260,8 @@ Socket start_connect(const Address& address, const PathSettings& settings) {
   throw Error("cannot connect to " + address.text(), std::strerror(error));
 }
 
-// A port that two sockets try to listen on at the same moment is refused to both, although neither has it: the kernel
-// lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different times.
+// If two sockets start to listen on a port at the same moment, both are refused although neither has it: the kernel
+// lets both bind (SO_REUSEADDR), and each then sees the other about to listen. So they retry after different times.
 Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog) {
   constexpr int kAttempts = 5;
   const Address address = resolve_local(local);
@@ -274,7 +273,7 @@ Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlo
       const int only_six = local.host.empty() ? 0 : 1;  // without a host: both families
       setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
     }
-    // What is accepted inherits them; the window must be known before the first segment.
+    // Accepted sockets inherit them; the window must be known before the first segment.
     apply_options(descriptor, settings);
     int error = bind_to(descriptor, address);
     if (error == 0) error = listen(descriptor, backlog) == 0 ? 0 : errno;

@@ -21,29 +21,29 @@ struct Address {
   std::string text() const;  // "1.2.3.4:80", "[::1]:80"
   std::string host() const;  // without the port
   std::uint16_t port() const;
-  std::string network() const;  // whom one peer can hardly have several of: the IPv4 address, the /64 of an IPv6 one
+  std::string network() const;  // that one peer can hardly have several of: the IPv4 address, the /64 of an IPv6 one
 };
 
-// All addresses of a host, in the order of the system's preference with the families taking turns (RFC 8305). Blocks
-// while the name is looked up. Throws Error.
+// All addresses of a host, in the system's order of preference with alternating families (RFC 8305). Blocks during the
+// name lookup. Throws Error.
 std::vector<Address> resolve(const Endpoint& endpoint);
-// For binding: an empty host gives the IPv6 wildcard (which takes IPv4 too), or IPv4's where there is no IPv6.
+// For binding: an empty host gives the IPv6 wildcard (which also accepts IPv4), or IPv4's if there is no IPv6.
 Address resolve_local(const Endpoint& endpoint);
 
-// Sets what PathSettings says of a stream's socket: window, congestion control, pacing bound, no delay, a low mark for
-// unsent data (TCP_NOTSENT_LOWAT: a stream is writable only while the network takes what it was given), keep-alive.
-// Before connecting or listening for the window to count. Throws Error where the kernel refuses (an unknown congestion
-// control names those that there are).
+// Applies PathSettings to a stream's socket: window, congestion control, pacing bound, TCP_NODELAY, a low mark for
+// unsent data (TCP_NOTSENT_LOWAT: a stream is writable only while the network takes its data), keep-alive. To be called
+// before connecting or listening for the window to apply. Throws Error if the kernel refuses (for an unknown congestion
+// control it lists the available ones).
 void apply_options(int descriptor, const PathSettings& settings);
 
-// A socket that is connecting: writable when it is done, then connect_error() tells. Binds to the settings' local
-// address and port range (tries the ports in turn). Throws Error where that cannot be had.
+// A connecting socket: writable when done, then connect_error() gives the result. Binds to the settings' local address
+// and port range (tries the ports in turn). Throws Error if that is impossible.
 Socket start_connect(const Address& address, const PathSettings& settings);
 int connect_error(int descriptor);  // an errno, 0 for success
 
 Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog = 1024);
-// Not open where nobody waits. Throws Error where the process or the system has no descriptor or memory left: the
-// caller should pause, for the connection stays in the queue.
+// Not open if no connection waits. Throws Error if the process or the system is out of descriptors or memory: the
+// caller should pause, since the connection stays in the queue.
 Socket accept_from(int descriptor, Address& peer);
 Address local_address(int descriptor);
 Address peer_address(int descriptor);
@@ -53,7 +53,7 @@ enum class IoStatus {
   kDone,      // bytes > 0 (of a channel's handshake: finished)
   kWantRead,  // wait until the socket is readable, then call again
   kWantWrite,
-  kClosed,  // the peer ended the connection, or the network did
+  kClosed,  // the peer or the network ended the connection
 };
 
 struct IoResult {
@@ -61,12 +61,13 @@ struct IoResult {
   IoStatus status = IoStatus::kDone;
 };
 
-// As much as there is, at most the buffer. kClosed: errno says why, 0 where the peer has ended its writing.
+// Reads what is available, at most the buffer. kClosed: errno is the reason, 0 for an orderly end.
 IoResult read_some(int descriptor, std::span<std::byte> buffer);
-// Of `head`, then of `body`, in one system call where it can be, as much as fits now; kDone: all of it.
+// Writes `head`, then `body`, in one system call where possible, as much as fits now; kDone: all of it.
 IoResult write_some(int descriptor, std::span<const std::byte> head, std::span<const std::byte> body = {});
 
-// Bytes of a known number, sent or received whenever the socket is ready: what a greeting consists of. Until kDone.
+// A fixed number of bytes, sent or received as the socket is ready: the messages of a greeting. To be called until
+// kDone.
 class Transfer {
  public:
   explicit Transfer(std::size_t size = 0) : bytes_(size) {}
@@ -74,11 +75,11 @@ class Transfer {
   IoStatus send(int descriptor) {
     return go_on([=](auto rest) { return write_some(descriptor, rest); });
   }
-  // Reads not one byte more.
+  // Reads no byte beyond them.
   IoStatus receive(int descriptor) {
     return go_on([=](auto rest) { return read_some(descriptor, rest); });
   }
-  // Over a Channel (secure/channel.hpp); sent: the kernel has all of it.
+  // Over a Channel (secure/channel.hpp); sent: the kernel has all bytes.
   template <class Channel>
   IoStatus send_over(Channel& channel) {
     const IoStatus status = go_on([&](auto rest) { return channel.write(rest, {}); });
@@ -106,15 +107,15 @@ class Transfer {
   std::size_t done_ = 0;
 };
 
-// Pacing of a stream by the kernel, beside that of the whole path (path/path_traffic.cpp). The kernel spaces what it sends by
-// the stream's window: good for long transfers, whose windows grow further that way (64 MB over 270 ms in 0.80 s instead of
-// 0.97), but what sets out after a pause takes a quarter of a round trip to leave, and more.
+// Pacing of a stream by the kernel, besides that of the whole path (path/path_traffic.cpp). The kernel spaces packets
+// by the stream's window. That helps long transfers, whose windows then grow further (64 MB over 270 ms in 0.80 s
+// instead of 0.97), but data sent after a pause take a quarter of a round trip or more to leave.
 
-// Whether the kernel paces this TCP socket in any case: BBR, in each of its versions.
+// Whether the kernel paces this TCP socket in any case: with any version of BBR.
 bool is_paced(int descriptor);
 
-// Makes the kernel pace a socket, at `rate` bytes a second at most: that of the whole path, as how its streams share it
-// changes from moment to moment. 0: no bound; but a socket that was paced stays so.
+// Makes the kernel pace a socket, at `rate` bytes a second at most: the rate of the whole path, since the streams'
+// shares change all the time. 0: no bound; but a socket once paced stays so.
 void bound_pacing(int descriptor, double rate);
 
 }  // namespace maki::wan

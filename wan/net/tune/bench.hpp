@@ -1,12 +1,12 @@
-// What the two ends of a measurement say to each other over the path that they measure: orders of the side that
-// called, replies of the side that was called, echoes, and payload that nobody looks at.
+// The protocol of a measurement over the path that it measures: orders of the calling side, replies of the called side,
+// echoes, and dummy payload.
 //
-//   hello  -> welcome, or again: the listener was made anew, call again; or refused: it cannot have such sockets
+//   hello  -> welcome, or again: the listener was restarted, call again; or refused: no such sockets
 //   change -> changed
-//   echo   8 bytes each way, `count` times; back comes the clock of the side that was called, in ns
-//   take   -> ready, then payload, then done: when the last of it came (`count` messages, `flight` of them at once)
-//   give   -> given: when the sending began, and payload
-//   both   payload both ways from a time on -> done: when the last of it came, and when the sending began
+//   echo   8 bytes each way, `count` times; the reply has the called side's clock, in ns
+//   take   -> ready, then payload, then done: arrival of the last byte (`count` messages, `flight` of them at once)
+//   give   -> given: begin of the sending, and payload
+//   both   payload both ways from a given time on -> done: arrival of the last byte, and begin of the sending
 //   cpu    -> used
 //   bye, or later: the caller will call again with other settings
 #pragma once
@@ -48,7 +48,7 @@ inline double cpu_seconds() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-// So many messages of so many bytes, at most `flight` of them at once.
+// `count` messages of `bytes` each, at most `flight` of them at once.
 struct TransferOrder {
   std::uint64_t bytes = 0, count = 1, flight = 1;
 };
@@ -56,30 +56,30 @@ struct TransferOrder {
 struct BenchOrder {
   enum class Action : std::uint32_t { kHello = 1, kChange, kEcho, kTake, kGive, kBoth, kCpu, kBye, kLater };
   Action action = Action::kBye;
-  // hello; change without window and congestion. pacing: of what the side that was called sends, bytes/s.
+  // hello; change without window and congestion. pacing: of what the called side sends, bytes/s.
   std::uint64_t window = 0, send_chunk = 0, receive_chunk = 0;
   std::string congestion = {};
   double pacing = 0;
   TransferOrder transfer = {};
-  std::uint64_t at = 0;  // both: ns of the clock there
+  std::uint64_t at = 0;  // both: ns of the called side's clock
 };
 
 struct BenchReply {
   enum class What : std::uint32_t { kWelcome = 1, kAgain, kRefused, kChanged, kReady, kDone, kGiven, kUsed };
   What what = What::kWelcome;
   KernelLimits kernel = {};
-  std::uint64_t at = 0, began = 0;  // ns of the clock there
-  double seconds = 0;               // of the processor
+  std::uint64_t at = 0, began = 0;  // ns of the called side's clock
+  double seconds = 0;               // of processor time
 };
 
 inline constexpr std::size_t kMaxBenchMessage = 4096;
 std::vector<std::byte> encode(const BenchOrder& order);
 std::vector<std::byte> encode(const BenchReply& reply);
-// Throw ProtocolError for anything that encode() cannot have made.
+// Throw ProtocolError for anything that encode() cannot have produced.
 BenchOrder decode_bench_order(std::span<const std::byte> bytes);
 BenchReply decode_bench_reply(std::span<const std::byte> bytes);
 
-// Memory of a payload: touched beforehand, and not to be compressed on the way.
+// Payload memory: touched beforehand, and incompressible.
 class PayloadBuffer {
  public:
   std::span<std::byte> of(std::size_t bytes);
@@ -93,7 +93,7 @@ class TransferQueue {
  public:
   using Start = std::function<Request(std::span<std::byte>)>;
   TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start);
-  // Starts the others as those before them end; when the last was done.
+  // Starts the others as earlier ones end; returns the end of the last.
   std::chrono::steady_clock::time_point finish();
 
  private:
@@ -102,7 +102,7 @@ class TransferQueue {
   TransferOrder order_;
   std::span<std::byte> memory_;
   Start start_;
-  std::vector<Request> under_way_;  // of message i at i % flight
+  std::vector<Request> under_way_;  // message i is at i % flight
   std::uint64_t started_ = 0;
 };
 
@@ -111,7 +111,7 @@ class BenchClient : public MeasuredLink {
  public:
   // Nothing is connected before use().
   BenchClient(const Endpoint& peer, const Security& security, const RelayRoute& relay = {});
-  ~BenchClient() override;  // says bye, so that a server that serves once ends
+  ~BenchClient() override;  // says bye, so that a server with `once` ends
 
   void use(const Trial& trial) override;
   std::vector<double> round_trips(int count) override;
@@ -121,7 +121,7 @@ class BenchClient : public MeasuredLink {
   CpuUse cpu() override;
   const KernelLimits& kernel_here() const override { return here_; }
   const KernelLimits& kernel_there() const override { return there_; }
-  // Messages out, several in flight: seconds from the first's begin to the last's arrival.
+  // Sends messages, several in flight: seconds from the first's begin to the last's arrival.
   double send_many(const TransferOrder& order);
   PathStatus status() const { return path_.status(); }
 
@@ -136,7 +136,7 @@ class BenchClient : public MeasuredLink {
   Timing give(std::size_t bytes);
   Timing both(std::size_t bytes);
   void keep_clock();
-  double of_theirs(std::uint64_t nanoseconds) const;  // a time of theirs, in seconds of our clock
+  double of_theirs(std::uint64_t nanoseconds) const;  // a time of the called side, in seconds of our clock
 
   Endpoint peer_;
   Security security_;
@@ -145,25 +145,25 @@ class BenchClient : public MeasuredLink {
   std::optional<Trial> trial_;
   KernelLimits here_ = KernelLimits::of_this_machine(), there_;
   PayloadBuffer in_, out_;
-  double offset_ = 0;        // their clock less ours, seconds
-  double offset_at_ = -1e9;  // when that was found
+  double offset_ = 0;        // clock of the called side less ours, seconds
+  double offset_at_ = -1e9;  // time of that comparison
   double round_trip_ = 0;    // the shortest so far on this connection
 };
 
-// The side of a measurement that is called: does what the caller orders, with the settings that the caller names.
+// The called side of a measurement: follows the caller's orders, with the caller's settings.
 struct BenchService {
   Endpoint local;
   Security security;
-  PathSettings settings;  // what the caller does not decide: timeouts, limits
+  PathSettings settings;  // those that the caller does not set: timeouts, limits
   RelayRoute relay;
   bool once = false;                                                           // ends with the first caller's bye
-  std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};     // where, once it does
-  std::function<void(const std::string&)> report = [](const std::string&) {};  // callers that come and go
-  std::function<bool()> stop = [] { return false; };                           // asked while nobody is there
+  std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};     // with the address, once it listens
+  std::function<void(const std::string&)> report = [](const std::string&) {};  // callers that connect and leave
+  std::function<bool()> stop = [] { return false; };                           // called while nobody is connected
 };
 
-// One caller after the other. Returns when `stop` says so, or after one with `once`. Throws Error, SecurityError where
-// listening fails; a caller that is lost or talks nonsense ends its own measurement only.
+// Serves one caller after the other. Returns when `stop` is true, or after one with `once`. Throws Error, SecurityError
+// if listening fails; a lost or faulty caller ends only its own measurement.
 void serve_bench(const BenchService& service);
 
 }  // namespace maki::wan

@@ -52,7 +52,7 @@ using Action = BenchOrder::Action;
 using What = BenchReply::What;
 
 constexpr double kClockAge = 20;     // seconds after which the clocks are compared again
-constexpr double kStreamsWait = 20;  // for all streams of a path to be up
+constexpr double kStreamsWait = 20;  // for all streams of a path to come up
 constexpr int kCalls = 5;
 
 double seconds_of(std::uint64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
@@ -67,7 +67,7 @@ BenchOrder with_settings(BenchOrder::Action action, const Trial& trial) {
           .pacing = trial.pacing_in};
 }
 
-// What a path can change while it lives.
+// Equal but for what a live path can change.
 bool same_sockets(const Trial& a, const Trial& b) {
   return a.settings.streams == b.settings.streams && a.settings.window == b.settings.window &&
          a.settings.congestion == b.settings.congestion;
@@ -85,7 +85,7 @@ void BenchClient::leave(Action word) {
   try {
     path_.send(kOrders, encode(BenchOrder{.action = word}));
     path_.close(10);
-  } catch (const Error&) {  // the path is gone already
+  } catch (const Error&) {  // the path is lost already
   }
   path_ = Path();
 }
@@ -130,7 +130,7 @@ bool BenchClient::greet(const Trial& trial) {
   return true;
 }
 
-// connect() returns with the first stream: the others are a matter of round trips.
+// connect() returns with the first stream; the others follow after some round trips.
 void BenchClient::await_streams(int streams) {
   const double until = now() + kStreamsWait;
   while (path_.status().streams_up < std::min(streams, path_.status().streams) && now() < until)
@@ -160,7 +160,7 @@ std::vector<double> BenchClient::round_trips(int count) {
     times.push_back(end - begin);
     if (end - begin >= shortest) continue;
     shortest = end - begin;
-    offset_ = seconds_of(word) - (begin + end) / 2;  // the same way both ways
+    offset_ = seconds_of(word) - (begin + end) / 2;  // assuming equal delays both ways
   }
   offset_at_ = now();
   round_trip_ = round_trip_ == 0 ? shortest : std::min(round_trip_, shortest);
@@ -201,7 +201,7 @@ Timing BenchClient::give(std::size_t bytes) {
 Timing BenchClient::both(std::size_t bytes) {
   const auto payload = out_.of(bytes);
   Request arrival = path_.start_receive(kPayload, in_.of(bytes));
-  // Late enough for the order to be there.
+  // Late enough for the order to have arrived.
   const double begin_at = seconds_now() + round_trip_ + 0.01;
   const auto at = static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0));
   path_.send(kOrders, encode(BenchOrder{.action = Action::kBoth, .transfer = {.bytes = bytes}, .at = at}));

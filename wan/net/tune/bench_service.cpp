@@ -17,7 +17,7 @@ using What = BenchReply::What;
 
 constexpr std::uint64_t kNanosecond = 1'000'000'000;
 
-// What a caller wants of our end, of what a path can change.
+// The caller's settings for our end, as far as a live path can change them.
 void read_order(const BenchOrder& order, PathSettings& settings) {
   settings.send_chunk = order.send_chunk;
   settings.receive_chunk = order.receive_chunk;
@@ -124,7 +124,7 @@ class Server {
   void listen() {
     listener_.reset();
     listener_ = std::make_unique<Listener>(local_, service_.security, settings_, ListenerLimits{}, service_.relay);
-    if (!service_.relay.used()) local_ = listener_->address();  // the same port the next time
+    if (!service_.relay.used()) local_ = listener_->address();  // keeps its port for the next time
   }
 
   // True when the caller has finished, false when it will call again.
@@ -139,7 +139,7 @@ class Server {
     asked.check();
     const bool same_sockets = asked.window == settings_.window && asked.congestion == settings_.congestion;
     const PathSettings before = std::exchange(settings_, asked);
-    if (!same_sockets) {  // those of a listening socket, which accepted ones inherit
+    if (!same_sockets) {  // options of the listening socket, which accepted ones inherit
       try {
         listen();
       } catch (const Error& error) {
@@ -178,7 +178,7 @@ constexpr std::uint64_t kMany = 1 << 20, kLargestNumber = std::uint64_t{1} << 62
 constexpr double kHighestRate = 1e15, kLongestUse = 1e12;
 constexpr std::size_t kLongestName = 64;
 
-// Of a congestion control: shown to people.
+// The name of a congestion control: shown to users.
 template <class Io, class Text>
 void name_field(Io& io, Text& name) {
   io.field(name, kLongestName);

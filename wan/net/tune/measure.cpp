@@ -31,7 +31,7 @@ std::uint64_t number_at(const std::string& name, std::size_t place) {
   return number > 0 ? static_cast<std::uint64_t>(number) : 0;
 }
 
-// The list of the kernel may hold some that only an administrator may use: ask it.
+// The kernel's list may include some that only an administrator may use: try each.
 std::vector<std::string> usable_congestions() {
   std::vector<std::string> usable;
   const Socket probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -86,7 +86,7 @@ std::vector<Limit> memory_limits(const KernelLimits& kernel, const PathSettings&
                                  double round_trip) {
   std::vector<Limit> limits;
   if (settings.window > 0) return limits;
-  const double in_flight = 2 * rate * round_trip;  // once on the way, once more while a loss is repaired
+  const double in_flight = 2 * rate * round_trip;  // in flight once, and again while a loss is repaired
   check_tuning(limits, "tcp_rmem", kernel.tcp_rmem_max, "4096 131072", settings.streams, in_flight);
   check_tuning(limits, "tcp_wmem", kernel.tcp_wmem_max, "4096 16384", settings.streams, in_flight);
   return limits;
@@ -110,7 +110,7 @@ std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& set
   check_window("rmem_max", kernel.rmem_max);
   check_window("wmem_max", kernel.wmem_max);
   const std::string& congestion = settings.congestion.empty() ? kernel.congestion : settings.congestion;
-  // BBR keeps its model of the link over a pause.
+  // BBR keeps its model of the link during a pause.
   if (kernel.slow_start_after_idle && congestion != "bbr" && round_trip > 0.005) {
     limits.push_back({fmt::format("with {}, streams start slowly again after each pause", congestion),
                       "sysctl -w net.ipv4.tcp_slow_start_after_idle=0"});
@@ -169,7 +169,7 @@ class Measurement {
     result_.latency = {count, times.front(), median(times), times[rank - 1]};
   }
 
-  // Twice as much until it takes a second: streams open, and the rate is known.
+  // Doubles the size until it takes a second: the windows have opened, and the rate is known.
   void warm_up() {
     std::size_t bytes = 256 << 10;
     double seconds = 0;

@@ -1,4 +1,4 @@
-// A link between two sites: what the kernels of its ends allow, measuring it, and finding its settings.
+// A link between two sites: limits of the kernels at its ends, its measurement, and the search for its settings.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace maki::wan {
 
-// What the kernel of one end allows its sockets. Bytes; 0 where it does not say.
+// Limits of one end's kernel on its sockets. Bytes; 0: unknown.
 struct KernelLimits {
   std::uint64_t rmem_max = 0, wmem_max = 0;          // bounds of SO_RCVBUF and SO_SNDBUF: settings.window
   std::uint64_t tcp_rmem_max = 0, tcp_wmem_max = 0;  // bounds of the kernel's own tuning
   bool slow_start_after_idle = false;
   std::string congestion;                // the default
-  std::vector<std::string> congestions;  // those that a program may use here
+  std::vector<std::string> congestions;  // available to this program
 
   static KernelLimits of_this_machine();
   bool operator==(const KernelLimits&) const = default;
@@ -29,23 +29,23 @@ struct Limit {
   std::string remedy;  // a command for an administrator; may be empty
 };
 
-// What would keep a path with these settings from `rate` (bytes/s) over `round_trip` (seconds) in a kernel that sends
-// and receives.
+// The limits that would keep a path with these settings from `rate` (bytes/s) over `round_trip` (seconds), in a kernel
+// that sends and receives.
 std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip);
 
 // Whether the bounds of the kernel's own tuning are among them.
 bool memory_holds_back(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip);
 
-// Settings of both ends: they differ in pacing only, where the ways out and in have different rates.
+// Settings of both ends: they differ only in pacing, if the two directions have different rates.
 struct Trial {
   PathSettings settings;  // pacing_rate: of what we send
-  double pacing_in = 0;   // of what the other end sends
+  double pacing_in = 0;   // of the other end
   bool operator==(const Trial&) const = default;
 };
 
 enum class Way { kOut, kIn, kBoth };
 
-// Seconds from the begin of the sending to the last byte at the receiver; 0 for a way that was not used.
+// Seconds from the begin of the sending to the last byte at the receiver; 0 for an unused direction.
 struct Timing {
   double out = 0, in = 0;
   double slower() const { return out > in ? out : in; }
@@ -56,24 +56,24 @@ struct CpuUse {
   double here = 0, there = 0;
 };
 
-// A link between two sites as its measurement sees it: settings are tried, and messages are timed at their receiver.
+// A link between two sites, for measuring: applies settings, and times messages at their receiver.
 class MeasuredLink {
  public:
   virtual ~MeasuredLink() = default;
-  // Connects anew where the change needs it. Throws PathError, Error.
+  // Reconnects if the change needs it. Throws PathError, Error.
   virtual void use(const Trial& trial) = 0;
-  // Of 8 bytes there and back, in seconds, in the order of measuring.
+  // Round trips of 8 bytes, in seconds, in the order of measuring.
   virtual std::vector<double> round_trips(int count) = 0;
   virtual Timing transfer(Way way, std::size_t bytes) = 0;
   virtual void rest(double seconds) = 0;
-  virtual double now() const = 0;  // seconds, of any beginning
+  virtual double now() const = 0;  // seconds, from any origin
   virtual CpuUse cpu() = 0;
   virtual const KernelLimits& kernel_here() const = 0;
   virtual const KernelLimits& kernel_there() const = 0;
 };
 
 struct BenchOptions {
-  double seconds = 40;  // about; larger messages are left out where they would take longer
+  double seconds = 40;  // approximate; larger messages are left out if they would exceed it
   double pause = 3;
   std::vector<std::size_t> sizes = {1'000'000, 8'000'000, 64'000'000, 512'000'000};
   std::size_t bytes_after_pause = 64'000'000;
@@ -82,10 +82,10 @@ struct BenchOptions {
 
 struct Latency {
   int count = 0;
-  double least = 0, median = 0, percentile_99 = 0;  // seconds, of 8 bytes there and back
+  double least = 0, median = 0, percentile_99 = 0;  // seconds, round trip of 8 bytes
 };
 
-// Seconds, medians of `count`. both: the slower way of messages sent both ways at once.
+// Seconds, medians of `count`. both: the slower direction of messages sent both ways at once.
 struct SizeRow {
   std::size_t bytes = 0;
   int count = 0;
@@ -100,16 +100,15 @@ struct BenchResult {
   std::vector<std::size_t> left_out;
 };
 
-// The measurement of a link with settings that are there: latency, messages of several sizes, after silence, processor
-// time.
+// Measures a link with given settings: latency, messages of several sizes, after silence, processor time.
 BenchResult measure(MeasuredLink& link, const Trial& trial, const BenchOptions& options);
 
 struct TuneOptions {
-  double seconds = 90;             // about so long
-  std::size_t bytes = 64'000'000;  // the largest message tried; slower links are tried with smaller ones
+  double seconds = 90;             // approximate
+  std::size_t bytes = 64'000'000;  // the largest message tried; slower links use smaller ones
   double pause = 3;                // of the test after silence
   bool thorough = false;           // more repetitions
-  Trial base;                      // where the search begins, and what it keeps:
+  Trial base;                      // begin of the search, and the settings to keep:
   bool keep_streams = false, keep_window = false, keep_pacing = false, keep_congestion = false;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
@@ -118,19 +117,19 @@ struct Tried {
   Trial trial;
   std::size_t bytes = 0;
   Timing warm;             // sent both ways at once, after a first message; medians of the repetitions
-  double after_pause = 0;  // the slower way of one after silence; 0: not tried
+  double after_pause = 0;  // the slower direction of a message after silence; 0: not tried
 };
 
 struct Tuned {
   Tried best;
   std::vector<Tried> tried;          // in order
   double round_trip = 0;             // seconds
-  double rate_out = 0, rate_in = 0;  // bytes/s, of the best, without the delay of the way
-  bool in_time = true;               // false: the time was over before all was tried
+  double rate_out = 0, rate_in = 0;  // bytes/s, of the best, without the one-way delay
+  bool in_time = true;               // false: time ran out before all was tried
 };
 
-// Finds settings under which messages of a size pass a link soonest: streams, window and congestion control follow from
-// round trip, rate and what the kernels allow; pacing is searched for, since only trying shows the rate of a line.
+// Finds the settings with which messages of a size pass a link fastest. Streams, window and congestion control follow
+// from round trip, rate and the kernels' limits; pacing needs a search, since only trials show the rate of a line.
 Tuned tune(MeasuredLink& link, const TuneOptions& options);
 
 // "16 streams, bbr, pacing 95 MB/s, chunks 64/256 KiB", for tables.

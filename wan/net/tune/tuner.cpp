@@ -8,15 +8,15 @@
 namespace maki::wan {
 namespace {
 
-// A change has to gain so much to be worth it: measurements scatter by about as much.
+// The gain that justifies a change: measurements scatter by about as much.
 constexpr double kWorthIt = 0.97;
-// Seconds of a round trip: from the first on queues of the network matter, from the second on what a lost packet and a
-// silence cost.
+// Round trips in seconds: from the first on network queues matter, from the second on the cost of a lost packet and of
+// silence.
 constexpr double kLongWay = 0.002, kVeryLongWay = 0.01;
 constexpr double kOneLine = 0.7;  // of the higher rate
 constexpr std::size_t kFirstSize = 256 << 10;
 
-// Three digits, as a user would write it.
+// Rounded to three digits.
 double rounded(double value) {
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
   return std::round(value / unit) * unit;
@@ -44,7 +44,7 @@ class Tuner {
     return left;
   }
 
-  // A message that takes a few round trips, or half a second, once streams are open: long enough to show the rate.
+  // A message that takes a few round trips, or half a second, once windows are open: long enough to show the rate.
   void size_messages() {
     link_.use(options_.base);
     const std::vector<double> times = link_.round_trips(4);
@@ -66,8 +66,8 @@ class Tuner {
                                   1e3 * result_.round_trip, 1e-6 * static_cast<double>(bytes_)));
   }
 
-  // Measures a trial, unless it has been; one that takes less than `worth` of the best's time becomes the best. True
-  // when it did.
+  // Measures a trial, unless done before; if it takes less than `worth` of the best's time it becomes the best. Whether
+  // it did.
   bool consider(const Trial& trial, bool reconnects = true, double worth = kWorthIt) {
     for (const Tried& before : result_.tried) {
       if (before.trial == trial) return false;
@@ -77,7 +77,7 @@ class Tuner {
       tried.warm = measure(trial, reconnects);
     } catch (const PathError&) {
       throw;
-    } catch (const Error& error) {  // one of the kernels does not allow it
+    } catch (const Error& error) {  // refused by one of the kernels
       options_.progress(fmt::format("  {}: {}", describe(trial), error.what()));
       return false;
     }
@@ -90,10 +90,10 @@ class Tuner {
     return better;
   }
 
-  // Medians: a stall now and then is the network's.
+  // Medians: occasional stalls are the network's.
   Timing measure(const Trial& trial, bool reconnects) {
     link_.use(trial);
-    if (reconnects) link_.transfer(Way::kBoth, bytes_);  // the streams' windows open
+    if (reconnects) link_.transfer(Way::kBoth, bytes_);  // opens the streams' windows
     std::vector<double> out, in;
     for (int i = 0; i < (options_.thorough ? 5 : 3); ++i) {
       const Timing timing = transfer();
@@ -112,7 +112,7 @@ class Tuner {
     return timing;
   }
 
-  // Without the delay of the way.
+  // Without the one-way delay.
   double rate_of(std::size_t bytes, double seconds) const {
     return static_cast<double>(bytes) / std::max(seconds - result_.round_trip / 2, 1e-6);
   }
@@ -120,9 +120,9 @@ class Tuner {
     return {rate_of(tried.bytes, tried.warm.out), rate_of(tried.bytes, tried.warm.in)};
   }
 
-  // On a very long way bbr, where both kernels let it: it bears losses better, and keeps the rate over a silence. Streams
-  // that hold twice what is on the way within the kernels' bounds, so that one that repairs a loss does not hold back the
-  // others; a window where not even all of them do.
+  // On a very long link BBR, if both kernels allow it: it tolerates losses better, and keeps its rate over a silence.
+  // Enough streams to hold twice the data in flight within the kernels' bounds, so that one that repairs a loss does
+  // not hold back the others; a window if even the most streams do not suffice.
   void choose_sockets() {
     if (!options_.keep_congestion && result_.round_trip > kVeryLongWay && allows_bbr(link_.kernel_here()) &&
         allows_bbr(link_.kernel_there()) && !uses_bbr(options_.base.settings))
@@ -147,7 +147,8 @@ class Tuner {
     return link_.kernel_here().congestion == "bbr" && link_.kernel_there().congestion == "bbr";
   }
 
-  // Others than bbr take a lost packet for a full line: there it has to be a small part of all that holds back.
+  // Congestion controls other than BBR take a lost packet for congestion: more streams, so that it slows only a small
+  // part.
   int enough_streams(PathSettings settings) const {
     if (result_.round_trip < kLongWay) return settings.streams;
     settings.streams = result_.round_trip > kVeryLongWay && !uses_bbr(settings) ? 32 : 8;
@@ -162,7 +163,7 @@ class Tuner {
     return short_of_memory(link_.kernel_here()) || short_of_memory(link_.kernel_there());
   }
 
-  // 0 where the kernels' own tuning does, or does not allow one that is large enough.
+  // settings.window if the kernels' own tuning suffices, or no window large enough is allowed.
   std::size_t needed_window(const PathSettings& settings) const {
     if (!held_back(settings)) return settings.window;
     const double share = 2 * highest_rate() * result_.round_trip / settings.streams;
@@ -176,7 +177,7 @@ class Tuner {
 
   double highest_rate() const { return std::max(peak_out_, peak_in_); }
 
-  // The rate that pacing has brought may need more.
+  // Pacing may have raised the rate, which then needs more streams.
   void add_streams() {
     Trial trial = result_.best.trial;
     if (options_.keep_streams || !held_back(trial.settings) || !time_for(0.92)) return;
@@ -184,11 +185,11 @@ class Tuner {
     consider(trial, true, 1.03);
   }
 
-  // On a long way, a little below the highest rates seen: that keeps the network's queues short, so that it is taken
-  // also where it is only about as fast.
+  // On a long link, a little below the highest rates seen: that keeps the network's queues short, so it is accepted
+  // even if it is only about as fast.
   void find_pacing() {
     if (options_.keep_pacing || result_.round_trip < kLongWay || !time_for(0.6)) return;
-    // Rates that differ little are those of one line that carries the same both ways, more or less disturbed.
+    // Rates that differ little belong to one line, equally fast both ways, with different disturbances.
     const double peak = std::max(peak_out_, peak_in_);
     if (std::min(peak_out_, peak_in_) > kOneLine * peak && consider_pacing(0.98 * peak, 0.98 * peak, 1.03)) return;
     for (const double factor : {0.98, 0.93}) {
@@ -196,7 +197,7 @@ class Tuner {
     }
   }
 
-  // Upwards while that gains, in smaller and smaller steps.
+  // Upwards as long as that gains, in smaller and smaller steps.
   void refine_pacing() {
     const Trial& best = result_.best.trial;
     if (options_.keep_pacing || best.settings.pacing_rate == 0) return;
@@ -212,7 +213,7 @@ class Tuner {
     return consider(trial, false, worth);
   }
 
-  // What programs meet that work between their messages.
+  // As for programs that compute between their messages.
   void test_silence() {
     link_.use(result_.best.trial);
     link_.transfer(Way::kBoth, bytes_);
