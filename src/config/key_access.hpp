@@ -1,4 +1,4 @@
-// How a field of Config is set from a Value and written as TOML: one overload for each type of field.
+// Setting a field of Config from a Value and writing it as TOML: one overload for each type of field.
 #pragma once
 
 #include <fmt/format.h>

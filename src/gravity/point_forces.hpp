@@ -1,4 +1,4 @@
-// Forces of particles at points that are none of them, by the tree, or by tree and mesh.
+// Forces of particles at arbitrary points, by the tree, or by tree and mesh.
 #pragma once
 
 #include "kernels/particles/particles.hpp"
@@ -13,9 +13,9 @@ struct PointForces {
   DeviceBuffer<float> short_potential{"points.short_potential"}, long_potential{"points.long_potential"};
 };
 
-// As Gravity has it with new lists, of cells that are opened by angle: with options.open_by_error by one that makes forces as
-// good. Where a particle stands at a point its own term is left out, but for its little pull on itself by the mesh. Both sets
-// are sorted; the points' masses and momenta are not read. One rank. Throws Error as Gravity does.
+// Forces as Gravity's with new lists and cells opened by angle (with options.open_by_error by an angle of the same
+// accuracy). For a particle at a point its own term is left out, except its small self-force by the mesh. Sorts both
+// sets; does not read the points' masses and momenta. One rank. Throws Error as Gravity does.
 PointForces forces_at_points(const Stream& stream, const GravityOptions& options, Particles& sources,
                              Particles& points);
 
