@@ -52,9 +52,9 @@ class Cosmology {
   double time_between(double from, double to) const;  // int dt
 
   // The same for a comoving force and a canonical momentum that are known at `at` and grow as in linear theory: the
-  // integrals of D(a)/D(at) dt/a, D = d1, and of P(a)/P(at) dt/a^2, P = a^2 H f1 d1. A leapfrog follows the growing mode
-  // exactly by them, in steps of any length (Feng et al. 2016, MNRAS 463, 2273). Where `at` is in the middle of the
-  // step, they differ from the plain factors in second order of the step.
+  // integrals of D(a)/D(at) dt/a, D = d1, and of P(a)/P(at) dt/a^2, P = a^2 H f1 d1. A leapfrog follows the growing
+  // mode exactly by them, in steps of any length (Feng et al. 2016, MNRAS 463, 2273). Where `at` is in the middle of
+  // the step, they differ from the plain factors in second order of the step.
   double growing_kick_factor(double from, double to, double at) const;
   double growing_drift_factor(double from, double to, double at) const;
 

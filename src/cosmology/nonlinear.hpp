@@ -22,9 +22,9 @@ struct NonlinearScale {
 // `linear`: P in length^3 of k in 1/length. None where sigma^2 = 1 lies outside of radii from `least` to `most`.
 std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)>& linear, double least, double most);
 
-// HALOFIT with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs. A1 to A14), for a cosmological constant.
-// Fitted to simulations of flat universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to 10 h/Mpc for
-// z up to 3. At early times, with sigma = 1 below 1 kpc/h, it is the linear spectrum.
+// HALOFIT with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs. A1 to A14), for a cosmological
+// constant. Fitted to simulations of flat universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to
+// 10 h/Mpc for z up to 3. At early times, with sigma = 1 below 1 kpc/h, it is the linear spectrum.
 class HalofitPower {
  public:
   // `power` grown to a scale factor of `cosmology`, whose units are those of the spectrum.
@@ -66,9 +66,9 @@ class MassFunction {
 
 // The bispectrum of matter at tree level: second-order perturbation theory of Gaussian initial conditions.
 
-// 2 F2(k1, k2) P(k1) P(k2) and the two other pairs, with F2 = 5/7 + mu (k1/k2 + k2/k1)/2 + 2/7 mu^2 (Fry 1984, ApJ 279, 499;
-// Bernardeau et al. 2002, Phys. Rep. 367, 1, eq. 45 for F2), for the sides of a triangle. F2 is that of an Einstein-de
-// Sitter universe, within 1 % of that of others. `powers` are those of linear theory at the sides.
+// 2 F2(k1, k2) P(k1) P(k2) and the two other pairs, with F2 = 5/7 + mu (k1/k2 + k2/k1)/2 + 2/7 mu^2 (Fry 1984, ApJ 279,
+// 499; Bernardeau et al. 2002, Phys. Rep. 367, 1, eq. 45 for F2), for the sides of a triangle. F2 is that of an
+// Einstein-de Sitter universe, within 1 % of that of others. `powers` are those of linear theory at the sides.
 double tree_bispectrum(const std::array<double, 3>& sides, const std::array<double, 3>& powers);
 
 // Wave numbers from `begin` to `end`.

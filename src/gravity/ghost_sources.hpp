@@ -1,5 +1,5 @@
-// One tree of own particles and the ghosts around them: its forces do not depend on how particles are divided among ranks
-// and sites.
+// One tree of own particles and the ghosts around them: its forces do not depend on how particles are divided among
+// ranks and sites.
 #pragma once
 
 #include <cstdint>

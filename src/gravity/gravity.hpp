@@ -22,19 +22,22 @@ class Gravity {
  public:
   // Over many ranks all calls are collective: each rank passes its own particles, maybe none; all other arguments are
   // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest
-  // images. `agreement` belongs to the run; its begin() and publish() enclose each evaluation of forces, at all sites
-  // in the same way, and the particles are those of this site. Null: these ranks are the only site, for forces outside
-  // of a run. In a periodic box masses must not change between calls: their sum and unit are computed once.
+  // images.
+  // `agreement` belongs to the run; its begin() and publish() enclose each evaluation of forces, at all sites in the
+  // same way, and the particles are those of this site. Null: these ranks are the only site, for forces outside a run.
+  // In a periodic box masses must not change between calls: their sum and unit are computed once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
   ~Gravity();
 
-  // Accelerations, and potentials if wanted, of every particle at its present position. Short range (isolated: the
-  // whole force): a rebuild puts the particles, and the accelerations kept here, into Morton order; over many ranks
-  // they first go to the ranks of their domains, so that their number changes. Long range: zero without a mesh. Alone
-  // it is evaluated at the positions of the last short range, whose rebuild reorders long_acceleration() but not
-  // long_potential(). The mesh works on a stream of its own, for which `stream` waits. Both: on a GPU the mesh works
-  // while the tree is built, walked and evaluated. After an exception no work is queued any more.
+  // Accelerations, and potentials if wanted, of every particle at its present position. After an exception no work is
+  // queued any more.
+  // Short range (isolated: the whole force): a rebuild puts the particles, and the accelerations kept here, into Morton
+  // order; over many ranks they first go to the ranks of their domains, so that their number changes.
+  // Long range: zero without a mesh. Alone it is evaluated at the positions of the last short range, whose rebuild
+  // reorders long_acceleration() but not long_potential(). The mesh works on a stream of its own, for which `stream`
+  // waits.
+  // Both: on a GPU the mesh works while the tree is built, walked and evaluated.
   void evaluate(const Stream& stream, Particles& particles, Ranges ranges, bool want_potential);
   // Sums the mass over all sites (one round trip) before the first potential needs it.
   void know_total_mass(const Stream& stream, const Particles& particles);
@@ -42,14 +45,15 @@ class Gravity {
   bool has_lone_particle(const Stream& stream, const Particles& particles);
   bool has_mesh() const { return mesh_ != nullptr; }
 
-  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last evaluation of the short range.
+  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last evaluation of the
+  // short range.
   const VectorArray& short_acceleration() const { return short_range_; }
   const VectorArray& long_acceleration() const { return long_range_; }
   // Valid after a call that wanted potentials, until the next that does not. The total potential per unit mass is the
   // sum of both; in a periodic box its mean is 0.
   const DeviceBuffer<float>& short_potential() const { return short_potential_; }
   const DeviceBuffer<float>& long_potential() const { return long_potential_; }
-  void release_potentials();  // frees them
+  void release_potentials();
 
   void set_theta(double theta) { tree_.set_theta(theta); }
   void refine_roots(bool yes);                         // of the law, without a rebuild
@@ -109,8 +113,7 @@ class Gravity {
   SiteAgreement& agreement_;
   TreeGravity tree_;
   AllSources all_sources_;                           // for the direct sum
-  Stream mesh_stream_{StreamPriority::kBackground};  // so that the tree's many small launches do not queue behind the
-                                                     // mesh
+  Stream mesh_stream_{StreamPriority::kBackground};  // the tree's many small launches must not queue behind the mesh
   std::unique_ptr<sites::SiteMesh> site_mesh_;
   std::unique_ptr<ParticleMesh> mesh_;
   PencilMesh* mesh_of_sites_ = nullptr;  // the same, in a run over sites

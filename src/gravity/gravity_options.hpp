@@ -35,16 +35,16 @@ struct GravityOptions {
   // Over many ranks: balance work by interaction counts instead of times, so that a repeated run has the same bits
   // (docs/design.md, "Many ranks").
   bool deterministic = false;
-  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the same
-  // bits for any number of ranks and sites and any division of the particles among them, on one instruction set. Lists
-  // are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that exceed
-  // list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a mesh cell
-  // beyond their slab while lists are kept (shared_planes()).
+  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the
+  // same bits for any number of ranks and sites and any division of the particles among them, on one instruction set.
+  // Lists are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that
+  // exceed list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a
+  // mesh cell beyond their slab while lists are kept (shared_planes()).
   int ghost_level = 0;
   // Round positions relative to their cell in messages between ranks, and for isolated sets in messages between sites
   // (in periodic boxes the latter are always rounded, except with ghosts).
   bool let_compression = false;
-  double boundary_move = 0.1;  // over several sites: the largest move of a slab boundary at once, sides
+  double boundary_move = 0.1;        // over several sites: the largest move of a slab boundary at once, sides
   std::vector<std::uint32_t> slabs;  // where the sites' slabs begin at the start; empty: even slabs
 };
 
@@ -56,7 +56,8 @@ constexpr double gravity_bytes(bool mesh, bool potentials) {
   return (mesh ? 2 : 1) * static_cast<double>((potentials ? 4 : 3) * sizeof(float));
 }
 
-// Counts of the last evaluation of the short range on this rank. `rebuilt`, means and errors are over all ranks, the same on each.
+// Counts of the last evaluation of the short range on this rank. `rebuilt`, means and errors are over all ranks, the
+// same on each.
 struct GravityCounts {
   bool rebuilt = false;
   std::uint64_t interactions = 0;  // pairs, particle-particle and particle-cell

@@ -6,8 +6,8 @@
 
 namespace maki {
 
-// G = 1, lengths in sides (kernels/particles/types.hpp); by point. The total is the sum of both ranges, and its potential has
-// the mean 0 over a periodic box; isolated sets have no long range.
+// G = 1, lengths in sides (kernels/particles/types.hpp); by point. The total is the sum of both ranges, and its
+// potential has the mean 0 over a periodic box; isolated sets have no long range.
 struct PointForces {
   VectorArray short_range{"points.short"}, long_range{"points.long"};
   DeviceBuffer<float> short_potential{"points.short_potential"}, long_potential{"points.long_potential"};

@@ -52,8 +52,8 @@ class RebuildJudge {
 
   // Takes the sums of an evaluation with new lists. `balanced`: the domains were cut by measured cost.
   void begin(const StepSums& sums, bool balanced);
-  // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error `ahead`
-  // steps later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
+  // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error
+  // `ahead` steps later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
   bool wants_rebuild(const StepSums& sums, double theta, int ahead = 1);
 
  private:
@@ -66,8 +66,8 @@ class RebuildJudge {
 
 // Measures of one site in one evaluation, over its ranks.
 struct SiteMeasures {
-  // Largest acceleration and momentum; this site's part of their mean squares over all particles (where a long step ends,
-  // else -1). Units of StepMeasure.
+  // Largest acceleration and momentum; this site's part of their mean squares over all particles (where a long step
+  // ends, else -1). Units of StepMeasure.
   double acceleration = 0, momentum = 0, mean_square_momentum = -1, mean_square_acceleration = -1;
   StepSums tree;
   double outgrown = 0;            // groups too near to undivided cells of other sites' trees

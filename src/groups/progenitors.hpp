@@ -54,8 +54,8 @@ struct MergerLinks {
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
-// FirstProgenitor, ProgenitorCount, MainProgenitor) and /PreviousGroup (by earlier group: Descendant). Throws Error where
-// the file exists (unless `overwrite`) or cannot be written; then nothing is left behind.
+// FirstProgenitor, ProgenitorCount, MainProgenitor) and /PreviousGroup (by earlier group: Descendant). Throws Error
+// where the file exists (unless `overwrite`) or cannot be written; then nothing is left behind.
 void write_merger_links(const std::string& path, const MergerLinks& links, const CatalogueGroups& earlier,
                         const CatalogueGroups& later, bool overwrite = false);
 

@@ -39,7 +39,7 @@ struct FofGroup {
   // Of all particles about the position, members or not:
   std::array<Overdensity, kSphereKinds> spheres{};  // mass units, length units
   double v_max = 0;                                 // largest circular velocity within the Mean200 sphere
-  double v_max_radius = 0; // radius of v_max
+  double v_max_radius = 0;                          // radius of v_max
   double spin = 0;           // of the Crit200 sphere: J / (sqrt(2) M V R), Bullock et al. 2001, ApJ 555, 240, eq. 5
   double concentration = 0;  // of the NFW halo with this v_max / v_Crit200; 0 where it would be below 2.163
 };
@@ -51,9 +51,9 @@ struct MeasuredGroups {
   std::vector<std::uint64_t> by_binding;
 };
 
-// Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over groups.
-// The order of computation within a group depends only on the set, so that its numbers have the same bits for any
-// number of threads and ranks.
+// Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over
+// groups. The order of computation within a group depends only on the set, so that its numbers have the same bits for
+// any number of threads and ranks.
 MeasuredGroups measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
                               const GroupFrame& frame);
 

@@ -17,8 +17,7 @@ class CopyScreen {
   CopyScreen(const wan::copy::Progress& progress, bool quiet);
   ~CopyScreen() { end(); }
 
-  void note(bool failed, const std::string& text);  // from any thread; after a hundred notes only the first of each
-                                                    // kind
+  void note(bool failed, const std::string& text);  // any thread; after a hundred notes only the first of each kind
   void end();                                       // no line is overwritten any more
 
  private:
