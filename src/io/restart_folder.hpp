@@ -1,5 +1,5 @@
-// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used by
-// restart.cpp and restart_writer.cpp.
+// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used
+// by restart.cpp and restart_writer.cpp.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,8 @@ std::string plans_file(const std::string& folder, int rank);
 
 // Makes an empty folder. Throws Error.
 void begin(const std::string& folder);
-// Writes complete.toml, which makes the folder a restart. Its last line is the checksum of all lines before. Throws Error.
+// Writes complete.toml, which makes the folder a restart. Its last line is the checksum of all lines before. Throws
+// Error.
 void complete(const std::string& folder, const RestartInfo& info);
 
 // State of a folder by its complete.toml; damaged: changed or cut off since it was written.

@@ -37,7 +37,7 @@ struct SnapshotWriter::Job {
 
 namespace {
 
-// Rows of the particles that are written; none where all are.
+// Rows of the particles to write; none for all.
 std::shared_ptr<const std::vector<std::size_t>> chosen_of(const SnapshotToWrite& set, const ParticleSelection& by) {
   if (by.is_whole()) return nullptr;
   auto rows = std::make_shared<std::vector<std::size_t>>();
@@ -97,7 +97,8 @@ SnapshotOutcome SnapshotWriter::wait() {
   }
 }
 
-// From the numbers of all ranks to chunks in HDF5's hands, to the files' names and the outcome. No thread is at work.
+// Proceeds from the numbers of all ranks to chunks in HDF5, to the files' names, and to the outcome. No thread is at
+// work.
 std::optional<SnapshotOutcome> SnapshotWriter::advance() {
   const std::string problem = threads_.problem();
   if (!problem.empty() || job_->naming) return conclude(problem);

@@ -91,8 +91,7 @@ class RunFiles : public RunObserver {
   // memory (since the last pool_watch()), and the end of the run. With many ranks also the distribution over ranks;
   // with several sites also sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
-  void let_go() { lock_.reset(); }  // the directory is free for other runs from here on, or when this object is
-                                    // destroyed
+  void let_go() { lock_.reset(); }  // frees the directory for other runs, as the destructor does
 
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }

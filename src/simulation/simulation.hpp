@@ -112,8 +112,9 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   // Runs to the end, or until the observer stops the run: then its last output has index -1, and a run that starts from
-  // that state continues this one. Call it once. When another site is lost, the observer gets the states after the last
-  // two long steps, of which all sites share one, and the run ends as if stopped.
+  // that state continues this one. Call it once.
+  // When another site is lost, the observer gets the states after the last two long steps, of which all sites share
+  // one, and the run ends as if stopped.
   RunResult run();
 
   // The same piece by piece: begin() once, then long_step() as long as it returns true, then finish().

@@ -6,13 +6,13 @@
 namespace maki {
 
 struct StepOptions {
-  double eta = 0.025;               // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
-  double max_dlna = 0.02;           // comoving: longest short step (except for kStretch), d ln a
-  double long_dlna = 0.02;          // comoving: longest long step of several short ones, d ln a
-  double long_displacement = 0.25;  // rms displacement in one long step, of r_cut
-  double max_step = 0;              // longest step, t; 0: no limit
-  double fixed_step = 0;  // length of all short steps (shortened evenly to hit outputs), t; 0: adaptive
-  double softening = 0;   // comoving Plummer length, length units
+  double eta = 0.025;                 // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
+  double max_dlna = 0.02;             // comoving: longest short step (except for kStretch), d ln a
+  double long_dlna = 0.02;            // comoving: longest long step of several short ones, d ln a
+  double long_displacement = 0.25;    // rms displacement in one long step, of r_cut
+  double max_step = 0;                // longest step, t; 0: no limit
+  double fixed_step = 0;              // length of all short steps (shortened evenly to hit outputs), t; 0: adaptive
+  double softening = 0;               // comoving Plummer length, length units
   double max_physical_softening = 0;  // largest a * softening, length units; 0: no cap
   double r_cut = 0;                   // comoving, length units; 0 without a mesh
   int max_substeps = 64;              // short steps in a long one, at most

@@ -59,9 +59,9 @@ struct EnergyState {
   double removed = 0;  // energy of particles that were set aside
 };
 
-// Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is negligible beside it. Comoving: with H = T + W, dH/dt =
-// -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is constant; error = its change over
-// the largest |a W| so far. A softening that varies with a is not included.
+// Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is negligible beside it.
+// Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is
+// constant; error = its change over the largest |a W| so far. A softening that varies with a is not included.
 class EnergyTracker {
  public:
   explicit EnergyTracker(bool comoving) : comoving_(comoving) {}
