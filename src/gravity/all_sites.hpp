@@ -44,8 +44,8 @@ class AllSites final : public TreeImports {
     StepSums sums;        // over the ranks of this site
     double interactions;  // of this rank
     double seconds;       // of this rank, for lists and their evaluation
-    bool asks_rebuild;    // this site needs a rebuild at all sites; alike on all ranks
-    bool balanced;        // the ranks' domains were cut by measured cost; alike on all ranks
+    bool asks_rebuild;    // this site needs a rebuild at all sites; the same on all ranks
+    bool balanced;        // the ranks' domains were cut by measured cost; the same on all ranks
   };
   // Enters an evaluation into the message to the other sites (SiteAgreement::mine()). `x`: sampled positions (fixed
   // point), each of which stands for an equal part of the work; empty except after a rebuild over several sites.
@@ -75,7 +75,7 @@ class AllSites final : public TreeImports {
   sites::SiteTrees trees_;
   sites::SiteMigration migration_;
   RebuildJudge judge_;
-  TreeDrift drift_;                           // of particles beyond their slab; alike at all sites
+  TreeDrift drift_;                           // of particles beyond their slab; the same at all sites
   std::uint64_t rebuilt_at_ = 0;              // number of the evaluation of the last rebuild
   std::uint64_t cut_at_ = 0;                  // number of the first evaluation with the present slabs
   bool balanced_ = false;                     // Evaluation::balanced of the last evaluation

@@ -87,7 +87,7 @@ class TreeGravity {
   GravityCounts counts_;
   bool again_ = false;         // this step's lists were all evaluated twice
   bool asks_rebuild_ = false;  // this site needs a rebuild at all sites
-  bool costs_known_ = false;   // lists of all ranks yield the cost of particles; alike on all ranks
+  bool costs_known_ = false;   // lists of all ranks yield the cost of particles; the same on all ranks
   bool balanced_ = false;      // costs were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
   double rms_acceleration_ = 0;  // the last one known; 0: none is

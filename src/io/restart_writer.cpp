@@ -139,7 +139,7 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
     if (ranks_.rank() == 0) folder::remove(info.path);
     throw;
   }
-  completing_ = ranks_.size() == 1;  // nobody is to be asked
+  completing_ = ranks_.size() == 1;  // no other rank to wait for
   part_ = std::make_shared<RestartPart>();
   threads_.start([files = std::move(files), part = part_, alone = completing_ ? folder_ : nullptr] {
     *part = write_files(**files);

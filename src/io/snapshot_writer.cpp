@@ -77,7 +77,7 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
       if (output.is_laid_out()) job->files.back().reserve(std::filesystem::file_size(name.temporary));
     });
   }
-  job->naming = job->is_laid_out() && ranks.size() == 1;  // nobody is to be asked
+  job->naming = job->is_laid_out() && ranks.size() == 1;  // no other rank to wait for
   job_ = std::move(job);
   threads_.start([job = job_.get()] {
     job->write_own();

@@ -1,6 +1,6 @@
-// Maki's own model: seconds of its three kinds of steps (new lists, kept lists, and those that use the mesh as well),
-// over ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with
-// Maki's phases: rebuilds, messages that travel while the own tree is evaluated (docs/design.md, "Many ranks" and "Many
+// Maki's own model: seconds of its three kinds of steps (with new lists, with kept lists, and with the mesh too), over
+// ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with Maki's
+// phases: rebuilds, messages that travel while the own tree is evaluated (docs/design.md, "Many ranks" and "Many
 // sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms of the whole mesh at every site, on all
 // its ranks.
 //
@@ -72,7 +72,7 @@ struct MeasuredSteps {
   double steps() const { return made_steps + kept_steps; }
 };
 
-// One phase: means over the steps that have it.
+// One phase: means over the steps with it.
 struct ComparedPhase {
   const char* name;
   const char* in;  // in which steps

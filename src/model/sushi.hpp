@@ -53,8 +53,7 @@ double wan_tree_bytes(double particles, double theta);      // (48 / theta + 24)
 double wan_sample_bytes(double particles, double sampled);  // 4 N r_samp
 double wan_exchanges(const Problem& problem, int sites);    // 5 s + 3 (eq. 11), or 4 (s - 1) + 4 (eq. 15)
 
-// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node of which there are 0.75 a particle, 4.5 a mesh
-// cell.
+// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node (0.75 nodes a particle), 4.5 a mesh cell.
 double memory_bytes(const Problem& problem);
 
 // A step of `processes` in all, spread evenly over the first `sites` of the machine (eqs. 2-12, 15, 16). Throws

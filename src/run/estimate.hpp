@@ -29,7 +29,7 @@ struct MemoryEstimate {
   double host_snapshot = 0;  // a snapshot while it is written during later steps
   double host_states = 0;    // states for restarts: two, with several sites three
   double snapshot = 0;       // disk, each, without compression; of all ranks together
-  double restart = 0;        // the same of a restart
+  double restart = 0;        // the same for a restart
   int restarts = 0;          // number on the disk at once: the kept ones, and the next one
   double light_cones = 0;    // disk, of all ranks together, until the end of the run
   double spools = 0;         // the same for particles of unfinished shells, or kept for restarts

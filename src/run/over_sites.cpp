@@ -102,7 +102,7 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, con
 
 namespace {
 
-// The steps of which every site has a restart, the latest first.
+// The steps with a restart at every site, the latest first.
 std::vector<std::uint64_t> common_restarts(const std::vector<sites::Hello>& hellos) {
   std::vector<std::uint64_t> common = hellos.front().restarts;
   std::erase_if(common, [&](std::uint64_t step) {

@@ -137,7 +137,7 @@ class Integrator {
   // the one before that; `later_` holds the known measures of later steps, one for each step to come.
   StepMeasure decisive_, older_;
   std::deque<StepMeasure> later_;
-  std::optional<std::uint64_t> taken_;  // the last evaluation of which all sites' measures were taken
+  std::optional<std::uint64_t> taken_;  // the last evaluation whose measures of all sites were taken
 };
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// Reference sums in double precision: what they have in common, and the direct sum over an isolated set.
+// Reference sums in double precision: their common parts, and the direct sum over an isolated set.
 #pragma once
 
 #include <algorithm>
