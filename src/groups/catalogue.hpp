@@ -37,7 +37,7 @@ void write_mass_function(const std::string& path, const GroupCatalogue& catalogu
                          const std::function<double(double)>& expected, const Provenance& provenance,
                          bool overwrite = false);
 
-// From particles on the device to the catalogue of their groups.
+// Options of group finding.
 struct GroupOptions {
   double linking_length = 0.2;  // in mean distances between particles, side / N^(1/3)
   std::uint64_t minimum = 32;   // particles of a group, at least

@@ -59,7 +59,7 @@ void require_linking_length(double length);
 // require_linking_length().
 std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length);
 
-// Where the particles of each rank are; collective.
+// The boxes of each rank's particles; collective.
 struct RankBoxes {
   struct Place {
     CellBox box;

@@ -36,7 +36,7 @@ struct FofGroup {
   std::array<double, 3> centre_of_mass{};  // in the box
   double offset = 0;                       // from position to centre of mass
   double velocity_dispersion = 0;          // on one axis, about the mean velocity
-  // Of all particles about the position, members or not:
+  // From all particles about the position, members or not:
   std::array<Overdensity, kSphereKinds> spheres{};  // mass units, length units
   double v_max = 0;                                 // largest circular velocity within the Mean200 sphere
   double v_max_radius = 0;                          // radius of v_max

@@ -42,7 +42,7 @@ std::uint64_t sum(const std::array<std::uint64_t, kTypes>& counts);
 // Reads one file's header. Throws Error where the file is missing, foreign or truncated.
 FileHeader read_hdf5_header(const std::string& path);
 FileHeader read_binary_header(const std::string& path);
-// By content: HDF5, or a record of 256 or 8 bytes in either byte order.
+// Recognises the format by content: HDF5, or a record of 256 or 8 bytes in either byte order.
 FileHeader read_header(const std::string& path);
 bool looks_binary(const std::string& path);
 

@@ -11,8 +11,8 @@ namespace maki {
 
 enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
 
-// Of HDF5 files. GADGET-4's: units over h, velocities over the root of a, the scale factor as Time. SWIFT's: no h,
-// peculiar velocities, arrays of one number as attributes, as swiftsimio requires.
+// Layout of HDF5 files. GADGET-4's: units over h, velocities over the root of a, the scale factor as Time. SWIFT's: no
+// h, peculiar velocities, arrays of one number as attributes, as swiftsimio requires.
 enum class FileLayout { kGadget4, kSwift };
 
 // Numbers of a coordinate in a file. kFixed32 (HDF5 alone): whole multiples of a power of ten below 2^-31 of the box,

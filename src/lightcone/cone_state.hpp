@@ -17,7 +17,7 @@ struct MapShare {
   std::vector<std::uint64_t> counts;
 };
 
-// Of one rank.
+// The state of one rank.
 struct ConeState {
   std::map<std::string, spool::Mark> spools;  // by name
   std::map<std::size_t, MapShare> maps;       // by shell

@@ -28,7 +28,7 @@ Report bandwidth_report(const Problem& problem, const Machine& machine, int site
 // One step over `sites` sites: its time, its bottleneck, memory.
 Report predict_report(const Problem& problem, const Machine& machine, int sites, double processes);
 
-// Of Accelerated FDPS. Throw Error where the machine has no [accelerator].
+// Reports of Accelerated FDPS. Throw Error where the machine has no [accelerator].
 Report fdps_table_report(const FdpsRun& run,
                          const Machine& machine);  // phases of a step with new lists, and with kept ones
 Report fdps_speedup_report(const FdpsRun& run,
@@ -38,8 +38,8 @@ Report fdps_bandwidth_report(const FdpsRun& run,
                              const Machine& machine);  // host and bus slower and faster, as in fig. 10
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
 
-// Of Maki. run.sites: the number of sites, or the largest one; run.ranks: in all, except in the second at each site.
-// Throw Error as maki_step().
+// Reports of Maki. run.sites: the number of sites, or the largest one; run.ranks: in all, except in the second at each
+// site. Throw Error as maki_step().
 Report maki_table_report(const MakiRun& run, const Machine& machine);
 Report maki_speedup_report(const MakiRun& run, const Machine& machine);
 Report maki_efficiency_report(const MakiRun& run, const Machine& machine);

@@ -15,8 +15,8 @@ enum class ForceMethod {
   kEwald,   // periodic: double-precision sum over all images
 };
 
-// By target, in the run's units: acceleration = -grad Phi in velocity^2 / length, Phi in velocity^2 with
-// laplace Phi = 4 pi G (rho - mean rho), comoving and without a factor of a.
+// Forces by target, in the run's units: acceleration = -grad Phi in velocity^2 / length, Phi in velocity^2 with laplace
+// Phi = 4 pi G (rho - mean rho), comoving and without a factor of a.
 struct SetForces {
   std::vector<std::array<double, 3>> acceleration;
   std::vector<double> potential;

@@ -10,7 +10,7 @@
 
 namespace maki {
 
-// Of one step and rank, without the computation of energies.
+// Seconds of one step on one rank, without the computation of energies.
 struct StepParts {
   double evaluate = 0;  // forces by lists
   double mesh = 0;      // with its waiting time; 0: no mesh in this step
