@@ -25,7 +25,7 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> settings;
-  std::optional<Config> run; // the configuration read
+  std::optional<Config> run;  // the configuration read
   std::string machine, sites_file;
   std::string kind, method;
   double particles = 0, mesh = 0, theta = 0, processes = 1;
