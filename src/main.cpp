@@ -25,18 +25,18 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
-// libgomp's threads spin for milliseconds at a barrier before they sleep. On a core that another program shares, that
-// is time in which the thread that all wait for does not run: a small run took fifty times as long (bench/NOTES.md).
-// This function sets GOMP_SPINCOUNT, which libgomp reads before main(), and starts the program once more in its own
-// place. It returns where the user has set that or OMP_WAIT_POLICY, and where the program cannot be started anew (its
-// threads then spin as libgomp has it). It has to be the first call of main().
+// libgomp's threads spin for milliseconds at a barrier before they sleep. On a core shared with another program, this
+// keeps the thread that all wait for from running: a small run took fifty times as long (bench/NOTES.md). This function
+// sets GOMP_SPINCOUNT, which libgomp reads before main(), and replaces the process by a new start of the program. It
+// returns where the user has set GOMP_SPINCOUNT or OMP_WAIT_POLICY, and where the program cannot be started again (its
+// threads then spin as usual). It has to be the first call of main().
 void bound_spinning(char** argv) {
   constexpr const char* variable = "GOMP_SPINCOUNT";
   if (std::getenv(variable) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  // A program with rights of its own would lose them or be fooled; where the dynamic linker was started by its name,
-  // the file that runs is the linker.
+  // A privileged program would lose its privileges or could be tricked. If the dynamic linker was started by name, the
+  // running file is the linker.
   if (getauxval(AT_SECURE) != 0 || getauxval(AT_BASE) == 0) return;
-  // Process lists show the real name; there is none without /proc, or where the file has been replaced.
+  // The real path, for process lists; there is none without /proc, or where the file has been replaced.
   std::error_code failure;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure || setenv(variable, "2000", 1) != 0) return;
@@ -51,8 +51,8 @@ int report(const char* message) {
   return kFailed;
 }
 
-// The ranks that carry out the command together. Tools of the wide area, checks of sites and models serve one process,
-// and start no MPI whatever launched them.
+// The ranks that carry out the command together. Wide-area tools, checks of sites and models run as one process, and
+// start no MPI under any launcher.
 maki::Communicator those_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   const bool alone =
@@ -60,7 +60,7 @@ maki::Communicator those_of(int argc, char** argv) {
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 
-// Message about a wrong command line; for a word that is no command, with the command that may be meant.
+// Message about a wrong command line; for an unknown command, with the nearest known one.
 std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* group = &program;
   while (!group->get_subcommands().empty()) group = group->get_subcommands().back();
@@ -73,8 +73,8 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
   return fmt::format("there is no command '{}': did you mean '{}'?", *word, maki::nearest_name(names, *word));
 }
 
-// Wrong usage is found by all ranks alike: the first prints it, and the others wait until it has, before a launcher
-// ends all because one exits.
+// All ranks find wrong usage: the first prints it, and the others wait for that, as a launcher ends all ranks when one
+// exits.
 int report_usage(const std::string& error, const maki::Communicator& ranks) {
   if (ranks.rank() == 0)
     fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error);

@@ -25,7 +25,7 @@ struct Range {
   double low, high;  // in units of the mean
 };
 
-// From where the emptiest percent ends to where the densest tenth of a percent begins; at least a factor of 10.
+// From the 1st to the 99.9th percentile of the densities above zero; at least a factor of 10.
 Range colour_range(const std::vector<float>& density, double mean, const ImageOptions& options) {
   if (options.high > 0) return {options.low > 0 ? options.low : options.high * 1e-3, options.high};
   std::vector<float> values;

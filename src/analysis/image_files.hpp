@@ -11,7 +11,7 @@ namespace maki {
 
 // The projected density of a snapshot as a PNG file.
 struct ImageOptions {
-  double low = 0, high = 0;  // ends of the colour scale, in units of the mean; where 0 (high 0: both), from the data
+  double low = 0, high = 0;  // ends of the colour scale, in units of the mean; 0: from the data (high 0: both)
   double side = 0;           // width of the picture in length units; 0: no scale bar
   std::string length_unit = "Mpc/h";
   std::string label = {};  // upper left corner: "z = 0.00"
@@ -25,8 +25,9 @@ struct ImageOptions {
 void write_image(const std::string& path, const std::vector<float>& density, std::size_t width, std::size_t height,
                  const ImageOptions& options, const Provenance& provenance);
 
-// A smaller picture, for pages that carry their pictures: that in a PNG file with at most `pixels` along its longer side, as the bytes of a PNG whose palette are
-// density_colours(). Each pixel is the mean of those it stands for. Throws Error where the file cannot be read.
+// The picture in a PNG file, reduced to at most `pixels` along its longer side, for pages that embed pictures. Returns
+// the bytes of a PNG with the palette density_colours(). Each pixel is the mean of those that it replaces. Throws Error
+// where the file cannot be read.
 std::vector<unsigned char> thumbnail_of(const std::string& path, std::size_t pixels);
 
 }  // namespace maki

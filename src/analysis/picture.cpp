@@ -131,7 +131,7 @@ const std::array<Colour, 256>& density_colours() {
 
 namespace {
 
-// Particles in a pixel, its neighbours considered: below the first they are spread wider, above the second they stay.
+// Particles in a pixel, averaged with its neighbours: below kFew they are spread further, above kMany they stay.
 constexpr double kFew = 1, kMany = 6;
 constexpr std::size_t kCoarsest = 16;
 
@@ -157,7 +157,7 @@ Map halved(const Map& map) {
   return half;
 }
 
-// Weights 1 2 1 along both axes: takes the grain of single pixels away.
+// Weights 1 2 1 along both axes: smooths the grain of single pixels.
 Map blurred(const Map& map) {
   Map result = map;
   for (long y = 0; y < static_cast<long>(map.size); ++y) {
@@ -179,8 +179,8 @@ double between(const Map& coarse, std::size_t x, std::size_t y) {
          fy * ((1 - fx) * coarse.at(i, j + 1) + fx * coarse.at(i + 1, j + 1));
 }
 
-// What `loose` holds is drawn at this width where `full`, the picture with all particles, is dense enough, and the rest
-// at twice the width. `area` of a pixel in those of the finest picture.
+// Draws the particles of `loose` at this width where `full`, the picture with all particles, is dense enough, and the
+// rest at twice the width. `area`: of a pixel, in pixels of the finest picture.
 Map smoothed(const Map& full, Map loose, double area) {
   if (full.size % 2 != 0 || full.size / 2 < kCoarsest) return blurred(blurred(loose));
   const Map around = blurred(full);

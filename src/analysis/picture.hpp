@@ -1,4 +1,4 @@
-// Pixels in memory, the little drawing that a plot needs, and the colours of densities.
+// Pixels in memory, simple drawing, and the colours of densities.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ class Picture {
   Colour& at(std::size_t x, std::size_t y) { return pixels_[y * width_ + x]; }
   const Colour& at(std::size_t x, std::size_t y) const { return pixels_[y * width_ + x]; }
 
-  // What lies outside of the picture is cut off.
+  // Clipped to the picture.
   void fill(long x, long y, long width, long height, const Colour& colour);
-  // Letters of 5 x 7 dots, a dot being `scale` pixels, with a dark rim; (x, y) is the upper left corner. Knows what
-  // numbers, units and "z = 0" need; other letters stay blank.
+  // Letters of 5 x 7 dots, a dot being `scale` pixels, with a dark rim; (x, y) is the upper left corner. Only letters
+  // of numbers, units and "z = 0" are known; others stay blank.
   void text(long x, long y, const std::string& text, long scale, const Colour& colour);
   static long text_width(const std::string& text, long scale) { return static_cast<long>(text.size()) * 6 * scale; }
 
@@ -36,11 +36,10 @@ class Picture {
   std::vector<Colour> pixels_;
 };
 
-// Pictures of particles: sharp where there are many, smooth where there are few.
-
-// `counts` are particles a pixel (fractions allowed) of a square picture of `size`^2 pixels. Where a pixel and its
-// neighbours hold fewer than a handful, what is in them is spread out: over coarser pictures, each half as wide as the
-// last, until there are enough. What is dense stays where it is. The sum is kept but for the edges.
+// Particle counts, smoothed where they are few. `counts` are particles a pixel (fractions allowed) of a square picture
+// of `size`^2 pixels. Where a pixel and its neighbours hold fewer than a handful of particles, these are spread over
+// coarser pictures, each half as wide as the last, until there are enough. Dense pixels do not change. The sum is
+// conserved except at the edges.
 std::vector<double> smooth_where_sparse(const std::vector<double>& counts, std::size_t size);
 
 }  // namespace maki

@@ -17,7 +17,7 @@ struct PowerTable {
   std::vector<double> k;  // mean over the modes of the bin
   std::vector<double> power;
   std::vector<std::uint64_t> modes;  // Fourier modes in the bin
-  std::vector<int> folding = {};     // from how many times the box was folded; empty: 1 for all
+  std::vector<int> folding = {};     // number of foldings of the box; empty: 1 for all
   // P of linear theory and HALOFIT at k; empty where unknown.
   std::vector<double> linear = {}, nonlinear = {};
   double shot_noise = 0;  // P of a random distribution: V sum m^2 / (sum m)^2
@@ -27,10 +27,11 @@ struct PowerTable {
 };
 
 // Writes the columns K, Delta2, P, ModeCount and Shot, as GADGET-4 calls them, and Linear, NonLinear, P/Linear,
-// P/NonLinear and Folding. Delta2 = K^3 P / (2 pi^2); Shot is the Delta2 of shot noise; Linear is the P of linear theory
-// and NonLinear of HALOFIT, 0 as are the ratios where they are unknown. GADGET-4's P is ours over the volume. What GADGET-4 puts into the first lines (time, bins, box, mesh, growth) stands in comments, with the
-// provenance, so that numpy.loadtxt reads the file as it is. Bins without modes are left out. Throws Error where the
-// file exists (unless `overwrite`) or cannot be written.
+// P/NonLinear and Folding. Delta2 = K^3 P / (2 pi^2); Shot is the Delta2 of shot noise; Linear and NonLinear are the P
+// of linear theory and of HALOFIT (0, as are the ratios, where unknown). GADGET-4's P is ours over the volume.
+// GADGET-4's first lines (time, bins, box, mesh, growth) are comments here, with the provenance, so that numpy.loadtxt
+// reads the file as it is. Bins without modes are left out. Throws Error where the file exists (unless `overwrite`) or
+// cannot be written.
 void write_power_file(const std::string& path, const PowerTable& table, const SnapshotHeader& header,
                       const Provenance& provenance, bool overwrite = false);
 
@@ -40,7 +41,7 @@ struct CrossTable {
   int mesh = 0;
   std::string length_unit = "Mpc/h";
 };
-// The names of the sets, as the file shows them.
+// The names of the sets in the file.
 struct SetNames {
   std::string first, second;
 };
@@ -57,8 +58,8 @@ struct BispectrumTable {
   int mesh = 0;
   std::string length_unit = "Mpc/h";
 };
-// Writes the columns K and P of each shell and, of its equilateral (Eq) and its squeezed triangles (Sq), their number, the
-// mean B, shot noise and B at tree level (0: unknown), comments as above. Throws Error likewise.
+// Writes K and P of each shell and, for its equilateral (Eq) and its squeezed (Sq) triangles, the number, the mean B,
+// shot noise and B at tree level (0: unknown); comments as above. Throws Error likewise.
 void write_bispectrum_file(const std::string& path, const BispectrumTable& table, const SnapshotHeader& header,
                            const Provenance& provenance, bool overwrite = false);
 

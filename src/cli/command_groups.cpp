@@ -1,4 +1,4 @@
-// maki groups and links: groups of friends, and their progenitors.
+// maki groups and links: friends-of-friends groups, and their progenitors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct GroupsOptions {
   bool overwrite = false;
 };
 
-// "a/groups_003.hdf5" of "b/snapshot_003.hdf5" is beside the snapshot; of other names the same with "groups_" before.
+// "b/groups_003.hdf5" for "b/snapshot_003.hdf5"; for other names "groups_" is put in front.
 std::string default_output(const std::string& snapshot) {
   const std::filesystem::path path(snapshot);
   std::string name = path.stem().string();
@@ -37,7 +37,8 @@ std::string default_output(const std::string& snapshot) {
   return (path.parent_path() / (name + ".hdf5")).string();
 }
 
-// What is expected. Without --config it is nice to have: a run of another version, or whose table is elsewhere, has none.
+// The expected mass function. Without --config it is optional: there is none for a run of another version, or whose
+// table is missing.
 std::unique_ptr<const MassFunction> expected_masses(const GroupsOptions& given, const SnapshotHeader& header) {
   try {
     if (const std::optional<Config> config = spectrum_config(given.config, given.snapshot))

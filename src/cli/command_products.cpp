@@ -1,4 +1,4 @@
-// maki forces, image and info: what is in a snapshot, and what is measured of it.
+// maki forces, image and info: contents of a snapshot, and measurements of it.
 #include <fmt/format.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// maki run, ic and config: what begins with a configuration.
+// maki run, ic and config: the commands that take a configuration.
 #include <fmt/format.h>
 
 #include <memory>
@@ -40,7 +40,7 @@ std::string missing_device(const Config& config, const Communicator& ranks) {
   return {};
 }
 
-// The estimate makes, reads and writes nothing. Without a GPU it leaves out what depends on the device.
+// The estimate makes, reads and writes nothing. Without a GPU it leaves out device-dependent numbers.
 void print_estimate(const Config& config) {
   check_kinds(config);
   if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);

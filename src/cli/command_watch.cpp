@@ -1,4 +1,4 @@
-// maki watch: a running job, followed in the terminal.
+// maki watch: follows a running job in the terminal.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 struct Options {
   std::string directory;
   bool once = false;
-  double interval = 0;  // seconds; 0: by what stdout is
+  double interval = 0;  // seconds; 0: depends on stdout
 };
 
 // Parts of at most `width` letters, divided at spaces where there are some.
@@ -37,7 +37,7 @@ std::vector<std::string> wrapped(std::string line, std::size_t width) {
   return parts;
 }
 
-// Lines that stand where the last ones stood.
+// Redraws lines in the place of the last ones.
 class Screen {
  public:
   void show(const std::vector<std::string>& lines) {
@@ -72,7 +72,7 @@ int exit_code_of(const report::Follower& run, report::Life life) {
   return state == report::State::kSiteLost ? kExitSiteLost : state == report::State::kStopped ? kExitStopped : 0;
 }
 
-// On a terminal the same lines anew; elsewhere a line for what is new, and all at the end.
+// On a terminal the lines are redrawn; elsewhere a line is printed for each change, and all lines at the end.
 report::Life follow(report::Follower& run, const Options& given, bool terminal) {
   const std::chrono::duration<double> pause(given.interval > 0 ? given.interval : terminal ? 1.0 : 5.0);
   Screen screen;
@@ -123,7 +123,7 @@ void add_watch_command(CLI::App& program) {
       ->check(CLI::Range(0.05, 86400.0));
 }
 
-// maki report: what a run did, as one page.
+// maki report: a run on one page.
 void add_report_command(CLI::App& program) {
   struct Options {
     std::string directory;

@@ -46,15 +46,15 @@ CLI::App* add_command(CLI::App& program, const char* name, const char* meaning, 
   return command;
 }
 
-// The commands of `maki model`, of which one is not a report.
+// The commands of `maki model`.
 void add_model_commands(CLI::App& program);
 void add_model_calibrate(CLI::App& model);
 
-// The commands of `maki sites`, each of which adds itself.
+// The commands of `maki sites`.
 void add_sites_commands(CLI::App& program);
 void add_sites_check(CLI::App& sites);
 
-// The commands below `maki wan`: tools that join sites. Each serves one process and starts no MPI.
+// The commands of `maki wan`: tools that join sites. Each runs as one process and starts no MPI.
 void add_wan_commands(CLI::App& program);
 
 void add_wan_keygen(CLI::App& wan);

@@ -24,7 +24,7 @@ void check_folding(std::int64_t folding) {
                 "each folding of the box is twice the one before", fmt::format("try {}", std::bit_ceil(number)));
 }
 
-// A run that goes on from a file may have made its first outputs already.
+// A run that continues from a file may have made its first outputs already.
 void check_redshifts(const Config& config, double start, bool may_continue) {
   const double end = config.time.end_redshift;
   if (end >= start) {
@@ -132,7 +132,7 @@ void check_opening(const Config& config) {
                 "leave gravity.opening out: cells then open by angle");
 }
 
-// The errors that gravity.error promises were measured with quadrupoles.
+// The errors of gravity.error were measured with quadrupoles.
 void check_error(const Config& config) {
   if (config.gravity.error && !config.gravity.quadrupoles)
     throw Error("gravity.error needs gravity.quadrupoles", "without them forces err by several times more",
@@ -146,7 +146,7 @@ std::array<double, 3> image_centre(const Config& config, const UnitSystem& units
   return centre;
 }
 
-// Of pictures: where they lie in a box of this side, in units of length.
+// Checks pictures against a box of this side, in units of length.
 void check_pictures(const Config& config, const UnitSystem& units, double side) {
   const Config::Output& output = config.output;
   if (!output.image_centre.empty() && output.image_centre.size() != 3)
@@ -189,7 +189,7 @@ void check_numbers(const Config& config, const UnitSystem& units, const Snapshot
   }
 }
 
-// Keys of light cones that are right one by one and wrong together.
+// Keys of light cones that are valid one by one and wrong together.
 
 namespace {
 

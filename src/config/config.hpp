@@ -1,5 +1,5 @@
-// Everything a user can choose, as plain fields. keys.cpp is the table of their names, units, ranges and meanings;
-// the member path is the key: `config.gravity.theta` is `gravity.theta` in the file.
+// All settings of a user, as plain fields. keys.cpp has the table of their names, units, ranges and meanings; the
+// member path is the key: `config.gravity.theta` is `gravity.theta` in the file.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct PathValue {
   std::string key, value;
   bool operator==(const PathValue&) const = default;
 };
-// One of the sites of a run over several: [sites.NAME], and of the link from it to the next one in the ring the key and
-// [sites.NAME.path].
+// One site of a run over several: [sites.NAME], with the key and [sites.NAME.path] of the link from it to the next site
+// in the ring.
 struct SiteAddress {
   std::string name;
   std::string address, listen;
@@ -199,7 +199,7 @@ struct Config {
     bool operator==(const Sites&) const = default;
   } sites;
   std::vector<SiteAddress> site_addresses;  // in no order
-  std::vector<PathValue> site_path;         // of links without settings of their own, in the order of path_keys()
+  std::vector<PathValue> site_path;         // for links without settings of their own, in the order of path_keys()
 
   bool operator==(const Config&) const = default;
 };

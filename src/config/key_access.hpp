@@ -1,4 +1,4 @@
-// How a field of Config is set from a Value and written as TOML: one overload for each type of field.
+// Setting a field of Config from a Value and writing it as TOML: one overload for each type of field.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ std::string list_text(const std::vector<double>& values);
 std::string list_text(const std::vector<std::string>& texts);
 // "'abc'", "12", "a list": a value as messages show it.
 std::string shown(const Value& value);
-// Throws Error that shows the value and what the key expects.
+// Throws Error with the value and the key's expected value.
 [[noreturn]] void refuse(const Key& key, const Value& value);
 void check_range(const Key& key, double number, const Value& value);
 

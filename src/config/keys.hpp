@@ -1,5 +1,5 @@
-// The one table of configuration keys, with the words of their choices. The parser, `maki config`, messages and the
-// dump of a resolved configuration all read it, so a key that is not here does not exist.
+// The one table of configuration keys, with the names of their choices. The parser, `maki config`, messages and the
+// dump of a resolved configuration all read it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace maki {
 
-// The words by which the choices of a configuration go in files and messages.
+// The name of a choice in files and messages.
 template <class E>
 struct Name {
   std::string_view text;
@@ -100,12 +100,12 @@ constexpr std::string_view name_of(E value) {
   return "none";
 }
 
-// What a file or a command line gave for a key, whatever parsed it.
+// The value of a key from a file or a command line.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
 
 enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList, kTexts };
 
-// Which runs a key has a meaning for: bits of run kinds, and of kinds of initial conditions.
+// The runs for which a key has a meaning: bits of run kinds, and of kinds of initial conditions.
 constexpr unsigned bit(RunKind kind) { return 1u << static_cast<unsigned>(kind); }
 constexpr unsigned bit(InitialKind kind) { return 1u << static_cast<unsigned>(kind); }
 inline constexpr unsigned kAll = ~0u;

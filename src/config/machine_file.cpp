@@ -17,7 +17,7 @@ using model::Accelerator, model::Machine, model::MakiConstants, model::Network, 
 
 enum class Kind { kNumber, kSeconds, kRate };
 
-// A key of a table, and where its value goes.
+// A key of a table, and the destination of its value.
 struct Entry {
   const char* name;
   Kind kind;
@@ -48,7 +48,7 @@ double number_of(const toml::node& node, Kind kind, const std::string& place) {
               fmt::format("did you mean '{}'?", nearest_name(known, key)));
 }
 
-// Numbers to `entries`; what is none of them to `other`, which says whether it knew the key.
+// Passes numbers to `entries` and all other keys to `other`, which returns whether it knows the key.
 void read_table(const toml::table& table, const std::string& file, const std::vector<Entry>& entries,
                 const std::vector<std::string>& others,
                 const std::function<bool(const std::string&, const toml::node&)>& other) {

@@ -9,8 +9,8 @@
 
 namespace maki {
 
-// `name` stands for the file in messages. Throws Error on TOML that is none, unknown keys (with the nearest known one),
-// values that are no numbers above zero, units that are none.
+// `name` stands for the file in messages. Throws Error on invalid TOML, unknown keys (with the nearest known one),
+// values that are not numbers above zero, unknown units.
 model::Machine parse_machine(const std::string& text, const std::string& name);
 model::Machine read_machine(const std::string& path);
 

@@ -12,7 +12,7 @@
 namespace maki {
 namespace {
 
-// Where a value stands, as messages begin: "run.toml line 12: gravity.theta" or "command line: gravity.theta=7".
+// The place of a value, which begins messages: "run.toml line 12: gravity.theta" or "command line: gravity.theta=7".
 struct Place {
   std::string where;
   std::string key;
@@ -59,8 +59,8 @@ class Reader {
     set(key, override_value(key.type, text.substr(equals + 1), place), place);
   }
 
-  // Keys that were given but mean nothing for this kind of run would be ignored in silence: refuse them. A kind on the
-  // command line may make keys of the file meaningless: such a file is still good, to continue a run for example.
+  // Refuses given keys without a meaning for this kind of run, which would be ignored silently. If the command line
+  // changes the kind, keys of the file may lose their meaning: such a file is accepted, for example to continue a run.
   void check_applicable() const {
     bool other_kind = false;
     for (const auto& [key, place] : given_) other_kind |= place.overrides && key->name == "kind";
@@ -158,7 +158,7 @@ class Reader {
                 "give a number, text or a list");
   }
 
-  // A value on a command line is TOML where it can be, else bare text: shells eat quotes.
+  // A value on a command line is TOML where possible, else bare text, as shells remove quotes.
   static Value override_value(ValueType type, const std::string& text, const Place& place) {
     if (type == ValueType::kTexts && !text.starts_with('[')) return words_between_commas(text);
     if (type == ValueType::kText && !text.starts_with('"') && !text.starts_with('\'')) return text;
@@ -193,7 +193,7 @@ std::string nearest_key(const std::string& word) {
   std::string best;
   std::size_t smallest = ~std::size_t{0};
   for (const Key& key : config_keys()) {
-    // The right name in a wrong section is nearer than another name in the right one.
+    // The right name in a wrong section counts as nearer than another name in the right section.
     const std::size_t by_name = edit_distance(wanted_name, plain_word(key.name)) * 2 + (with_section ? 1 : 0);
     const std::size_t by_path = edit_distance(wanted, plain_word(key.path())) * 2;
     const std::size_t distance = with_section ? std::min(by_name, by_path) : by_name;

@@ -9,10 +9,10 @@
 namespace maki {
 
 // Reads a TOML file, then the overrides "section.key=value" (or "key=value" where only one section has the key). The
-// text of a value on a command line needs no quotes: box.size=50 Mpc/h. Throws Error on unreadable files, TOML that is
-// none, unknown keys (with the nearest known one), wrong types, values out of range, keys that mean nothing for
-// the kind of run; each names the file and the line, or the override.
-// `from` says in messages where the overrides were given.
+// text of a value on a command line needs no quotes: box.size=50 Mpc/h. Throws Error on unreadable files, invalid TOML,
+// unknown keys (with the nearest known one), wrong types, values out of range, keys without a meaning for the kind of
+// run; the message names the file and the line, or the override.
+// `from` names the source of the overrides in messages.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                    const std::string& from = "command line");
 // The same from text; `name` stands for the file in messages.
@@ -25,11 +25,12 @@ std::string nearest_key(const std::string& word);
 // Valid TOML that parses to the same Config: every key that has a meaning for this kind of run, but for sites.key.
 std::string to_toml(const Config& config);
 
-// "box.size = "50 Mpc/h"": of a configuration as the user gave it, all that is not the default. No keys' files.
+// Lines such as "box.size = "50 Mpc/h"": all settings of an unresolved configuration that differ from the default,
+// without key files.
 std::vector<std::string> chosen_lines(const Config& config);
 
-// The same of a resolved configuration what has to be the same at all sites of a run. Not addresses and
-// paths, which a network may want different, nor keys that each site has for itself.
+// Lines of a resolved configuration that must be the same at all sites of a run: without addresses and paths, which may
+// differ with the network, and without keys that each site sets for itself.
 std::vector<std::string> lines_of_all_sites(const Config& config);
 
 // Every key with default, unit, range and meaning: what `maki config` prints, itself a valid TOML file.

@@ -14,8 +14,8 @@ using enum Assignment;
 using enum Interlacing;
 using enum Gradient;
 
-// Chosen on the front of force error against time that bench/bench_accuracy measures. With 1.5 cells a spacing a lattice's
-// particles stand at two places in cells alone, whose errors add up to -1.7e-3 of the force at the lattice's Nyquist wave
+// Chosen by force error against time, as measured by bench/bench_accuracy. With 1.5 cells a spacing a lattice's
+// particles are at only two places in cells, whose errors add up to -1.7e-3 of the force at the lattice's Nyquist wave
 // number in large boxes; 1.53 makes 49 cells to 32 particles.
 constexpr std::array kPresets = {
     //            preset             theta early n  r_cut mesh assign interl. gradient   root   reuse  eta  dlna  long
@@ -25,8 +25,8 @@ constexpr std::array kPresets = {
 };
 
 struct ErrorNumbers {
-  // rms over rms force, at most, for 50 to 1000 Mpc/h and z = 49 to 0, with what kept lists add; the last one but for 1.3e-4
-  // at worst
+  // largest rms error over rms force, for 50 to 1000 Mpc/h and z = 49 to 0, with kept lists; the last row reaches
+  // 1.3e-4
   double error;
   double theta, theta_early;
   int split_order;
@@ -47,10 +47,10 @@ constexpr std::array kErrors = {
     ErrorNumbers{2.3e-4, 0.4, 0.3, 6, 4.5, kSpectral, true, 0.5},
     ErrorNumbers{kLeastForceError, 0.25, 0.15, 8, 7.5, kSpectral, true, 0.4},
 };
-constexpr double kReuseTolerance = 1.2;  // kept lists may err by so much more
+constexpr double kReuseTolerance = 1.2;  // error of kept lists over that of fresh ones
 constexpr double kMeshFactor = 1.5;      // cells a particle spacing
 
-// What resolve_presets() chooses.
+// The keys that resolve_presets() chooses.
 constexpr const char* kChosenKeys[] = {"gravity.theta",           "gravity.theta_early", "gravity.opening",
                                        "gravity.reuse_tolerance", "gravity.split",       "gravity.split_order",
                                        "gravity.r_cut",           "gravity.mesh",        "gravity.assignment",
@@ -114,7 +114,8 @@ std::int64_t good_mesh(double least) {
 
 void resolve_presets(Config& config, std::uint64_t particles) {
   if (config.run.kind == RunKind::kIsolated) {
-    // Estimates are of quadrupoles' errors. A restart holds no accelerations, and runs with these keys go on to the bit.
+    // Error estimates need quadrupoles. A restart has no accelerations, and runs with these keys have to resume with
+    // the same bits.
     const bool by_angle = !config.gravity.quadrupoles || config.gravity.method == Method::kDirect ||
                           config.run.deterministic || config.gravity.reuse;
     fill(config.gravity.opening, by_angle ? Opening::kAngle : Opening::kError);

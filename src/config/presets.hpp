@@ -1,5 +1,4 @@
-// The three presets of accuracy, the settings for an error of forces that is asked for, and how they fill the keys that
-// are left at "auto".
+// The three presets of accuracy, the settings for a given error of forces, and the keys at "auto" that they fill.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +7,8 @@
 
 namespace maki {
 
-// r_cut stays below this part of the box: a group spans up to a quarter of it, and the nearest image of a source has to
-// be the same for all of the group.
+// r_cut stays below this part of the box: a group spans up to a quarter of the box, and the nearest image of a source
+// has to be the same for all its members.
 inline constexpr double kMaxReach = 0.25;
 
 struct PresetNumbers {
@@ -30,23 +29,23 @@ struct PresetNumbers {
 };
 
 const PresetNumbers& preset_numbers(Preset preset);
-// The numbers of the preset, and for forces those that gravity.error asks for, where it is given: the cheapest whose
-// errors were not larger in any box and at any redshift that was measured, nor in isolated sets (bench/NOTES.md, "Settings
-// by error"). `theta` of an isolated set is another.
+// The numbers of the preset. Where gravity.error is given, the numbers of forces are the cheapest whose measured errors
+// were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by error"). `theta` of an
+// isolated set differs.
 PresetNumbers numbers_of(const Config& config);
 // The smallest gravity.error.
 inline constexpr double kLeastForceError = 1e-4;
 // The targets of output.error_targets where gravity.error is given.
 inline constexpr std::int64_t kErrorTargets = 1000;
-// The longest step in ln a that suits the factors of kicks and drifts which time.growth_exact chooses.
+// The longest step in ln a for the factors of kicks and drifts that time.growth_exact chooses.
 double preset_max_dlna(const Config& config);
 
 // Fills what is "auto" in gravity and time from numbers_of(). `particles` is the number in the box: its cube root sets
 // the mesh.
 void resolve_presets(Config& config, std::uint64_t particles);
 
-// Makes "auto" again what resolve_presets() had chosen for `before`, a resolved configuration, and what is still so in
-// `config`, in which other keys have changed.
+// Sets to "auto" again the keys of `config` that still have the values that resolve_presets() chose for the resolved
+// configuration `before`; other keys have changed since.
 void choose_again(Config& config, const Config& before, std::uint64_t particles);
 
 // The smallest even number >= `least` without prime factors above 7: transforms of other lengths are slow.

@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-// "# lpt, pancake" where a key belongs to some kinds only.
+// "# lpt, pancake" where a key belongs only to some kinds.
 std::string kinds_text(const Key& key) {
   std::string text;
   for (const auto& name : kNames<RunKind>) {
@@ -46,7 +46,7 @@ std::string preset_text(const Key& key) {
   return key.name == "mesh" ? text + " for 128^3 particles" : text;
 }
 
-// [sites] is there for runs over several sites only.
+// [sites] is printed only for runs over several sites.
 bool is_printed(const Key& key, const Config& config) {
   return key.applies_to(config) && !key.hidden && (key.section != "sites" || !config.sites.ring.empty());
 }

@@ -99,7 +99,7 @@ double in_units(const Quantity& quantity, Dimension dimension, const char* fallb
                 "set units.length, units.mass and units.velocity, or give a plain number");
   }
   double scale = 0;
-  double h_power = 0;  // of the run's unit, less that of the number
+  double h_power = 0;  // of the run's unit, minus that of the number
   const double run_h = units.with_h ? 1 : 0;
   switch (dimension) {
     case Dimension::kLength: scale = units.length_cgs, h_power = run_h - (unit->over_h ? 1 : 0); break;
@@ -120,7 +120,7 @@ double in_base(const Quantity& quantity, Dimension dimension, const char* fallba
 
 namespace {
 
-// In cgs; time is that of a length at the velocity.
+// In cgs; the unit of time is length over velocity.
 double factor_of(const UnitSystem& units, Dimension dimension) {
   switch (dimension) {
     case Dimension::kLength: return units.length_cgs;

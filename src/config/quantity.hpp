@@ -11,7 +11,7 @@ namespace maki {
 
 enum class Dimension { kNone, kLength, kMass, kVelocity, kTime, kWallTime, kMemory };
 
-// What stands in the file. Without a unit the key's own unit is meant (isolated runs: the run's unit).
+// A quantity as in the file. Without a unit the key's own unit is meant (isolated runs: the run's unit).
 struct Quantity {
   double value = 0;
   std::string unit;
@@ -25,26 +25,26 @@ struct Unit {
   bool over_h;    // the number carries 1/h
 };
 
-// nullptr where there is no such unit of that dimension.
+// nullptr for an unknown unit of that dimension.
 const Unit* find_unit(std::string_view name, Dimension dimension);
 // "kpc/h, Mpc/h, ...", for messages.
 std::string unit_names(Dimension dimension);
 
-// "50 Mpc/h" -> {50, "Mpc/h"}; "50" -> {50, ""}. Throws Error that says what was expected; the caller adds where.
+// "50 Mpc/h" -> {50, "Mpc/h"}; "50" -> {50, ""}. Throws Error with the expected form; the caller adds the place.
 Quantity parse_quantity(const std::string& text, Dimension dimension);
 // "50 Mpc/h", with the shortest digits that give the same double.
 std::string to_string(const Quantity& quantity);
 
-// A system's unit of length, mass, velocity or time as people write it: "Mpc/h", "1e10 Msun/h", "km/s"; "" for pure numbers.
+// The unit of length, mass, velocity or time of a system as text: "Mpc/h", "1e10 Msun/h", "km/s"; "" for pure numbers.
 std::string unit_name(const UnitSystem& units, Dimension dimension);
 
-// No units at all: lengths, masses and velocities are pure numbers, G = 1.
+// Whether lengths, masses and velocities are pure numbers, with G = 1.
 inline bool pure_numbers(const UnitSystem& units) { return units.length_cgs == 1 && units.mass_cgs == 1; }
 
 // In the run's units. `fallback` is the unit meant by a plain number, "" for the run's own. h turns kpc into kpc/h
 // where the units carry 1/h. Throws Error where a physical unit meets a run whose units are pure numbers.
 double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units, double h);
-// For kWallTime (seconds) and kMemory (bytes).
+// Converts kWallTime to seconds and kMemory to bytes.
 double in_base(const Quantity& quantity, Dimension dimension, const char* fallback);
 
 }  // namespace maki

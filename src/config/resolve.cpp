@@ -25,7 +25,7 @@ UnitSystem isolated_units(const Config::Units& given) {
   units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass);
   units.velocity_cgs = 1;
   units.with_h = false;
-  // G goes with the inverse square of the velocity unit: this one makes it 1.
+  // G scales with the inverse square of the velocity unit: this unit makes it 1.
   units.velocity_cgs =
       given.velocity ? unit_in_cgs(*given.velocity, Dimension::kVelocity) : std::sqrt(units.gravitational_constant());
   return units;
@@ -39,7 +39,7 @@ UnitSystem cosmological_units(const Config::Units& given) {
   return units;
 }
 
-// The file's value where the user gave none; a note where the two differ.
+// Takes the file's value where the user gave none; adds a note where the two differ.
 void take_from_file(Auto<double>& field, double file_value, const char* key, std::vector<std::string>& notes) {
   if (file_value == 0) return;
   if (!field) {
@@ -54,7 +54,7 @@ void take_from_file(Auto<double>& field, double file_value, const char* key, std
 void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file, std::vector<std::string>& notes) {
   if (file != nullptr) {
     take_from_file(cosmology.omega0, file->omega0, "cosmology.omega0", notes);
-    // A universe without Lambda is a value too, as soon as the file has a cosmology.
+    // No Lambda is a valid value where the file has a cosmology.
     if (file->omega0 > 0 && file->omega_lambda == 0 && !cosmology.omega_lambda) cosmology.omega_lambda = 0.0;
     take_from_file(cosmology.omega_lambda, file->omega_lambda, "cosmology.omega_lambda", notes);
     take_from_file(cosmology.omega_baryon, file->omega_baryon, "cosmology.omega_baryon", notes);
@@ -109,7 +109,7 @@ void resolve_softening(Config& config, const InitialFacts& facts, const UnitSyst
   config.gravity.softening = Quantity{kpc, units.with_h ? "kpc/h" : "kpc"};
 }
 
-// IDs decide what is in a subset: of few particles as many as are expected, give or take some.
+// Throws Error where a subset has less than one expected particle; as IDs choose it, the number scatters.
 void check_subset(const Config& config, std::uint64_t particles) {
   const double expected = config.output.subset * static_cast<double>(particles);
   if (config.output.subset >= 1 || expected >= 1) return;
@@ -126,12 +126,12 @@ void shorten(Auto<double>& field, double wanted, const char* key, const std::str
                   *field, reason, key, wanted));
 }
 
-// Steps are made for many particles, of which no pair matters. A pair as close as the softening has this part of the
-// potential energy that all have on a lattice; what a passage spoils of it goes as the square of steps.
+// Default steps suit many particles, where no single pair matters. A pair as close as the softening has this part of
+// the potential energy of all particles on a lattice; the energy error of its passage scales as the square of steps.
 void shorten_steps_of_few(Config& config, std::uint64_t particles, const UnitSystem& units,
                           std::vector<std::string>& notes) {
   constexpr double kLattice = 2.837;     // |potential| of a particle of a cubic lattice, in mass over spacing
-  constexpr double kLargestPart = 0.01;  // errors of energy stay below about this, as 16^3 particles have them
+  constexpr double kLargestPart = 0.01;  // energy errors stay below about this, as with 16^3 particles
   const auto n = static_cast<double>(particles);
   const double spacing = number_of(*config.box.size, "box.size", config, units) / std::cbrt(n);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);

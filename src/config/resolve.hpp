@@ -1,4 +1,4 @@
-// From what a user wrote to what a run does: every "auto" gets its value, and what makes no sense is refused.
+// Resolves a configuration: every "auto" gets its value, and contradictions are refused.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@
 
 namespace maki {
 
-// What the initial conditions say about themselves: their number, and the header where they come from a file.
+// Facts of the initial conditions: their number, and the header where they come from a file.
 struct InitialFacts {
   std::uint64_t particles = 0;
   const SnapshotHeader* file = nullptr;
   double isolated_side = 0;  // of an isolated set: the box that suits it (src/run/setup.hpp)
 };
 
-// Fills all keys that have a rule and checks the physics. Adds sentences on what was taken from where to `notes`.
+// Fills all keys that have a rule and checks the physics. Adds the sources of values to `notes`, a sentence each.
 // Throws Error where keys contradict each other or the file. Resolving twice changes nothing.
 void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes);
-// The part of it about cosmology; `file`: null where there is none.
+// Resolves only the cosmology; `file`: null where there is none.
 void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file, std::vector<std::string>& notes);
 
 // The units a run computes and writes in: those of `file` where there is one.
@@ -42,19 +42,19 @@ std::array<double, 3> image_centre(const Config& config, const UnitSystem& units
 // lightcone.observers in the run's units of length.
 std::vector<std::array<double, 3>> light_cone_observers(const Config& config, const UnitSystem& units);
 
-// What the table of keys cannot see: numbers that are right one by one and wrong together.
+// Checks across keys: numbers that are valid one by one and wrong together.
 
-// Run kind, initial conditions and what they need. No particles yet.
+// Checks the run kind, the initial conditions and the keys that they need, before there are particles.
 void check_kinds(const Config& config);
 
-// A resolved configuration: softening against box, mesh and split; output lists and end against the start, which is
-// that of `file` where there is one. Throws Error with the numbers.
+// Checks a resolved configuration: softening against box, mesh and split; output lists and end against the start (that
+// of `file` where there is one). Throws Error with the numbers.
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file);
 
-// Light cones of a run that starts at redshift `start`. Throws Error.
+// Checks the light cones of a run that starts at redshift `start`. Throws Error.
 void check_light_cones(const Config& config, const UnitSystem& units, double start);
 
-// Fixed-point coordinates: a softening below 256 units of the last bit is refused. Lengths in one unit.
+// Throws Error for a softening below 256 units of the last bit of the fixed-point coordinates. Lengths in one unit.
 void check_resolution(double softening, double side);
 
 }  // namespace maki

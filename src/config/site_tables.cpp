@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kPathTable = "path";
 constexpr std::size_t kLongestName = 40;
 
-// A value as [path] tables take it.
+// A value as text for [path] tables.
 std::string text_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (std::holds_alternative<std::vector<double>>(value) || std::holds_alternative<std::vector<std::string>>(value))
@@ -26,7 +26,8 @@ std::string text_of(const Value& value) {
   return detail::shown(value);
 }
 
-// The key file of a link, or of all, in a [path] table, where `maki wan bench` prints it: the same as beside the table.
+// The key file of a link, or of all links, in a [path] table, as printed by `maki wan bench`; it has the meaning of the
+// key beside the table.
 void set_key_file(std::string& key, const std::string& file) {
   if (!key.empty() && key != file)
     throw Error(fmt::format("the key of these paths is '{}' already", key), "it stands beside this table too",
@@ -34,7 +35,7 @@ void set_key_file(std::string& key, const std::string& file) {
   key = file;
 }
 
-// Keys of [path] tables that stand elsewhere in [sites].
+// Refuses keys of paths that belong elsewhere in [sites].
 void refuse_elsewhere(const std::string& key, bool of_link) {
   if (key.starts_with("relay")) throw Error("a relay belongs to a site", "", "set it in the table of that site");
   const bool of_all = key == "certificate" || key == "private_key" || key == "authority" || key == "insecure";
@@ -92,7 +93,7 @@ void check_address(const SiteAddress& site) {
   if (!site.listen.empty()) check_endpoint(site, site.listen, "listen", true);
 }
 
-// Two sites have one link, that of the first.
+// Two sites have only one link, that of the first.
 void check_has_link(const Config& config, const SiteAddress& site) {
   const auto& ring = config.sites.ring;
   if (ring.size() != 2 || site.name != ring.back() || (site.key.empty() && site.path.empty())) return;
@@ -101,7 +102,7 @@ void check_has_link(const Config& config, const SiteAddress& site) {
               fmt::format("give sites.{}.{}", ring.front(), site.key.empty() ? "path" : "key"));
 }
 
-// Of the link from `site` to the next one: its own settings go over those of all.
+// Settings of the link from `site` to the next one, which override those of all links.
 PathChoices path_choices(const Config& config, const SiteAddress& site) {
   PathChoices choices;
   for (const auto* values : {&config.site_path, &site.path})
@@ -116,8 +117,7 @@ PathChoices path_choices(const Config& config, const SiteAddress& site) {
   return choices;
 }
 
-// So much that it does not hold back what comes in a round trip of up to a second, as far as the settings say how much
-// that is.
+// Enough memory for the data of a round trip of up to a second, as far as the settings give a rate.
 std::size_t room_for_unmatched(const wan::PathSettings& path) {
   const double paced = path.pacing_rate, in_windows = 2.0 * path.streams * static_cast<double>(path.window);
   return std::max(path.unmatched_limit, static_cast<std::size_t>(std::min(1e15, std::max(paced, in_windows))));

@@ -1,4 +1,4 @@
-// Words, files, TOML and the names of keys of paths, as all readers of configurations need them.
+// Words, files, TOML and the names of path keys, for all readers of configurations.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 namespace maki {
 
-// Insertions, deletions and replacements that lead from one word to the other.
+// Number of insertions, deletions and replacements that lead from one word to the other.
 std::size_t edit_distance(const std::string& a, const std::string& b);
 
 // The text without letter case, underscores and hyphens: HubbleParam and hubble_param are the same word.
@@ -32,14 +32,14 @@ using wan::path_keys;
 using wan::PathChoices;
 using wan::PathKey;
 
-// The one that a user may have meant.
+// The key that a user may have meant.
 inline std::string nearest_path_key(const std::string& word) {
   std::vector<std::string> names;
   for (const PathKey& key : path_keys()) names.push_back(key.name);
   return nearest_name(names, word);
 }
 
-// TOML as text, with the errors of the application: `name` stands for the file in messages. Throws Error, with the line, where the text is no TOML.
+// Parses TOML; `name` stands for the file in messages. Throws Error, with the line, where the text is no TOML.
 inline toml::table parse_toml(const std::string& text, const std::string& name) {
   try {
     return toml::parse(text, name);
@@ -49,7 +49,7 @@ inline toml::table parse_toml(const std::string& text, const std::string& name) 
   }
 }
 
-// Whether TOML can hold a text. Names of files may be of any bytes.
+// Whether TOML can hold a text; file names may have any bytes.
 inline bool is_utf8(std::string text) {
   for (char& byte : text)
     if ((static_cast<unsigned char>(byte) & 0x80u) == 0) byte = ' ';

@@ -15,7 +15,7 @@ namespace maki {
 namespace {
 
 constexpr double kGrowthStart = 1e-6;     // scale factor at which curvature and Lambda are corrections of first order
-constexpr double kGrowthStep = 1.0 / 64;  // in ln a; with d1/a and d2/a^2 as variables Runge-Kutta then errs by < 1e-9
+constexpr double kGrowthStep = 1.0 / 64;  // in ln a; Runge-Kutta with variables d1/a and d2/a^2 then errs by < 1e-9
 
 constexpr auto unweighted = [](double) { return 1; };
 
@@ -24,7 +24,7 @@ double hubble_constant(const CosmologyParameters& parameters, const UnitSystem& 
   return 100 * 1e5 / units.velocity_cgs * length_unit_in_mpc_h(units, parameters.hubble);
 }
 
-// Second-order system of the growing modes in g1 = d1/a and g2 = d2/a^2, which stand still in the matter era.
+// Second-order system of the growing modes in g1 = d1/a and g2 = d2/a^2, which are constant in the matter era.
 using GrowthState = std::array<double, 4>;  // g1, dg1/dlna, g2, dg2/dlna
 
 // First order in curvature: d1 = a (1 - 4/7 w), w = Omega_k a / Omega_0.
@@ -112,7 +112,7 @@ double Cosmology::integrate_over_time(double from, double to, int power_of_a, co
     const double a = std::exp(log_a);
     return weight(a) / (std::pow(a, power_of_a) * hubble(a));
   };
-  // Panels of half an e-fold: the integrand is so smooth in ln a that 20 points leave round-off only.
+  // Panels of half an e-fold: the integrand is so smooth in ln a that 20 points leave only rounding errors.
   const double begin = std::log(from), span = std::log(to) - begin;
   const int panels = std::max(1, static_cast<int>(std::ceil(2 * std::abs(span))));
   double sum = 0;

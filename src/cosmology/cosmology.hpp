@@ -1,5 +1,5 @@
-// The homogeneous universe and the growth of small perturbations in it: matter, curvature and Lambda, no radiation. And
-// the integrator's view of time.
+// The homogeneous universe and the linear growth of perturbations: matter, curvature and Lambda, no radiation. Also the
+// integrator's time variable.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Growth {
   double d1 = 1, f1 = 1, d2 = -3.0 / 7, f2 = 2;
 };
 
-// Times are in length/velocity units, rates in velocity/length; h is gone where the units carry 1/h.
+// Times are in length/velocity units, rates in velocity/length; without h where the units carry 1/h.
 class Cosmology {
  public:
   // Throws Error where omega0 or h is not positive or the universe bounces between a = 0 and a = 1.
@@ -52,9 +52,9 @@ class Cosmology {
   double time_between(double from, double to) const;  // int dt
 
   // The same for a comoving force and a canonical momentum that are known at `at` and grow as in linear theory: the
-  // integrals of D(a)/D(at) dt/a, D = d1, and of P(a)/P(at) dt/a^2, P = a^2 H f1 d1. A leapfrog follows the growing mode
-  // exactly by them, in steps of any length (Feng et al. 2016, MNRAS 463, 2273). From the plain factors they differ in the
-  // second order of the step where `at` is in its middle.
+  // integrals of D(a)/D(at) dt/a, D = d1, and of P(a)/P(at) dt/a^2, P = a^2 H f1 d1. A leapfrog follows the growing
+  // mode exactly by them, in steps of any length (Feng et al. 2016, MNRAS 463, 2273). Where `at` is in the middle of
+  // the step, they differ from the plain factors in second order of the step.
   double growing_kick_factor(double from, double to, double at) const;
   double growing_drift_factor(double from, double to, double at) const;
 
@@ -71,7 +71,8 @@ class Cosmology {
   CosmologyParameters parameters_;
   UnitSystem units_;
   double hubble0_ = 0;
-  // d1/a, d2/a^2 and their slopes in ln a on a grid in ln a up to a = 1, by which growth() has one step to go there.
+  // d1/a, d2/a^2 and their slopes in ln a on a grid in ln a up to a = 1, so that growth() integrates only one grid
+  // step.
   std::vector<std::array<double, 4>> growing_modes_;
   double d1_today_ = 1;
 };
@@ -79,8 +80,8 @@ class Cosmology {
 // The unit of length in Mpc/h.
 double length_unit_in_mpc_h(const UnitSystem& units, double hubble);
 
-// The integrator's view of time. Cosmological runs step in t = ln a, isolated runs in t = time; the same
-// kick-drift-kick works on both because all it asks for are the exact factors of the two halves.
+// The integrator's time variable. Cosmological runs step in t = ln a, isolated runs in t = time; the same
+// kick-drift-kick works on both, as it only needs the exact kick and drift factors.
 class Timeline {
  public:
   // t = ln a. With canonical momenta p = a^2 dx/dt: dp/dt = -grad(phi)/a, dx/dt = p/a^2 (comoving x, phi).
@@ -93,7 +94,8 @@ class Timeline {
   double scale_factor(double t) const;              // exp(t), or 1
   double kick_factor(double t0, double t1) const;   // int dt/a, or t1 - t0
   double drift_factor(double t0, double t1) const;  // int dt/a^2, or t1 - t0
-  // The same of what is known at time `at` and grows as in linear theory (Cosmology::growing_kick_factor); or t1 - t0.
+  // The same for forces and momenta known at time `at` that grow as in linear theory (Cosmology::growing_kick_factor);
+  // or t1 - t0.
   double growing_kick_factor(double t0, double t1, double at) const;
   double growing_drift_factor(double t0, double t1, double at) const;
   double physical_time(double t0, double t1) const;  // int dt, or t1 - t0; length/velocity units

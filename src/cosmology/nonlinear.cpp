@@ -22,13 +22,13 @@ constexpr double kLeastRadius = 1e-3, kMostRadius = 1e3;  // Mpc/h
 double cubed(double x) { return x * x * x; }
 double delta2(double k, double power) { return cubed(k) * power / (2 * std::numbers::pi * std::numbers::pi); }
 
-// sigma^2 and, of it, -d/dlnR and d/dlnR of that.
+// sigma^2, its -d/dlnR, and the d/dlnR of that.
 struct Moments {
   double sigma2 = 0, first = 0, second = 0;
 };
 
-// Integrals over x = k R. Panels of a quarter in ln x, from where Delta^2 is a power law and is added in closed form to where
-// exp(-x^2) is nil.
+// Integrals over x = k R, with panels of a quarter in ln x up to negligible exp(-x^2). Below the first panel Delta^2 is
+// a power law, added in closed form.
 class GaussianMoments {
  public:
   explicit GaussianMoments(const std::function<double(double)>& linear) : linear_(linear) {}
@@ -133,19 +133,19 @@ double MassFunction::sigma(double mass) const {
 }
 
 double MassFunction::operator()(double mass) const {
-  constexpr double step = 0.05;  // in ln M; sigma is so smooth that its slope is right to 1e-4
+  constexpr double step = 0.05;  // in ln M; sigma is so smooth that its slope is accurate to 1e-4
   const double slope = std::log(sigma(mass * std::exp(-step)) / sigma(mass * std::exp(step))) / (2 * step);
   return tinker_multiplicity(sigma(mass), redshift_) * density_ / mass * slope;
 }
 
 namespace {
 
-// Of two sides and the cosine of the angle between their vectors.
+// F2 of two sides; mu: cosine of the angle between their vectors.
 double second_order_kernel(double a, double b, double mu) {
   return 5.0 / 7 + mu * (a / b + b / a) / 2 + 2.0 / 7 * mu * mu;
 }
 
-// Wave numbers that stand for those of a shell, how many modes have each, and the power there.
+// Sampled wave numbers of a shell, with their numbers of modes and power.
 struct Sampled {
   std::vector<double> k, modes, power;
 };
@@ -174,7 +174,7 @@ void take_parts(const WaveShell& shell, Sampled& all) {
 }
 
 Sampled sampled(const WaveShell& shell, double wave, const std::function<double(double)>& power) {
-  constexpr double smooth = 10;  // waves from which on a shell is taken as continuous
+  constexpr double smooth = 10;  // number of waves above which a shell counts as continuous
   Sampled all;
   if (shell.end < smooth * wave)
     take_lattice(shell, wave, all);

@@ -1,4 +1,4 @@
-// What becomes of a linear power spectrum: the spectrum of matter that has clustered, the abundance of haloes by mass, and the
+// Non-linear theory from a linear power spectrum: the spectrum of clustered matter, the halo mass function, and the
 // bispectrum at tree level.
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace maki {
 
-// Where a linear spectrum becomes non-linear (Smith et al. 2003, MNRAS 341, 1311; Takahashi et al. 2012, eqs. A4 and A5): the
-// radius of the Gaussian window with sigma^2(R) = int dlnk Delta^2(k) exp(-k^2 R^2) = 1, and there
+// The scale at which a linear spectrum becomes non-linear (Smith et al. 2003, MNRAS 341, 1311; Takahashi et al. 2012,
+// eqs. A4 and A5): the radius of the Gaussian window with sigma^2(R) = int dlnk Delta^2(k) exp(-k^2 R^2) = 1, and there
 // n_eff = -3 - dln sigma^2/dlnR and C = -d^2ln sigma^2/dlnR^2.
 struct NonlinearScale {
   double radius = 0;  // length units
   double slope = 0;   // n_eff
   double curvature = 0;
 };
-// Of a spectrum P(k) in length^3 of 1/length; none where sigma^2 = 1 lies outside of radii from `least` to `most`.
+// `linear`: P in length^3 of k in 1/length. None where sigma^2 = 1 lies outside of radii from `least` to `most`.
 std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)>& linear, double least, double most);
 
-// HALOFIT with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs. A1 to A14), for a cosmological constant.
-// Fitted to simulations of flat universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to 10 h/Mpc for
-// z up to 3. At times so early that sigma = 1 lies below 1 kpc/h it is the linear spectrum.
+// HALOFIT with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs. A1 to A14), for a cosmological
+// constant. Fitted to simulations of flat universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to
+// 10 h/Mpc for z up to 3. At early times, with sigma = 1 below 1 kpc/h, it is the linear spectrum.
 class HalofitPower {
  public:
   // `power` grown to a scale factor of `cosmology`, whose units are those of the spectrum.
@@ -33,7 +33,7 @@ class HalofitPower {
   double operator()(double k) const;
 
  private:
-  // By their names in eqs. A1 to A3; f1 to f3 are powers of Omega_m(a), and mu_n is 0.
+  // Names as in eqs. A1 to A3; f1 to f3 are powers of Omega_m(a), and mu_n is 0.
   struct Coefficients {
     double a, b, c, gamma, alpha, beta, nu, f1, f2, f3;
   };
@@ -49,8 +49,9 @@ class HalofitPower {
 // redshift dependence of their eqs. 5 to 8. Fitted for 0.4 < sigma < 4 and z < 2.5, to 5 % at z = 0.
 double tinker_multiplicity(double sigma, double redshift);
 
-// Haloes at scale factor a in comoving volume, dn / d ln M = f(sigma) rho / M  d ln(1/sigma) / d ln M (their eq. 2).
-// Masses in mass units, sigma in spheres that hold the mass at the mean density; the fit is for 200 times that.
+// Halo mass function at scale factor a in comoving volume, dn / d ln M = f(sigma) rho / M  d ln(1/sigma) / d ln M
+// (their eq. 2). Masses in mass units; sigma in spheres with that mass at the mean density. The fit is for spheres of
+// 200 times the mean density.
 class MassFunction {
  public:
   MassFunction(PowerSpectrum power, const Cosmology& cosmology, double scale_factor);
@@ -63,19 +64,19 @@ class MassFunction {
   double density_, growth_, redshift_;
 };
 
-// The bispectrum of matter at tree level: what gravity makes of Gaussian initial conditions at second order.
+// The bispectrum of matter at tree level: second-order perturbation theory of Gaussian initial conditions.
 
-// 2 F2(k1, k2) P(k1) P(k2) and the two other pairs, with F2 = 5/7 + mu (k1/k2 + k2/k1)/2 + 2/7 mu^2 (Fry 1984, ApJ 279, 499;
-// Bernardeau et al. 2002, Phys. Rep. 367, 1, eq. 45 for F2), of sides that close to a triangle. F2 is that of an Einstein-de
-// Sitter universe, which others come near to within 1 %. `powers` are those of linear theory at the sides.
+// 2 F2(k1, k2) P(k1) P(k2) and the two other pairs, with F2 = 5/7 + mu (k1/k2 + k2/k1)/2 + 2/7 mu^2 (Fry 1984, ApJ 279,
+// 499; Bernardeau et al. 2002, Phys. Rep. 367, 1, eq. 45 for F2), for the sides of a triangle. F2 is that of an
+// Einstein-de Sitter universe, within 1 % of that of others. `powers` are those of linear theory at the sides.
 double tree_bispectrum(const std::array<double, 3>& sides, const std::array<double, 3>& powers);
 
 // Wave numbers from `begin` to `end`.
 struct WaveShell {
   double begin, end;
 };
-// The mean over the triangles with one side in each shell, of modes `wave` = 2 pi / side of the box apart. How many there are
-// of given sides goes with the modes that have these lengths, over k1 k2 k3.
+// The mean over the triangles with one side in each shell, with modes spaced by `wave` = 2 pi / side of the box. The
+// number of triangles with given sides is proportional to the numbers of modes of these lengths over k1 k2 k3.
 double mean_tree_bispectrum(const std::function<double(double)>& power, const std::array<WaveShell, 3>& shells,
                             double wave);
 

@@ -45,7 +45,7 @@ EisensteinHuTransfer::EisensteinHuTransfer(const CosmologyParameters& p) : hubbl
   const double z_drag = 1291 * std::pow(om, 0.251) / (1 + 0.659 * std::pow(om, 0.828)) * (1 + d1 * std::pow(ob, d2));
   const double r_eq = 31.5 * ob / theta4 * 1e3 / z_eq, r_drag = 31.5 * ob / theta4 * 1e3 / z_drag;  // eq. 5
   const double horizon = 2 / (3 * equality_);
-  // Eq. 6. Without baryons its limit is sqrt(6/R) (sqrt(R_drag + R_eq) - sqrt(R_eq)); the oscillations are then nil.
+  // Eq. 6. Without baryons its limit is sqrt(6/R) (sqrt(R_drag + R_eq) - sqrt(R_eq)); the oscillations then vanish.
   sound_horizon_ = fb > 0 ? horizon * std::sqrt(6 / r_eq) *
                                 std::log((std::sqrt(1 + r_drag) + std::sqrt(r_drag + r_eq)) / (1 + std::sqrt(r_eq)))
                           : horizon * std::sqrt(6.0) * (std::sqrt(1 + z_eq / z_drag) - 1);
@@ -111,7 +111,7 @@ double NoWiggleTransfer::operator()(double k) const {
 
 namespace {
 
-// T(k) of Eisenstein and Hu is 1 below the first, k^-2 but for a logarithm above the second; h/Mpc.
+// T(k) of Eisenstein and Hu is 1 below kTransferLow, and k^-2 up to a logarithm above kTransferHigh; h/Mpc.
 constexpr double kTransferLow = 1e-8, kTransferHigh = 1e6;
 
 // ln P against ln k, modified Akima curve between the points, straight beyond them.
@@ -217,8 +217,9 @@ double top_hat(double x) {
 double slope(const PowerShape& shape, double k) { return std::log(shape.at(std::numbers::e * k) / shape.at(k)); }
 
 // Variance in spheres: int dlnk k^3 P W^2 / (2 pi^2), in x = k R. Panels follow the oscillations of W up to x = 100 pi;
-// beyond, W^2 is replaced by its mean, 9/(2 x^4). Below the first panel W is 1 and P a power law, above the last one P
-// is: what is left out there is added in closed form, and may be nearly all where P goes nearly as k^-3 or as k.
+// beyond, W^2 is replaced by its mean, 9/(2 x^4). Below the first panel W is 1 and P a power law, and above the last
+// one P is a power law: both parts are added in closed form, and may be nearly all of the variance where P is close to
+// k^-3 or to k.
 double variance(const PowerShape& shape, double radius) {
   using Rule = boost::math::quadrature::gauss<double, 15>;
   const double low = std::min(shape.low, 1e-7 / radius), high = std::max(shape.high, 100 * std::numbers::pi / radius);

@@ -46,14 +46,14 @@ enum class PowerModel {
 
 struct PowerOptions {
   PowerModel model = PowerModel::kEisensteinHu;
-  // Text, two columns or more, read from the first two: k in h/Mpc and P in (Mpc/h)^3, any order of k, '#' starts
-  // a comment. Interpolated in ln P against ln k; below and above its range it goes on with the slope of its end.
+  // Text with two columns or more, of which two are read: k in h/Mpc and P in (Mpc/h)^3, in any order of k; '#' starts
+  // a comment. Interpolated in ln P against ln k; below and above its range extrapolated with the slope at its end.
   std::string table_file = {};
-  double table_redshift = 0;    // of a table that is taken as it stands
+  double table_redshift = 0;    // of a table that is not normalised by sigma8
   double power_law_index = -2;  // n, in (-3, 1) so that sigma8 is finite
 };
 
-// P(k) but for a factor, (Mpc/h)^3 of h/Mpc: any function between `low` and `high`, a power law below and above.
+// P(k) up to a factor, (Mpc/h)^3 of h/Mpc: any function between `low` and `high`, a power law below and above.
 struct PowerShape {
   std::function<double(double)> at;
   double low, high;
@@ -62,9 +62,10 @@ struct PowerShape {
 class PowerSpectrum {
  public:
   // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a
-  // table is taken as it stands at its redshift, and scaled by the growth factor to z = 0; the other models need sigma8.
-  // Throws Error on unreadable or senseless tables, sigma8 < 0, a table's redshift beside a sigma8, an index out of
-  // range, omega_baryon not in [0, omega0), and where sigma8 would be infinite: a table that begins with a slope of -3 or less, or ends with 1 or more.
+  // table keeps its amplitude at its redshift, and is scaled by the growth factor to z = 0; the other models need
+  // sigma8. Throws Error on unreadable or invalid tables, sigma8 < 0, a table's redshift together with sigma8, an index
+  // out of range, omega_baryon not in [0, omega0), and where sigma8 would be infinite: a table that begins with a slope
+  // of -3 or less, or ends with 1 or more.
   PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters, const UnitSystem& units);
 
   // k in 1/length, P in length^3, so that <|delta_k|^2> = P/V for delta(x) = sum_k delta_k exp(ikx).

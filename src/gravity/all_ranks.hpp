@@ -1,4 +1,4 @@
-// The ranks of a site among each other: their domains, their local essential trees, and all their particles gathered.
+// The ranks of a site: their domains, their local essential trees, and all their particles gathered.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class RankDomains {
  public:
   explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
 
-  // New domains where there are several ranks; one rank keeps all. `costs` is called for the cost of each particle in
-  // the present order (Costs); the first time, and where no rank has costs, all particles count alike. Collective, as
-  // move().
+  // New domains where there are several ranks; one rank keeps all. `costs` returns the cost of each particle in the
+  // present order (Costs). The first time, and where no rank has costs, all particles have equal costs. Collective, as
+  // is move().
   void cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs);
   // Sends particles to their ranks. `carried` (null on all ranks or on none) has one entry for each particle and goes
   // with it.

@@ -14,16 +14,17 @@ namespace maki {
 namespace {
 
 constexpr float kReachSkin = 0.02f;
-// Sites of unequal speed keep being so: what they waste in one step they will in many, which new slabs would spare.
-// They are cut once that is more than a rebuild costs (kRebuildCost), but not for what is noise.
+// Sites of unequal speed stay so: the waste of one step recurs in many (kWasteStays), and new slabs would save it.
+// Slabs are cut once the waste exceeds the cost of a rebuild (kRebuildCost), but not for noise.
 constexpr double kWasteStays = 4, kNoise = 0.03;
 
 // The dense middle of an isolated set is a small part of its box, the more so after the box has doubled: boundaries are
-// rounded to this (sides), and at first particles may go so many softening lengths beyond their slab.
+// rounded to kFinestOfIsolated (sides), and at first particles may go kFirstDriftOfSoftening softening lengths beyond
+// their slab.
 constexpr double kFinestOfIsolated = 0x1p-24, kFirstDriftOfSoftening = 8;
 
-// Rounded positions are good enough where the mesh carries most of a force between sites. An isolated set has its
-// closest pairs where slabs meet, and forces without rounding are those of one site to the tree's error.
+// Rounded positions suffice where the mesh carries most of the force between sites. An isolated set has its closest
+// pairs where slabs meet; without rounding its forces equal those of one site within the tree's error.
 LetOptions let_options(const GravityOptions& options) {
   const bool rounded = options.periodic && options.ghost_level == 0;
   return {.reach_skin = kReachSkin,
@@ -44,7 +45,7 @@ sites::Slabs slabs_at_first(int count, const GravityOptions& options, double thi
 
 }  // namespace
 
-// A slab between two others keeps them out of each other's reach.
+// A slab between two others must separate them by more than the reach of forces.
 double thinnest_slab(double r_cut, int ghost_level, int sites) {
   const double ghosts = ghost_level > 0 && sites > 2 ? whole_cell_margin(ghost_level) : 0;  // two have only each other
   return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
@@ -152,7 +153,7 @@ void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) 
   mine.particles = static_cast<std::uint64_t>(evaluation.sums.members);
   double slowest = evaluation.seconds;
   std::array<double, 2> all = {evaluation.interactions, static_cast<double>(outgrown)};
-  if (shares_work()) {  // nobody asks at a single site
+  if (shares_work()) {  // not needed at a single site
     slowest = largest_of(agreement_.sites().ranks(), slowest);
     agreement_.sites().ranks().sum(all);
   }
@@ -167,7 +168,7 @@ void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) 
 
 namespace {
 
-// Of sets one after another; sets without massive particles have no range.
+// Joins the ranges of sets; sets without massive particles have no range.
 void join(MassRange& all, const MassRange& one) {
   all.massless = all.massless || one.massless;
   all.invalid = all.invalid || one.invalid;

@@ -1,5 +1,5 @@
 // The sites of a run as tree gravity sees them: their slabs, the trees imported from other sites, and the decision when
-// all sites rebuild. For a site alone only this decision.
+// all sites rebuild (with one site only this decision).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace maki {
 
-// The least thickness of a slab, in sides, at all times. `ghost_level` as in GravityOptions.
+// The least thickness of a slab, in sides. `ghost_level` as in GravityOptions.
 double thinnest_slab(double r_cut, int ghost_level, int sites);
 
 class AllSites final : public TreeImports {
@@ -25,7 +25,7 @@ class AllSites final : public TreeImports {
   // Throws Error where slabs would be too thin for the cutoff.
   AllSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers);
 
-  // Whether all sites rebuild in the evaluation that begins, by sums that all sites know. Alike at all sites.
+  // Whether all sites rebuild in the evaluation that begins, by sums that all sites know. The same at all sites.
   bool rebuild_is_wanted();
   // Called on a rebuild, before particles go to their ranks: cuts new slabs, and sends particles to the sites that own
   // them. `carried` (may be null) goes with the particles.
@@ -44,16 +44,17 @@ class AllSites final : public TreeImports {
     StepSums sums;        // over the ranks of this site
     double interactions;  // of this rank
     double seconds;       // of this rank, for lists and their evaluation
-    bool asks_rebuild;    // this site needs a rebuild at all sites; alike on all ranks
-    bool balanced;        // the ranks' domains were cut by measured cost; alike on all ranks
+    bool asks_rebuild;    // this site needs a rebuild at all sites; the same on all ranks
+    bool balanced;        // the ranks' domains were cut by measured cost; the same on all ranks
   };
   // Enters an evaluation into the message to the other sites (SiteAgreement::mine()). `x`: sampled positions (fixed
-  // point), each for an equal part of the work; after a rebuild over several sites, else empty. Collective.
+  // point), each of which stands for an equal part of the work; empty except after a rebuild over several sites.
+  // Collective.
   void tell(const Evaluation& evaluation, std::vector<std::uint32_t> x);
   bool shares_work() const { return agreement_.delay() > 0; }
 
   const sites::Slabs& slabs() const { return slabs_; }
-  // Throws Error where one is too thin for the cutoff.
+  // Throws Error where a slab is too thin for the cutoff.
   void set_slabs(const sites::Slabs& slabs);
   TreeDrift& drift() { return drift_; }
   const TreeDrift& drift() const { return drift_; }
@@ -74,7 +75,7 @@ class AllSites final : public TreeImports {
   sites::SiteTrees trees_;
   sites::SiteMigration migration_;
   RebuildJudge judge_;
-  TreeDrift drift_;                           // of particles beyond their slab; alike at all sites
+  TreeDrift drift_;                           // of particles beyond their slab; the same at all sites
   std::uint64_t rebuilt_at_ = 0;              // number of the evaluation of the last rebuild
   std::uint64_t cut_at_ = 0;                  // number of the first evaluation with the present slabs
   bool balanced_ = false;                     // Evaluation::balanced of the last evaluation
@@ -84,8 +85,8 @@ class AllSites final : public TreeImports {
   double work_ = 0, cost_ = 0;                // SiteWork since the rebuild
 };
 
-// The unit for the particles of all sites (choose_mass_unit()), alike at all of them: two round trips. Collective over
-// the site's ranks. Throws Error as choose_mass_unit() does.
+// The mass unit for the particles of all sites (choose_mass_unit()), the same at all sites: two round trips. Collective
+// over the site's ranks. Throws Error as choose_mass_unit() does.
 MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const MeshOptions& options,
                             const SourceParticle* particles, std::size_t n);
 

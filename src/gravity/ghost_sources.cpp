@@ -4,7 +4,7 @@
 
 namespace maki {
 
-// One array, where they come from several.
+// The ghosts of all sources in one array.
 std::span<const SourceParticle> GhostTree::gathered(const Stream& stream, const Ghosts& ghosts) {
   std::size_t all = 0;
   for (const auto& part : ghosts) all += part.size();
@@ -40,8 +40,8 @@ void GhostTree::split(const Stream& stream, const ListView& lists) {
   split_groups(stream, lists, own_groups_, cells_with_ghosts_, inner_, outer_);
 }
 
-// Every cell is swept once a step, as by a rank that has all of its particles: a sweep's reference points are those of
-// the sweep before.
+// Every cell is swept once a step, as on a rank with all of its particles, because a sweep's reference points are those
+// of the previous sweep.
 void GhostTree::refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups) {
   sources_.refresh_own(stream, own);
   sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 0);
@@ -76,7 +76,7 @@ void GhostSources::evaluate(const Stream& stream, const Particles& particles, bo
   if (forces_.batched() && options_.fixed_reuse > 1) ++unkept_lists_;
   if (forces_.groups().empty()) return;
   ghosts_.give_back(stream, out);
-  forces_.set_members(particles.size());  // ghosts in these groups are others' members
+  forces_.set_members(particles.size());  // ghosts in these groups count on other ranks
 }
 
 void GhostSources::evaluate_again(const Stream& stream, const Particles&, const ForceOutput& out) {
@@ -98,12 +98,12 @@ void GhostSources::evaluate_new_tree(const Stream& stream, const Particles& part
   split_groups(stream);
 }
 
-// Sorts groups into inner and outer ones where there are new lists that are kept.
+// Sorts groups into inner and outer ones where new lists are kept.
 void GhostSources::split_groups(const Stream& stream) {
   if (!forces_.batched() && ghosts_.has_ghosts()) ghosts_.split(stream, forces_.own_lists().view(forces_.groups()));
 }
 
-// Evaluates inner groups while ghosts are on their way, then the outer ones.
+// Evaluates inner groups while ghosts are in transit, then the outer ones.
 void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& particles, bool want_potential) {
   DeviceBuffer<Group>& groups = forces_.groups();
   const ForceOutput out = groups.empty() ? ForceOutput{} : ghosts_.output(want_potential);
@@ -126,8 +126,8 @@ void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& par
   forces_.count_later(stream, joined());
 }
 
-// Ghosts for others are selected with a tree of own particles that serves for nothing else. While lists are kept its
-// cells stay as they were, and only particles are sent.
+// Ghosts for others are selected with a separate tree of own particles. While lists are kept its cells do not change,
+// and only particles are sent.
 void GhostSources::send(const Stream& stream, const Particles& particles, bool fresh) {
   if (imports_.empty()) return own_.forget_order();
   if (fresh) own_.build(stream, particles);

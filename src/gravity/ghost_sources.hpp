@@ -1,5 +1,5 @@
-// One tree of own particles and the ghosts around them: its forces do not depend on how particles are divided among ranks
-// and sites.
+// One tree of own particles and the ghosts around them: its forces do not depend on how particles are divided among
+// ranks and sites.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,11 @@
 namespace maki {
 
 // A tree over a rank's own particles and the ghosts around them: particles of other ranks in all cells of one level
-// that the lists of own particles may meet (host/let/whole_cells.hpp). Every such cell is complete, and cells above
-// that level serve no list as multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over
-// all particles.
-// A group that holds own particles and ghosts is evaluated by every rank that owns some of its members.
+// that the lists of own particles may meet (host/let/whole_cells.hpp). Every such cell is complete, and no list takes
+// cells above that level as multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over all
+// particles. Every rank that owns some members of a group evaluates the group.
 //
-// Inner groups, on which no ghost acts, can be evaluated while ghosts are on their way.
+// Inner groups, on which no ghost acts, can be evaluated before ghosts arrive.
 //
 // Memory, beside tree, groups and lists: 32 bytes for each own particle or ghost (36 with potentials), 20 more at a
 // rebuild.
@@ -46,14 +45,14 @@ class GhostTree {
   const DeviceBuffer<std::uint32_t>& inner() const { return inner_; }
   const DeviceBuffer<std::uint32_t>& outer() const { return outer_; }
 
-  // New positions of the same sources: first those of own particles, after which cells without ghosts and their groups
-  // are up to date, then those of ghosts, after which all are.
+  // New positions of the same sources. After refit_own() cells without ghosts and their groups are up to date; after
+  // refit_ghosts() all are.
   void refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups);
   void refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
 
   Octree& tree() { return tree_; }
   SourceView view() const { return {sources_.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()}; }
-  // For each group the range of own particles in it.
+  // The range of own particles in each group.
   const DeviceBuffer<Group>& own_groups() const { return own_groups_; }
 
   // output(): arrays for the forces on own particles and ghosts. give_back() copies those on own particles to `own`.
@@ -96,7 +95,7 @@ class GhostSources final : public SourceTrees {
 
   const GravityOptions& options_;
   PhaseTimers& timers_;
-  OwnTree& own_;  // only to choose what others need
+  OwnTree& own_;  // only to select the ghosts of others
   const std::vector<TreeImports*>& imports_;
   ListForces& forces_;
   GhostTree ghosts_;

@@ -36,8 +36,8 @@ void check_sites(const GravityOptions& o, int sites) {
                 "choose gravity.method = \"tree\", or run it at one site");
 }
 
-// Work that runs beside a stream, from the fork to join(). Left in between, by an exception, it is waited for: it must
-// not go on while its arrays go.
+// Work that runs beside a stream, from the fork to join(). After an exception in between, the destructor waits for the
+// work, which must end before its arrays are freed.
 class Fork {
  public:
   Fork(const Stream& side, const Stream& from) : side_(side) { side_.wait_for(from); }
@@ -45,7 +45,7 @@ class Fork {
     if (joined_) return;
     try {
       side_.synchronize();
-    } catch (const Error&) {  // the exception that brought us here speaks first
+    } catch (const Error&) {  // the exception that led here has priority
     }
   }
   void join(const Stream& into) {
@@ -58,7 +58,7 @@ class Fork {
   bool joined_ = false;
 };
 
-// Room for the results of a range.
+// Allocates the results of a range.
 void make_room(VectorArray& acceleration, DeviceBuffer<float>& potential, std::size_t n, bool want_potential) {
   acceleration.resize(n);
   if (!want_potential) potential.release();
@@ -79,16 +79,16 @@ Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Commu
   if (options.periodic && options.law.split != Split::kNone) make_mesh();
 }
 
-// Work on the mesh's stream may still use arrays that go with this.
+// Work on the mesh's stream may still use arrays of this object.
 Gravity::~Gravity() {
   try {
     mesh_stream_.synchronize();
-  } catch (const Error&) {  // it has been told where the results were waited for
+  } catch (const Error&) {  // already reported where results were waited for
   }
 }
 
-// The one place where the number of ranks and sites, and ghosts, choose the kind of mesh: ParticleMesh transforms in
-// other roundings than PencilMesh, which has one result for all numbers of ranks.
+// The one place where the number of ranks and sites, and ghosts, choose the kind of mesh: ParticleMesh rounds
+// differently from PencilMesh, whose result is the same for all numbers of ranks.
 void Gravity::make_mesh() {
   const PoolLane lane(kMeshLane);
   const bool one_site = agreement_.sites().alone();
@@ -135,7 +135,7 @@ void Gravity::evaluate(const Stream& stream, Particles& particles, Ranges ranges
     if (by_itself_) agreement_.publish();
     if (want_potential && mesh_) level_potential(stream, particles);
   }
-  if (with_mesh && site_mesh_) finish_mesh(particles, want_potential);  // other sites' masses came meanwhile
+  if (with_mesh && site_mesh_) finish_mesh(particles, want_potential);  // other sites' masses have arrived meanwhile
   if (fork) fork->join(stream);
 }
 
@@ -147,7 +147,7 @@ void Gravity::prepare_tree(const Stream& stream, Particles& particles, VectorArr
   tree_.prepare(stream, particles, carried);
 }
 
-// The accelerations that the particles keep on a rebuild, where only the short range is computed.
+// The accelerations that a rebuild reorders with the particles, where only the short range is computed.
 VectorArray* Gravity::kept_accelerations() {
   if (mesh_) return long_range_known_ ? &long_range_ : nullptr;
   return options_.open_by_error && short_range_known_ ? &short_range_ : nullptr;
@@ -159,7 +159,7 @@ void Gravity::level_potential(const Stream& stream, const Particles& particles) 
                static_cast<float>(mass_of_all(stream, particles) * potential_integral(options_.law)));
 }
 
-// Asked for once: masses in a periodic box do not change.
+// Summed once: masses in a periodic box do not change.
 double Gravity::mass_of_all(const Stream& stream, const Particles& particles) {
   if (total_mass_) return *total_mass_;
   DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
@@ -184,7 +184,7 @@ void Gravity::know_mass_unit(const Stream& stream, const Particles& particles) {
     mass_unit_ = mass_unit_of_sites(agreement_.sites(), stream, options_.mesh, particles.source.data(), n);
 }
 
-// Where there are other sites, this one's masses go on their way to them.
+// Starts sending this site's masses to other sites, if any.
 void Gravity::begin_mesh(const Particles& particles) {
   const PoolLane lane(kMeshLane);
   const PhaseTimers::Scope scope(timers_, "mesh", mesh_stream_);
@@ -193,7 +193,7 @@ void Gravity::begin_mesh(const Particles& particles) {
   mesh_->begin(mesh_stream_, particles.source.data(), particles.size(), *mass_unit_);
 }
 
-// The caller has made room for the results, on the main lane.
+// The caller has allocated the results, on the main stream.
 void Gravity::finish_mesh(const Particles& particles, bool want_potential) {
   const PoolLane lane(kMeshLane);
   const PhaseTimers::Scope scope(timers_, "mesh", mesh_stream_);

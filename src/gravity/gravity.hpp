@@ -20,61 +20,63 @@ namespace maki {
 
 class Gravity {
  public:
-  // Over many ranks all calls are collective: each rank gives its own particles, maybe none, and all other arguments
-  // are the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest
+  // Over many ranks all calls are collective: each rank passes its own particles, maybe none; all other arguments are
+  // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest
   // images.
-  // `agreement`: that of the run, whose begin() and publish() enclose each evaluation of forces, alike at all sites;
-  // the particles given are those of this site. Null: these ranks are the only site, for forces outside of a run.
-  // In a periodic box the set of masses stays the same from call to call: its sum and its unit are taken once.
+  // `agreement` belongs to the run; its begin() and publish() enclose each evaluation of forces, at all sites in the
+  // same way, and the particles are those of this site. Null: these ranks are the only site, for forces outside a run.
+  // In a periodic box masses must not change between calls: their sum and unit are computed once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
   ~Gravity();
 
-  // Accelerations, and potentials where they are wanted, of every particle at its present position.
-  // Short range (isolated: the whole force): on a rebuild the particles, and the accelerations kept here, are put into
-  // Morton order; over many ranks they first go to the ranks whose domains they are in, so that their number changes.
-  // Long range: zero (and nothing else) without a mesh. Alone it is that of the positions of the last short range, whose
-  // rebuild reorders long_acceleration() but not long_potential(). The mesh works on a stream of its own, for which
-  // `stream` waits. Both: on a GPU side by side, the mesh goes its way while the tree is built, walked and evaluated. Where
-  // this throws, nothing is at work any more.
+  // Accelerations, and potentials if wanted, of every particle at its present position. After an exception no work is
+  // queued any more.
+  // Short range (isolated: the whole force): a rebuild puts the particles, and the accelerations kept here, into Morton
+  // order; over many ranks they first go to the ranks of their domains, so that their number changes.
+  // Long range: zero without a mesh. Alone it is evaluated at the positions of the last short range, whose rebuild
+  // reorders long_acceleration() but not long_potential(). The mesh works on a stream of its own, for which `stream`
+  // waits.
+  // Both: on a GPU the mesh works while the tree is built, walked and evaluated.
   void evaluate(const Stream& stream, Particles& particles, Ranges ranges, bool want_potential);
-  // Sums the mass over all sites (one round trip), which the first potential would otherwise have to wait for.
+  // Sums the mass over all sites (one round trip) before the first potential needs it.
   void know_total_mass(const Stream& stream, const Particles& particles);
   // Whether one particle of all sites outweighs the others by far (MassUnit::lone_mass). Collective the first time.
   bool has_lone_particle(const Stream& stream, const Particles& particles);
   bool has_mesh() const { return mesh_ != nullptr; }
 
-  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last evaluation of the short range.
+  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last evaluation of the
+  // short range.
   const VectorArray& short_acceleration() const { return short_range_; }
   const VectorArray& long_acceleration() const { return long_range_; }
-  // After a call that wanted one, until the next that does not. The total potential per unit mass is the sum of both,
-  // its mean over the box 0 where periodic.
+  // Valid after a call that wanted potentials, until the next that does not. The total potential per unit mass is the
+  // sum of both; in a periodic box its mean is 0.
   const DeviceBuffer<float>& short_potential() const { return short_potential_; }
   const DeviceBuffer<float>& long_potential() const { return long_potential_; }
-  void release_potentials();  // they have been read
+  void release_potentials();
 
   void set_theta(double theta) { tree_.set_theta(theta); }
-  void refine_roots(bool yes);                         // of the law; nothing is made anew
+  void refine_roots(bool yes);                         // of the law, without a rebuild
   void set_law(const ForceLaw& law);                   // new softening (also after double_box)
-  void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation builds anew
-  void box_doubled();                                  // to be said after double_box(); the next evaluation builds anew
-  void particles_removed();  // to be said where particles were; the next evaluation builds anew
+  void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation rebuilds
+  void box_doubled();                                  // to be called after double_box(); the next evaluation rebuilds
+  void particles_removed();                            // to be called after a removal; the next evaluation rebuilds
   // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
   void rms_acceleration_is(double rms) { tree_.rms_acceleration_is(rms); }
-  // States the rms distance that particles have gone since the last call (alike on all ranks and sites): kept lists hold
-  // nothing of what has come within r_cut since they were made, and are made anew before that matters.
+  // States the rms distance that particles have moved since the last call (the same on all ranks and sites). Kept lists
+  // lack particles that have come within r_cut since they were made; they are rebuilt before this matters.
   void drifted(double rms_sides) { tree_.drifted(rms_sides); }
   const GravityCounts& counts() const { return options_.direct ? direct_counts_ : tree_.counts(); }
   const GravityOptions& options() const { return options_; }
-  // Which site's slab is where.
+  // The slabs of the sites.
   const sites::Slabs& slabs() const { return tree_.sites().slabs(); }
   void set_slabs(const sites::Slabs& slabs) { tree_.sites().set_slabs(slabs); }  // before the first call above
-  // Drifts that trees sent to other ranks and sites allow for, as restarts keep them; to be set when slabs are.
+  // Drifts that trees sent to other ranks and sites allow for, as restarts keep them; set together with the slabs.
   TreeDrifts drifts() const;
   void set_drifts(const TreeDrifts& drifts);
-  // In a run over several sites, seconds of the last mesh force that the division among sites costs: transforms and
-  // influence function, which every site computes for the whole mesh, and coding of the masses in messages. 0 where no
-  // mesh force was evaluated since the last call. Waits for the mesh force.
+  // In a run over several sites, the seconds of the last mesh force that exist only because of the division among
+  // sites: transforms and influence function, which every site computes for the whole mesh, and encoding of the masses
+  // in messages. 0 where no mesh force was evaluated since the last call. Waits for the mesh force.
   struct MeshOfSites {
     double transforms = 0, coding = 0;
   };
@@ -111,17 +113,17 @@ class Gravity {
   SiteAgreement& agreement_;
   TreeGravity tree_;
   AllSources all_sources_;                           // for the direct sum
-  Stream mesh_stream_{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
+  Stream mesh_stream_{StreamPriority::kBackground};  // the tree's many small launches must not queue behind the mesh
   std::unique_ptr<sites::SiteMesh> site_mesh_;
   std::unique_ptr<ParticleMesh> mesh_;
   PencilMesh* mesh_of_sites_ = nullptr;  // the same, in a run over sites
-  bool mesh_was_used_ = false;           // since its phases were asked for
+  bool mesh_was_used_ = false;           // since its phases were read
   double coded_ = 0;                     // seconds of site_mesh_ at that time
   std::optional<MassUnit> mass_unit_;    // of the masses that the mesh has seen
   VectorArray short_range_{"gravity.short"}, long_range_{"gravity.long"};
   bool short_range_known_ = false;    // of these particles, in their order and the present units
-  bool long_range_known_ = false;     // on all ranks, also where there is nothing to know
-  std::optional<double> total_mass_;  // of all sites, once it was needed
+  bool long_range_known_ = false;     // the same on all ranks, also on ranks without particles
+  std::optional<double> total_mass_;  // of all sites, once needed
   DeviceBuffer<float> short_potential_{"gravity.short_potential"}, long_potential_{"gravity.long_potential"};
   GravityCounts direct_counts_;
 };

@@ -1,4 +1,4 @@
-// What forces are asked for and what evaluating them took; the drift that imported trees allow for.
+// Options of the force evaluation, its counts, and the drift that imported trees allow for.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace maki {
 
-// Evaluations for which lists with ghosts are kept by default. With more, cells outgrow their lists: the error of the
-// power spectrum at half the Nyquist wave number would be 3e-3 with 4.
+// Default number of evaluations for which lists with ghosts are kept. With more, cells outgrow their lists: with 4 the
+// error of the power spectrum at half the Nyquist wave number would be 3e-3.
 inline constexpr int kGhostReuse = 2;
 
 struct GravityOptions {
@@ -23,8 +23,8 @@ struct GravityOptions {
   ForceLaw law;         // lengths in sides
   MeshOptions mesh;     // read where law.split is not kNone
   double theta = 0.5;   // opening angle; set_theta changes it later
-  // Of isolated sets: cells open by the error that they would make, relative to the last accelerations, once these are
-  // known (kernels/tree/opening.hpp); theta says how large it may be.
+  // Isolated sets: cells open by their estimated error relative to the last accelerations, once these are known
+  // (kernels/tree/opening.hpp); theta sets the tolerated error.
   bool open_by_error = false;
   bool quadrupoles = true;
   std::uint32_t leaf_size = 16;   // a cell with more particles is divided
@@ -32,31 +32,32 @@ struct GravityOptions {
   int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
   double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
   std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
-  // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself
+  // Over many ranks: balance work by interaction counts instead of times, so that a repeated run has the same bits
   // (docs/design.md, "Many ranks").
   bool deterministic = false;
-  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the same
-  // bits for any number of ranks and sites and any division of the particles among them, on one instruction set. Lists
-  // are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that exceed
-  // list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a mesh cell
-  // beyond their slab while lists are kept (shared_planes()).
+  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the
+  // same bits for any number of ranks and sites and any division of the particles among them, on one instruction set.
+  // Lists are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that
+  // exceed list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a
+  // mesh cell beyond their slab while lists are kept (shared_planes()).
   int ghost_level = 0;
-  // Positions in messages between ranks are rounded relative to their cell; in messages between sites, too, if the set
-  // is isolated (in periodic boxes those are always rounded, but not with ghosts).
+  // Round positions relative to their cell in messages between ranks, and for isolated sets in messages between sites
+  // (in periodic boxes the latter are always rounded, except with ghosts).
   bool let_compression = false;
-  double boundary_move = 0.1;  // over several sites: sides by which a boundary between slabs moves at once, at most
-  std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
+  double boundary_move = 0.1;        // over several sites: the largest move of a slab boundary at once, sides
+  std::vector<std::uint32_t> slabs;  // where the sites' slabs begin at the start; empty: even slabs
 };
 
-// The forces that are evaluated: those of the tree (or the direct sum), of the mesh, or of both.
+// The forces to evaluate: those of the tree (or the direct sum), of the mesh, or of both.
 enum class Ranges { kShort, kLong, kBoth };
 
-// Bytes a particle of accelerations, and of potentials where they are wanted, of one range or (`mesh`) two.
+// Bytes a particle of accelerations, and of potentials if wanted, for one range or (`mesh`) two.
 constexpr double gravity_bytes(bool mesh, bool potentials) {
   return (mesh ? 2 : 1) * static_cast<double>((potentials ? 4 : 3) * sizeof(float));
 }
 
-// Counts of the last evaluation of the short range on this rank. `rebuilt`, means and errors are over all ranks, the same on each.
+// Counts of the last evaluation of the short range on this rank. `rebuilt`, means and errors are over all ranks, the
+// same on each.
 struct GravityCounts {
   bool rebuilt = false;
   std::uint64_t interactions = 0;  // pairs, particle-particle and particle-cell
@@ -76,8 +77,8 @@ struct GravityCounts {
   std::uint64_t let_bytes = 0;      // sent
   std::uint64_t let_messages = 0;   // sent
   double let_exchange_seconds = 0;  // from the first message to the last
-  double let_waited_seconds = 0;    // part of them in which this rank had no other work
-  double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; alike on all
+  double let_waited_seconds = 0;    // part of it in which this rank had no other work
+  double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; the same on all
 };
 
 // The drifts (sides) that a restart keeps; 0 where there are no other ranks or sites.
@@ -105,7 +106,7 @@ class TreeDrift {
   }
   // Returns the length for trees that are now made.
   double use() { return used_ = length_; }
-  // To be called where the drift was too short. False: it is at its limit already.
+  // To be called where the drift was too short. False: it is already at its limit.
   bool lengthen(double r_cut) {
     const double most = r_cut > 0 ? kMostOfCutoff * r_cut : kMost, before = length_;
     length_ = std::min(most, 1.5 * length_);

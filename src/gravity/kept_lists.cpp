@@ -7,10 +7,10 @@ namespace maki {
 
 namespace {
 
-// A kept list is repaired when one of its cells has come nearer than this fraction of the opening distance.
+// A kept list is repaired when one of its cells is nearer than the opening distance by more than this fraction of it.
 constexpr float kStaleMargin = 0.1f;
-// Lists that are walked again are longer than the mean, being those in dense regions: by so much at first, and then by
-// what the last of them were, and a little.
+// Lists that are walked again are in dense regions and longer than the mean: by kLongerLists at first, then by the
+// ratio of the last such lists times kLittleMore.
 constexpr double kLongerLists = 3, kLittleMore = 1.3;
 
 std::uint32_t count_of(const DeviceBuffer<Group>& groups) { return static_cast<std::uint32_t>(groups.size()); }
@@ -37,7 +37,7 @@ std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOp
   repair.before = lists_.used;
   repair.mean = static_cast<double>(fresh_words_) / all;
   WalkRequest request{groups.data(), all, repair.stale.data(), 0, n, true};
-  // Where the room is used up all are walked, rather than old and new lists held side by side while they grow.
+  // Where memory runs out all lists are walked, instead of holding old and new lists side by side while they grow.
   const double foreseen = static_cast<double>(repair.before) + longer_ * repair.mean * n;
   if (foreseen > static_cast<double>(lists_.words.capacity())) request = {groups.data(), all, nullptr, 0, all, false};
   repair.walk = queue_walk(stream, tree, walk, request, lists_, results);

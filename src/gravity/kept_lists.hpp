@@ -1,4 +1,5 @@
-// The interaction lists of all groups over one tree, local or imported: made, kept and repaired, and their error probed.
+// The interaction lists of all groups over one tree, local or imported: construction, reuse, repair, and probes of
+// their error.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace maki {
 
 class KeptLists {
  public:
-  // Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
+  // Memory for lists over their size when made: lists that are walked again leave gaps behind.
   static constexpr double kRoom = 1.6;
 
   // Lists of all groups by a fresh walk. `budget` (bytes, 0: no limit) bounds the memory reserved beforehand, not the
@@ -23,8 +24,8 @@ class KeptLists {
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
             std::size_t budget);
   // Queues new walks of groups whose lists violate the opening criterion by cells that a walk can divide; returns the
-  // number of groups walked. finish_repair() has to follow once `results` are fetched. It returns false where the room
-  // was too short: then it has completed the lists, and forces from them have to be evaluated again.
+  // number of groups walked. finish_repair() has to follow once `results` are fetched. It returns false where memory
+  // was too small: it has then completed the lists, and their forces have to be evaluated again.
   std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
   bool finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results);
@@ -34,13 +35,14 @@ class KeptLists {
               const DeviceBuffer<std::uint32_t>* which, Results& results);
   bool finish_reopened(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
-  // Number of groups that violate the opening criterion by a closed cell of an imported tree: only a new import helps.
+  // Number of groups that violate the opening criterion by a closed cell of an imported tree, which only a new import
+  // can repair.
   std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                          const DeviceBuffer<Group>& groups) const;
   // Number of groups whose lists fit `budget` (bytes; 0: no limit, all groups), estimated from a walk of a sample.
   std::uint32_t batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,
                              const DeviceBuffer<Group>& groups, std::size_t budget);
-  // Lists of groups [begin, begin + count) alone, for use at once.
+  // Lists of groups [begin, begin + count) only, for immediate use.
   ListView make_batch(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                       std::uint32_t begin, std::uint32_t count);
 
@@ -82,25 +84,25 @@ struct Sources {
   bool imported() const { return imports != nullptr; }
 };
 
-// The opening angle of a strict walk, by which errors are measured, over that of the run.
+// Opening angle of a strict walk, the reference for errors, over that of the run.
 inline constexpr double kStrictTheta = 0.4;
 
-// How wrong kept lists are: a sample of the groups is walked twice more, as for new lists, and with a much smaller
-// opening angle, which is the reference. Errors of kept and of new lists are those of the same groups at the same time,
-// so that their ratio is not a matter of luck. The sample stays the same between two rebuilds.
+// The error of kept lists: a sample of the groups is walked twice more, once as for new lists, and once with a much
+// smaller opening angle as the reference. Errors of kept and of new lists are those of the same groups at the same
+// time, so that their ratio has little scatter. The sample stays the same between two rebuilds.
 class ListProbes {
  public:
   // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set. `group_size`: the largest number
   // of members of a group.
   void choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size);
 
-  // No sample: of groups that are no longer there, or whose lists are not kept.
+  // Drops the sample, where its groups no longer exist or their lists are not kept.
   void clear() { indices_.resize(0); }
 
   // Copies the members of the sample at their present positions; later changes of groups and particles do not matter.
   void gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles);
-  // Queues the sample's forces over one tree, by lists as they would be made now and by strict ones; those of imported
-  // trees are added to those before. Valid if finish() returns true after `results` have been fetched.
+  // Queues the sample's forces over one tree, by fresh lists and by strict ones; forces of imported trees are added.
+  // Valid if finish() returns true after `results` have been fetched.
   struct Walks {
     WalkOptions fresh, strict;
   };
@@ -111,7 +113,7 @@ class ListProbes {
   void compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration,
                SampleError* error) const;
 
-  // False: lists had too little room and have been enlarged; everything from gather() on has to be repeated.
+  // False: lists had too little memory and have been enlarged; repeat everything from gather() on.
   bool finish(const Stream& stream, Results& results);
 
   bool empty() const { return indices_.empty(); }
@@ -127,7 +129,7 @@ class ListProbes {
     InteractionLists lists;
     QueuedWalk queued;
   };
-  // Packed forces on the sample, and the walks for them, one for each tree, whose memory is used again.
+  // Packed forces on the sample, and their walks, one for each tree, whose memory is reused.
   struct Forces {
     explicit Forces(const char* name) : acceleration(name) {}
     VectorArray acceleration;

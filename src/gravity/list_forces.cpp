@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-// Pieces in which lists are evaluated on the CPU while messages are on their way.
+// Number of slices in which lists are evaluated on the CPU while messages are in transit.
 constexpr std::uint32_t kSlices = 16;
 
 // The lists of groups [begin, end).
@@ -59,7 +59,7 @@ std::uint64_t ListForces::take_redone() {
   return redone;
 }
 
-// Each tree's lists leave room for the others' as they last were; the last ones get what is left.
+// Each tree's lists leave memory for the last lists of the other trees; the last tree gets the rest.
 std::size_t ListForces::budget_of(const Sources& sources) const {
   const std::size_t all = options_.list_budget;
   if (all == 0) return 0;
@@ -99,8 +99,8 @@ void ListForces::take_seconds() {
   spans_ = 0;
 }
 
-// Makes the lists over one tree, or repairs them. Returns the number of groups whose lists fit the memory: where that is
-// not all, none were made.
+// Makes or repairs the lists over one tree. Returns the number of groups whose lists fit the memory; unless all fit, no
+// lists were made.
 std::uint32_t ListForces::bring_up_to_date(const Stream& stream, const Sources& sources, bool fresh) {
   const auto all = static_cast<std::uint32_t>(groups_.size());
   if (fresh) {
@@ -112,7 +112,7 @@ std::uint32_t ListForces::bring_up_to_date(const Stream& stream, const Sources& 
   } else if (options_.fixed_reuse == 0) {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
     const std::uint64_t rewalked = sources.lists.repair(stream, sources.tree, walk(), groups_, results_);
-    // Most groups that are walked again over the one tree are so over the other.
+    // Mostly the same groups are walked again over each tree.
     rewalked_ = std::max(rewalked_, rewalked);
   } else if (options_.ghost_level > 0) {
     reopen(stream, sources, nullptr);
@@ -177,7 +177,7 @@ void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, con
   count_now(stream, sources);
 }
 
-// On the CPU the lists are evaluated in slices while messages are on their way, which progress in between.
+// On the CPU lists are evaluated in slices while messages are in transit, and messages progress in between.
 void ListForces::evaluate(const Stream& stream, const Sources& sources, const ListView& lists, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   const std::uint32_t slices = host_computes() && move_messages() ? std::min(kSlices, lists.count) : 1;
@@ -197,8 +197,8 @@ bool ListForces::move_messages() const {
   return left;
 }
 
-// While what is queued on `stream` is evaluated: staged messages move in calls only, and the host would only wait for
-// the GPU. On the CPU it is done when we come here.
+// Called while work on `stream` runs: staged messages progress only in calls, and the host would otherwise wait idly
+// for the GPU. On the CPU the work is already done here.
 void ListForces::move_messages_beside(const Stream& stream) const {
   if (!move_messages() || host_computes()) return;
   StreamMark evaluated;
@@ -222,7 +222,7 @@ void ListForces::take_counted(bool good) {
 }
 
 void ListForces::count(const ListStatistics& s) {
-  const std::uint64_t members = statistics_.members > 0 ? statistics_.members : s.members;  // of any tree the same
+  const std::uint64_t members = statistics_.members > 0 ? statistics_.members : s.members;  // the same for every tree
   statistics_.add(s);
   statistics_.members = members;
 }

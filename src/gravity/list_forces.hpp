@@ -1,4 +1,4 @@
-// Forces by interaction lists. Lists of all groups are made, kept, repaired, evaluated and counted, for one tree of
+// Forces by interaction lists: makes, keeps, repairs, evaluates and counts the lists of all groups, for one tree of
 // sources after another (docs/design.md, "The walk of a step").
 #pragma once
 
@@ -21,7 +21,7 @@ class ListForces {
   ListForces(const GravityOptions& options, PhaseTimers& timers, const std::vector<TreeImports*>& imports)
       : options_(options), timers_(timers), imports_(imports) {}
 
-  // The groups whose members are acted on; none where there are no particles.
+  // The groups of targets; none where there are no particles.
   DeviceBuffer<Group>& groups() { return groups_; }
   const DeviceBuffer<Group>& groups() const { return groups_; }
   // Lists over the tree of own particles; lists over imported trees belong to their TreeImports.
@@ -37,8 +37,8 @@ class ListForces {
   void begin();
   // Makes new lists (`fresh`, or where the last ones were not kept) or repairs kept ones, and evaluates them.
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
-  // Evaluate kept lists, of the groups `which` once cells that have come near are opened, or of all groups as they are;
-  // evaluate_anew() first makes new lists over the present tree.
+  // Evaluate kept lists: evaluate_part() those of the groups `which`, after opening cells that have come near;
+  // evaluate_kept() those of all groups, unchanged. evaluate_anew() first makes new lists over the present tree.
   void evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                      const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
@@ -51,7 +51,7 @@ class ListForces {
   // Resets the counts, as all lists of this evaluation are evaluated again.
   void count_again() { statistics_ = {}; }
 
-  // Numbers found by kernels of this evaluation: the caller fetches them when all kernels are queued.
+  // Results of this evaluation's kernels; the caller fetches them when all kernels are queued.
   Results& results() { return results_; }
   // Counts of this evaluation.
   const ListStatistics& statistics() const { return statistics_; }

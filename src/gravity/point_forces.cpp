@@ -26,7 +26,7 @@ void build(const Stream& stream, OwnTree& tree, Particles& particles) {
   tree.build(stream, particles);
 }
 
-// The sources' tree acts on groups of points.
+// Adds the forces of the sources' tree on groups of points.
 void add_tree(const Stream& stream, const GravityOptions& options, Particles& sources, Particles& points,
               PointForces& out) {
   PhaseTimers timers;

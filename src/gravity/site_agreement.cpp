@@ -13,13 +13,13 @@ namespace maki {
 
 namespace {
 
-// The part of the tolerance that is used: the next step's error is a guess.
+// The part of the tolerance that is used, as the next step's error is extrapolated.
 constexpr double kToleranceUse = 0.7;
-// The most that the reference error is where fresh lists are nearly exact.
+// The largest reference error where fresh lists are nearly exact.
 constexpr double kMostExact = 1e-4;
-// What a repair costs, in interactions a particle: kept lists that have cost more than a rebuild go.
+// Cost of walking a group again, in interactions of each of its particles.
 constexpr double kRewalkCost = 200;
-// What domains cut by cost usually reach.
+// The usual imbalance of domains cut by cost.
 constexpr double kUsualImbalance = 1.02;
 
 }  // namespace
@@ -94,7 +94,7 @@ void SiteAgreement::begin() {
   begun_ = true;
   mine_ = {};
   mine_x_.clear();
-  if (delay() > 0 && number_ >= 3) take(number_ - 2);  // the first one's are there
+  if (delay() > 0 && number_ >= 3) take(number_ - 2);  // the sums of the first evaluation are known
 }
 
 std::uint64_t SiteAgreement::requests() const {
@@ -159,7 +159,7 @@ double SiteAgreement::farthest_by(double t) const {
     momentum = std::max(momentum, step.momentum);
     acceleration = std::max(acceleration, step.acceleration);
   }
-  // Momenta are half a step older than positions, and accelerations grow: twice what is gained at the known one.
+  // Momenta are half a step older than positions, and accelerations grow: twice the gain at the known acceleration.
   const double since = t - all_.front().time;
   return reach_length + since * (momentum + 2 * acceleration * since);
 }

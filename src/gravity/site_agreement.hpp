@@ -1,7 +1,7 @@
 // The sums that the sites of a run exchange after every evaluation of forces, and by which they choose steps, rebuilds
-// and slabs. They are sent when an evaluation ends and used from the next but one, so that no site waits for them
-// (docs/design.md, "The walk of a step"). The same numbers in the same order lead to the same decisions at all sites.
-// A site alone uses its own sums at once.
+// and slabs. They are sent when an evaluation ends and used from the next evaluation but one on, so that no site waits
+// for them (docs/design.md, "The walk of a step"). The same numbers in the same order lead to the same decisions at all
+// sites. A site alone uses its own sums at once.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct StepSums {
   double particles() const { return members > 1 ? members : 1; }
   double mean_list() const { return interactions / particles(); }
   double imbalance() const { return interactions > 0 ? largest * ranks / interactions : 1; }
-  // rms relative errors on the probes, 0 without any: of the lists as they are, and of lists made now.
+  // rms relative errors on the probes, 0 without probes: of the present lists, and of fresh lists.
   double probe_error() const { return relative(difference); }
   double fresh_error() const { return relative(fresh_difference); }
 
@@ -40,23 +40,23 @@ struct StepSums {
   double relative(double difference_squared) const;
 };
 
-// What a rebuild costs, in interactions a particle.
+// Cost of a rebuild, in interactions a particle; kept lists that have cost more are replaced.
 inline constexpr double kRebuildCost = 350;
 
-// The error that kept lists are measured by: that of fresh lists, or where these are nearly exact (lists of an early box hold
-// no cells) a lesser one than that of the mesh.
+// The error to which that of kept lists is compared: that of fresh lists, or, where these are nearly exact (lists of an
+// early box hold no cells), one smaller than the error of the mesh.
 double reference_error(double fresh_error, double theta);
 
-// The decision to rebuild: by the measured error of kept lists, and by their cost and the domains' imbalance. Alike on
-// all ranks if the sums given are.
+// The decision to rebuild: by the measured error of kept lists, and by their cost and the domains' imbalance. The same
+// on all ranks if the sums are.
 class RebuildJudge {
  public:
   explicit RebuildJudge(double tolerance) : tolerance_(tolerance) {}
 
   // Takes the sums of an evaluation with new lists. `balanced`: the domains were cut by measured cost.
   void begin(const StepSums& sums, bool balanced);
-  // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error `ahead`
-  // steps later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
+  // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error
+  // `ahead` steps later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
   bool wants_rebuild(const StepSums& sums, double theta, int ahead = 1);
 
  private:
@@ -69,8 +69,8 @@ class RebuildJudge {
 
 // Measures of one site in one evaluation, over its ranks.
 struct SiteMeasures {
-  // Largest acceleration and momentum; this site's part of their mean squares over all particles (where a long step ends,
-  // else -1). Units of StepMeasure.
+  // Largest acceleration and momentum; this site's part of their mean squares over all particles (where a long step
+  // ends, else -1). Units of StepMeasure.
   double acceleration = 0, momentum = 0, mean_square_momentum = -1, mean_square_acceleration = -1;
   StepSums tree;
   double outgrown = 0;            // groups too near to undivided cells of other sites' trees
@@ -102,10 +102,10 @@ class SiteAgreement {
   void begin();
   SiteMeasures& mine() { return mine_; }
   void set_samples(std::vector<std::uint32_t> x) { mine_x_ = std::move(x); }
-  void decided(std::uint64_t bits);  // adds a decision, alike at all sites, to the digest
+  void decided(std::uint64_t bits);  // adds a decision, the same at all sites, to the digest
   void decided(double value);
-  // Requests of this site to all sites (bits that the run defines), in its messages from now on; and the requests of
-  // any site that all sites know of.
+  // request(): requests of this site to all sites (bits that the run defines), in its messages from now on. requests():
+  // the requests of any site that all sites know.
   void request(std::uint64_t bits) { my_requests_ = bits; }
   std::uint64_t requests() const;
   // Ends the evaluation and sends this site's sums. The first time, waits for the sums of all sites.
@@ -115,9 +115,10 @@ class SiteAgreement {
   std::optional<std::uint64_t> known() const { return known_; }
   const std::vector<SiteMeasures>& all() const { return all_; }  // by site
   StepSums tree() const;                                         // of all sites
-  // Upper bound, alike at all sites, of the distance (length units, on any axis) of the particles of an isolated set
-  // from the middle of the box at time t: as if the fastest had started from the farthest in the known sums. `reach_length`:
-  // the distance at this site. One round trip where no sums are known yet.
+  // Upper bound, the same at all sites, of the distance (length units, on any axis) of an isolated set's particles from
+  // the middle of the box at time t: the largest distance in the known sums, plus the path of a particle with the
+  // largest momentum and acceleration in them. `reach_length`: the distance at this site. One round trip where no sums
+  // are known yet.
   double farthest(double t, double reach_length);
   std::vector<sites::SiteWork> works() const;  // by site, with the samples last sent
 

@@ -56,12 +56,13 @@ class SourceTrees {
   // Collective.
   virtual void evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) = 0;
 
-  // The same once more from the lists and trees that are there: where room for lists was short, some were not evaluated.
+  // Repeats the evaluation from the present lists and trees, because memory for lists was short and some were not
+  // evaluated.
   virtual void evaluate_again(const Stream& stream, const Particles& particles, const ForceOutput& out) = 0;
 
-  // The trees of the last evaluation in the order in which they acted; the tree of own particles is the first.
+  // The trees of the last evaluation in the order of their evaluation; the tree of own particles is the first.
   virtual std::vector<Sources> all(const Particles& particles) = 0;
-  // For each group the range of own particles in it.
+  // The range of own particles in each group.
   virtual const DeviceBuffer<Group>& own_groups() const = 0;
   // Number of evaluations so far whose lists should have been kept but exceeded the memory for lists.
   virtual std::uint64_t unkept_lists() const { return 0; }

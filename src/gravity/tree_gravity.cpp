@@ -8,8 +8,8 @@
 namespace maki {
 namespace {
 
-// Of r_cut: the rms distance that particles go while lists are kept. Some go several times as far, and the short-range force
-// falls steeply towards r_cut.
+// Largest rms distance that particles move while lists are kept, in r_cut. Some move several times as far, but the
+// short-range force falls steeply towards r_cut.
 constexpr double kMostDrift = 0.05;
 
 GravityOptions with_ghosts(GravityOptions options) {
@@ -35,13 +35,13 @@ void TreeGravity::agree_with_sites() {
   sites_.agreement().decided(std::uint64_t{rebuild_is_due()});
 }
 
-// A tree that was built before accelerations were known is built anew.
+// A tree built before accelerations were known is rebuilt.
 void TreeGravity::rms_acceleration_is(double rms) {
   if (options_.open_by_error && uses_since_rebuild_ > 0 && rms > 0 && !forces_.opens_by_error()) rebuild_due_ = true;
   rms_acceleration_ = rms;
 }
 
-// Distances of steps one after another are added up: at first particles go straight ahead.
+// Distances of successive steps are added, as particles move straight at first.
 void TreeGravity::drifted(double rms_sides) {
   drifted_sides_ += static_cast<float>(rms_sides);  // sites may round the last bits of their factors differently
   if (options_.fixed_reuse == 0 && drifted_sides_ > kMostDrift * options_.law.r_cut && options_.law.r_cut > 0)
@@ -64,7 +64,7 @@ void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArra
   if (!rebuild_due_) return;
   forces_.open_by_error(options_.open_by_error && carried ? rms_acceleration_ : 0);
   distribute(stream, particles, carried);
-  forces_.release_lists();  // their place serves as scratch of the sort
+  forces_.release_lists();  // the sort uses their memory as scratch
   own_.sort(stream, particles, carried);
 }
 
@@ -98,13 +98,14 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
 
 namespace {
 
-// What a cell costs beside a particle of a leaf, and a particle beside its interactions, in the balance of domains.
+// Costs for the balance of domains: of a cell, relative to a particle of a leaf, and of a particle beside its
+// interactions.
 constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
 
 }  // namespace
 
-// By what the particles' lists have cost since the last time; by number the first time and where a set has changed.
-// Particles go to their sites first, and then to the ranks there.
+// Divides particles by the cost of their lists since the last call, by number the first time and where a set has
+// changed. Particles go first to their sites, then to the ranks there.
 void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorArray* carried) {
   const PhaseTimers::Scope scope(timers_, "domains");
   const double known =

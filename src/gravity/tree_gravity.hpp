@@ -17,12 +17,12 @@
 namespace maki {
 
 // Evaluates short-range forces from kept lists. One call of prepare() and one of evaluate() are one step, on all ranks:
-//  1. when a rebuild is due, prepare() cuts the domains anew, moves particles to their ranks and sorts them: from then
-//     on their number, order and positions stay;
-//  2. trees are built or refitted, other ranks and sites are sent what they need of them, and lists over each tree (new
-//     or repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
-//  3. forces on the probes are compared with a strict walk; by their error and by the cost of lists all sites decide
-//     together when to rebuild (AllSites): a site alone in the next step, several in the one after it.
+//  1. when a rebuild is due, prepare() cuts the domains anew, moves particles to their ranks and sorts them; their
+//     number, order and positions then stay until the step ends;
+//  2. trees are built or refitted, their parts are sent to the ranks and sites that need them, and lists over each tree
+//     (new, or repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
+//  3. forces on the probes are compared with a strict walk. From their error and the cost of lists all sites decide
+//     together when to rebuild (AllSites): one site in the next step, several in the step after it.
 class TreeGravity {
  public:
   // An evaluation lies between begin() and publish() of `agreement`.
@@ -34,7 +34,7 @@ class TreeGravity {
   bool rebuild_is_due() const {
     return rebuild_due_ || (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse);
   }
-  // `carried` (may be null) is put into the particles' new order on a rebuild, and follows them to other ranks: the
+  // A rebuild puts `carried` (may be null) into the particles' new order and moves it with them to other ranks: the
   // long-range accelerations, or with GravityOptions::open_by_error the last ones, which evaluate() then finds in
   // `out`.
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
@@ -87,12 +87,12 @@ class TreeGravity {
   GravityCounts counts_;
   bool again_ = false;         // this step's lists were all evaluated twice
   bool asks_rebuild_ = false;  // this site needs a rebuild at all sites
-  bool costs_known_ = false;   // lists of all ranks yield the cost of particles; alike on all ranks
+  bool costs_known_ = false;   // lists of all ranks yield the cost of particles; the same on all ranks
   bool balanced_ = false;      // costs were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
   double rms_acceleration_ = 0;  // the last one known; 0: none is
   bool rebuild_due_ = true;
-  double drifted_sides_ = 0;  // rms distance since the rebuild, at most
+  double drifted_sides_ = 0;  // upper bound of the rms distance since the rebuild
   int uses_since_rebuild_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How good kept lists and imported trees still are, and what follows from it.
+// Judges whether kept lists and imported trees are still accurate enough, and acts on the verdict.
 #include <algorithm>
 #include <utility>
 
@@ -23,9 +23,9 @@ Result<SampleError> TreeGravity::probe(const Stream& stream, const Particles& pa
   return error;
 }
 
-// All that the host wants to know of an evaluation comes with one wait: whether lists had room, what they hold, and
-// what the probes are off by (nothing where they are not asked for). Where room was short, which is rare, lists are
-// there after it, and what was made of them is made again.
+// The host gets all results of an evaluation with one wait: whether lists had enough memory, their lengths, and the
+// error of the probes (zeros without probes). Where memory was short, which is rare, the lists are complete afterwards
+// and their forces are evaluated again.
 SampleError TreeGravity::settle(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   Results& results = forces_.results();
   for (;;) {
@@ -91,7 +91,7 @@ void TreeGravity::tell_sites(const Stream& stream, const Particles& particles, c
               std::move(x));
 }
 
-// The same sums, and so the same decisions, on all ranks.
+// All ranks have the same sums, and so make the same decisions.
 void TreeGravity::judge(const StepSums& sums, bool fresh) {
   costs_known_ = sums.batched == 0;
   if (sums.batched > 0) asks_rebuild_ = true;
@@ -99,10 +99,10 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
   rank_trees_.drift().shorten();
 }
 
-// Some rank's particles have come near to what another rank has sent undivided: all import anew from the trees as they
-// are, with more room, and the step is evaluated again.
+// Particles of some rank have come near to an undivided cell of another rank: all ranks import again from the present
+// trees, with a longer drift, and the step is evaluated again.
 void TreeGravity::renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  if (!rank_trees_.drift().lengthen(options_.law.r_cut)) asks_rebuild_ = true;  // more room is not to be had
+  if (!rank_trees_.drift().lengthen(options_.law.r_cut)) asks_rebuild_ = true;  // the drift is at its limit
   forces_.count_again();
   rank_trees_.outgrown = 0;
   again_ = true;
@@ -128,8 +128,8 @@ bool TreeGravity::must_replace() const {
          counts_.probe_error > options_.reuse_tolerance * reference_error(counts_.fresh_error, options_.theta);
 }
 
-// An error that nothing announced (once in some hundred steps): all lists are walked anew on the trees as they are,
-// which needs nothing of other ranks, and the step is evaluated again. The rebuild follows in the next one.
+// The error rose unexpectedly (once in some hundred steps): all lists are walked anew on the present trees, which needs
+// no messages, and the step is evaluated again. The rebuild follows in the next step.
 void TreeGravity::replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   forces_.count_again();
   again_ = true;

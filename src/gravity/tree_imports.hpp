@@ -17,8 +17,8 @@ class TreeImports {
  public:
   virtual ~TreeImports() = default;
 
-  // Sends parts of this rank's tree to those who need them: a new selection where the tree is `fresh`, else the payload
-  // of the last selection. `tree` and `particles` must not change until take(). Collective.
+  // Sends parts of this rank's tree to the ranks or sites that need them: a new selection where the tree is `fresh`,
+  // else the payload of the last selection. `tree` and `particles` must not change until take(). Collective.
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk, bool fresh) {
     const PhaseTimers::Scope scope(timers_, sending_);
     begin(stream, tree, particles, walk, fresh);
@@ -47,7 +47,7 @@ class TreeImports {
   // Number of groups too near to undivided imported cells, in this evaluation.
   std::uint32_t outgrown = 0;
 
-  // Enters counts of messages into those of this evaluation.
+  // Adds counts of messages to `counts`.
   virtual void report(GravityCounts& /*counts*/) const {}
 
  protected:

@@ -96,7 +96,7 @@ void GroupColumns::write_counts() const {
 
 void GroupColumns::write_members() const {
   const double box = catalogue_.header.box_size, root = std::sqrt(catalogue_.header.time);
-  const auto in_box = [box](double x) {  // one that would round to the side becomes 0
+  const auto in_box = [box](double x) {  // a number that would round to the side becomes 0
     return static_cast<float>(x) >= static_cast<float>(box) ? 0 : x;
   };
   const Scaling masses_of = masses("Mass of the members in units of U_M");

@@ -1,4 +1,4 @@
-// The groups of a snapshot, found and as files: a catalogue in GADGET-4's layout, their mass function as text.
+// The groups of a snapshot: finding them, and their files: a catalogue in GADGET-4's layout, the mass function as text.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ struct GroupCatalogue {
 };
 
 // HDF5, one file: /Header, /Config, /Parameters, /Units, /Constants, /Maki; /Group with a dataset for each property and
-// a row for each group; /IDs/ID, of which a group has GroupLen from GroupOffsetType[1] on. Names and types of numbers
-// are GADGET-4's where it has the property; the units are those of the snapshot, velocities over the root of a as there
-// (GroupVel; others are peculiar), and attributes say them. Throws Error where the file exists (unless `overwrite`) or
+// a row for each group; /IDs/ID, where a group has GroupLen entries from GroupOffsetType[1] on. Names and number types
+// are GADGET-4's where it has the property. Units are those of the snapshot and stated in attributes; GroupVel is over
+// the root of a as there, other velocities are peculiar. Throws Error where the file exists (unless `overwrite`) or
 // cannot be written, or where a group has 2^31 particles or more; then nothing is left behind.
 void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,
                            bool overwrite = false);
@@ -37,22 +37,22 @@ void write_mass_function(const std::string& path, const GroupCatalogue& catalogu
                          const std::function<double(double)>& expected, const Provenance& provenance,
                          bool overwrite = false);
 
-// From particles on the device to the catalogue of their groups.
+// Options of group finding.
 struct GroupOptions {
   double linking_length = 0.2;  // in mean distances between particles, side / N^(1/3)
   std::uint64_t minimum = 32;   // particles of a group, at least
 };
 
-// Potentials that decide about centres are softened by this fraction of the mean distance between particles.
+// Softening of the potentials that define centres, in mean distances between particles.
 inline constexpr double kCentreSoftening = 1.0 / 40;
 
-// Bytes of a particle while groups are found, on the device (with the copy of the particles that is sorted) and on the host.
+// Bytes a particle during group finding, on the device (with the sorted copy of the particles) and on the host.
 inline constexpr double kGroupDeviceBytes = 110, kGroupHostBytes = 300;
 
-// Friends of friends of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains, and sorts
-// them. Collective; the catalogue is on rank 0 (all others get an empty one), and the same to the bit for any number of
-// threads and ranks. Throws Error where the set has no periodic box, no h, no matter density (header.omega0) or twice
-// that density or more, or where the linking length is half a side or more.
+// Friends-of-friends groups of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains,
+// and sorts them. Collective; the catalogue is on rank 0 (other ranks get an empty one), and has the same bits for any
+// number of threads and ranks. Throws Error where the set has no periodic box, no h, no matter density (header.omega0),
+// or a mean density of twice that or more, or where the linking length is half a side or more.
 GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,
                            const SnapshotHeader& header, const GroupOptions& options);
 

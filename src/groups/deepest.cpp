@@ -28,7 +28,7 @@ struct Cluster {
     }
   }
   std::size_t size() const { return x.size(); }
-  double own(std::size_t i) const { return mass[i] / std::sqrt(softening2); }  // what a sum over all members has of i
+  double own(std::size_t i) const { return mass[i] / std::sqrt(softening2); }  // term of i in a sum over members
   double squared(std::uint32_t dx, std::uint32_t dy, std::uint32_t dz) const {
     const double u = static_cast<std::int32_t>(dx), v = static_cast<std::int32_t>(dy);
     const double w = static_cast<std::int32_t>(dz);
@@ -36,7 +36,7 @@ struct Cluster {
   }
 };
 
-// The sum over all members, less itself.
+// The sum over all members except i.
 double exact_potential(const Cluster& c, std::size_t i) {
   double sum = c.own(i);
   for (std::size_t j = 0; j < c.size(); ++j)
@@ -44,7 +44,7 @@ double exact_potential(const Cluster& c, std::size_t i) {
   return sum;
 }
 
-// All of them: the inner loop is over targets, so that it is one of vectors though each sum keeps its order.
+// Of all members. The inner loop is over targets, so that it vectorises while each sum keeps its order.
 std::vector<double> exact_potentials(const Cluster& c) {
   std::vector<double> potential(c.size());
   for (std::size_t i = 0; i < c.size(); ++i) potential[i] = c.own(i);
@@ -56,7 +56,7 @@ std::vector<double> exact_potentials(const Cluster& c) {
   return potential;
 }
 
-// The first of the least: members are in the order of IDs.
+// Index of the first minimum; members are in the order of IDs.
 std::size_t least(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::min_element(values.begin(), values.end()) - values.begin());
 }
@@ -124,7 +124,7 @@ double tree_potential(const Cluster& c, const ClusterTree& tree, std::size_t i) 
   return sum;
 }
 
-// By tree, and the deepest exactly.
+// Potentials by a tree, those of the deepest members by exact sums.
 std::vector<double> tree_potentials(const Stream& stream, const Cluster& c, std::size_t& deepest) {
   const ClusterTree tree = plant(stream, c);
   std::vector<double> potential(c.size());
@@ -159,7 +159,7 @@ GroupPotentials group_potentials(const Stream& stream, const GroupMembers& membe
     for (std::size_t i = 0; i < potential.size(); ++i)
       found.of_member[members.begins[group] + i] = potential[i] * kSideToUnits;
   };
-  std::size_t large = 0;  // groups of many members come first, one after another
+  std::size_t large = 0;  // large groups come first, one after another
   for (; large < members.groups() && members.length(large) > kDirectLength; ++large) {
     std::size_t deepest = 0;
     const std::vector<double> potential = tree_potentials(stream, Cluster(members, large, softening), deepest);

@@ -1,4 +1,4 @@
-// The potential of each group at its members, and the member that lies deepest: the group's centre.
+// The potential of each group at its members, and the member deepest in it: the group's centre.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace maki {
 
-// Of groups up to this length all potentials are exact sums over the members. Of longer ones all are taken from a tree
-// (monopoles, opening angle 1/2), and then those of the kExactCandidates deepest exactly: they decide.
+// In groups up to this length all potentials are exact sums over the members. In longer groups a tree (monopoles,
+// opening angle 1/2) gives all potentials, and exact sums over the kExactCandidates deepest members select the centre.
 inline constexpr std::uint64_t kDirectLength = 512;
 inline constexpr std::size_t kExactCandidates = 64;
 
 struct GroupPotentials {
-  // By group; of equal ones that with the least ID. They stand in `members`.
+  // By group, pointers into `members`; of equal potentials the member with the least ID.
   std::vector<const ParticleRecord*> deepest;
   // In the order of members.particles; mass / side: -sum m_j / sqrt(r_ij^2 + softening^2) over the others.
   std::vector<double> of_member;
 };
-// Softening in sides. Sums are in double in an order that the group alone decides, so that the result does not depend on
-// threads.
+// Softening in sides. Sums are in double, in an order that depends only on the group, so that the result does not
+// depend on threads.
 GroupPotentials group_potentials(const Stream& stream, const GroupMembers& members, double softening);
 
 }  // namespace maki

@@ -49,7 +49,7 @@ std::array<double, kSphereKinds> sphere_densities(const Cosmology& cosmology, co
   return densities;
 }
 
-// Spheres of 200 times a density that the particles exceed by far would hold all of them.
+// If the particles exceed the mean density by far, spheres of 200 times that density would hold all of them.
 void check_density(const Stream& stream, const Communicator& ranks, const Particles& particles,
                    const GroupFrame& units) {
   const double mass = sum_of(ranks, total_mass(stream, particles.source.data(), particles.size()));
@@ -60,7 +60,7 @@ void check_density(const Stream& stream, const Communicator& ranks, const Partic
               "check units, masses and Omega0 of the snapshot");
 }
 
-// Particles to the ranks of compact domains with about as many each.
+// Sends particles to the ranks of compact domains with about equal numbers.
 void divide(const Stream& stream, const Communicator& ranks, Particles& particles) {
   if (ranks.size() == 1) return;
   MortonSorter().sort(stream, particles, nullptr);

@@ -68,7 +68,7 @@ std::vector<std::uint32_t> particles_near(const SortedParticles& particles, cons
 
 namespace {
 
-// Of 4, 8, 16 and 32 the fastest on two cores (bench/NOTES.md, "Groups of friends").
+// The fastest of 4, 8, 16 and 32 on two cores (bench/NOTES.md, "Groups of friends").
 constexpr std::uint32_t kLeafSize = 32;
 
 struct Ghost {
@@ -102,7 +102,7 @@ JoinedSet join_ghosts(const SortedParticles& own, const RankBoxes& boxes, double
   return set;
 }
 
-// Labels of sorted particles as labels of the set that was given; index[i] is the place there of sorted particle i.
+// Converts labels of sorted particles to labels of the given set, where sorted particle i has index[i].
 std::vector<std::uint32_t> least_of_given(const std::vector<std::uint64_t>& index,
                                           const std::vector<std::uint32_t>& labels) {
   std::vector<std::uint32_t> least(labels.size(), ~0u), given(labels.size());
@@ -121,7 +121,7 @@ void spread_names(const std::vector<std::uint32_t>& labels, std::vector<std::uin
   for (std::size_t i = 0; i < labels.size(); ++i) names[i] = names[labels[i]];
 }
 
-// Tells ranks the names of what they have in common with this one; whether any name here became less.
+// Exchanges the names of shared particles with other ranks; returns whether any name here became less.
 bool compare_names(JoinedSet& set, std::size_t own, const Communicator& ranks) {
   std::vector<std::vector<std::uint64_t>> out(set.given.size());
   std::size_t ghost = own;
@@ -149,7 +149,7 @@ struct Member {
   std::uint64_t name;
 };
 
-// Own particles whose groups are long enough or may go on elsewhere, for the ranks that measure.
+// Own particles whose groups are long enough or may continue on other ranks, for the ranks that measure.
 std::vector<std::vector<Member>> choose_members(const SortedParticles& own, const JoinedSet& set,
                                                 const std::vector<std::uint32_t>& labels, std::uint64_t minimum) {
   std::vector<std::uint64_t> lengths(labels.size());

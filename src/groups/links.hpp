@@ -1,4 +1,4 @@
-// A rank's particles for groups of friends, and groups over ranks: who is in which, and the members of each on one rank.
+// A rank's particles for friends of friends, and groups over ranks, with all members of a group on one rank.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace maki {
 
-// What groups need of a particle, as ranks send it to each other.
+// The data of a particle that group finding needs, as in messages between ranks.
 struct ParticleRecord {
   SourceParticle source;
   std::uint64_t id;
   std::array<float, 3> momentum;  // a v, velocity units
 };
 
-// What the host reads of an octree (kernels/tree/octree.hpp), by cell.
+// The host's copy of an octree (kernels/tree/octree.hpp), by cell.
 struct HostTree {
   std::vector<std::uint32_t> first, count, first_child;
   std::vector<std::uint8_t> child_count;
@@ -46,20 +46,20 @@ SortedParticles sort_particles(const Stream& stream, Particles& particles);
 // point; nearest images count.
 std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach);
 
-// The square of a distance in sides, 0 to 1/2, in units of the last bit, rounded down: as find_friends() has it.
+// The square of a distance in sides, 0 to 1/2, in units of the last bit, rounded down as in find_friends().
 inline std::uint64_t squared_units(double sides) {
   const double units = sides * kSideToUnits;
   return static_cast<std::uint64_t>(units * units);
 }
 
-// Throws Error where a linking length (sides) is not a positive one below half a side.
+// Throws Error where a linking length (sides) is not positive and below half a side.
 void require_linking_length(double length);
 
-// The least index of a particle of its group, for each particle of a set in any order (find_friends).
-// Throws Error as require_linking_length().
+// For each particle of a set in any order, the least index of a particle in its group (find_friends). Throws Error as
+// require_linking_length().
 std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length);
 
-// Where the particles of each rank are; collective.
+// The boxes of each rank's particles; collective.
 struct RankBoxes {
   struct Place {
     CellBox box;
@@ -67,13 +67,13 @@ struct RankBoxes {
   };
   std::vector<Place> places;  // by rank
   RankBoxes(const SortedParticles& own, const Communicator& ranks);
-  // Whether the rank has particles within `reach` (squared_units) of a box, maybe.
+  // Whether the rank may have particles within `reach` (squared_units) of a box.
   bool near(std::size_t rank, const CellBox& place, std::uint64_t reach) const {
     return places[rank].any && gap_squared(place, places[rank].box) <= reach;
   }
 };
 
-// Groups that this rank measures, longest first; of two of one length the one with the least ID comes first.
+// Groups that this rank measures, longest first; of two equal lengths the group with the lesser ID comes first.
 struct GroupMembers {
   std::vector<std::uint64_t> begins = {0};  // one more than groups
   std::vector<ParticleRecord> particles;    // by group, IDs ascending
@@ -83,14 +83,14 @@ struct GroupMembers {
   const ParticleRecord* end(std::size_t group) const { return particles.data() + begins[group + 1]; }
 };
 
-// Groups of `minimum` particles and more of all ranks' particles, each with all its members on one rank, which a hash of
-// its least ID chooses. IDs are unique.
+// Groups of `minimum` particles and more of all ranks' particles, each with all its members on one rank, chosen by a
+// hash of its least ID. IDs are unique.
 //   1. Each rank gets the particles of others within the linking length of its own ones, and finds groups among both.
-//   2. The name of a group is its least ID: each rank tells the names of what it gave and got, and takes the lesser ones
-//      over, until none changes; as often as a group crosses borders between ranks.
-//   3. Members go to the ranks that measure: of groups that are long enough or not wholly on one rank.
-// Collective: any number of ranks and division of the particles among them gives the same groups. Throws Error as
-// require_linking_length().
+//   2. The name of a group is its least ID: ranks exchange the names of particles that they sent and received, and take
+//      the lesser ones, until none changes; as many rounds as a group crosses borders between ranks.
+//   3. Members of groups that are long enough, or not wholly on one rank, go to the ranks that measure.
+// Collective: the groups do not depend on the number of ranks and the division of the particles among them. Throws
+// Error as require_linking_length().
 GroupMembers collect_groups(const Stream& stream, const SortedParticles& own, const RankBoxes& boxes, double length,
                             std::uint64_t minimum, const Communicator& ranks);
 

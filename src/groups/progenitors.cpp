@@ -79,7 +79,7 @@ namespace {
 
 double rank_weight(std::uint64_t rank) { return 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2)); }
 
-// Where a particle is in a catalogue.
+// The place of a particle in a catalogue.
 struct Membership {
   std::uint64_t id, group, rank;
 };

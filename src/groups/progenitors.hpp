@@ -1,4 +1,4 @@
-// Merger links: what has become of the groups of one catalogue in a later one of the same particles.
+// Merger links between the groups of two catalogues of the same particles at different times.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace maki {
 
-// What links and branches need of a catalogue (write_group_catalogue()). Units are those of its snapshot, lengths
-// comoving.
+// The parts of a catalogue (write_group_catalogue()) that links and branches need. Units are those of its snapshot,
+// lengths comoving.
 struct CatalogueGroups {
   std::string name;  // of the file
   double redshift = 0;
   double box_size = 0;                      // length units
   std::uint64_t particles = 0;              // of the snapshot, members or not; 0: not known
-  std::vector<std::uint64_t> begins = {0};  // of each group's members in `ids`; one more than groups
+  std::vector<std::uint64_t> begins = {0};  // of each group's members in `ids`; one entry more than groups
   std::vector<std::uint64_t> ids;           // the most bound first
   struct Row {
     float mass = 0, mass_mean200 = 0, v_max = 0;
@@ -29,12 +29,12 @@ struct CatalogueGroups {
 };
 // Throws Error where the file is no catalogue or is damaged.
 CatalogueGroups read_catalogue_groups(const std::string& path);
-// Throws Error where the second is not the later one.
+// Throws Error where `later` is not the later one.
 void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
-// A group and one of its progenitors: some particles are members of both. Where a progenitor's members went is told by
-// its most bound ones: the member that is bound as the i-th, from 0, counts 1 / (1 + i)^(2/3) (Springel et al. 2021,
-// MNRAS 506, 2871, section 7.4).
+// A group and one of its progenitors, with some particles in both. The most bound members of a progenitor define its
+// descendant: the i-th most bound member, from 0, has the weight 1 / (1 + i)^(2/3) (Springel et al. 2021, MNRAS 506,
+// 2871, section 7.4).
 struct ProgenitorLink {
   std::uint64_t group, progenitor;  // rows of the later and of the earlier catalogue
   std::uint64_t shared;             // particles
@@ -44,18 +44,18 @@ struct ProgenitorLink {
 
 inline constexpr std::int64_t kNoGroup = -1;
 struct MergerLinks {
-  std::vector<ProgenitorLink> links;          // by group, the largest weight_in_group first
-  std::vector<std::uint64_t> begins;          // of each later group's links; one more than groups
-  std::vector<std::int64_t> main_progenitor;  // by later group: the first of its links of which it is the descendant
-  std::vector<std::int64_t> descendant;       // by earlier group: where its largest weight went
+  std::vector<ProgenitorLink> links;          // sorted by group, then by weight_in_group, the largest first
+  std::vector<std::uint64_t> begins;          // of each later group's links; one entry more than groups
+  std::vector<std::int64_t> main_progenitor;  // by later group: the first linked progenitor whose descendant it is
+  std::vector<std::int64_t> descendant;       // by earlier group: the later group with its largest weight
 };
-// Equal weights are decided for the lesser row. Throws Error where an ID is twice in the later catalogue, or where boxes
-// or numbers of particles differ.
+// Of equal weights the lesser row wins. Throws Error where an ID is twice in the later catalogue, or where boxes or
+// numbers of particles differ.
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
-// FirstProgenitor, ProgenitorCount, MainProgenitor) and /PreviousGroup (by earlier group: Descendant). Throws Error where
-// the file exists (unless `overwrite`) or cannot be written; then nothing is left behind.
+// FirstProgenitor, ProgenitorCount, MainProgenitor) and /PreviousGroup (by earlier group: Descendant). Throws Error
+// where the file exists (unless `overwrite`) or cannot be written; then nothing is left behind.
 void write_merger_links(const std::string& path, const MergerLinks& links, const CatalogueGroups& earlier,
                         const CatalogueGroups& later, bool overwrite = false);
 

@@ -29,12 +29,12 @@ class Measurement {
   }
 
   void measure_members(const ParticleRecord* begin, const ParticleRecord* end);
-  // IDs, most bound first, after measure_members(); `potential` as GroupPotentials has it.
+  // IDs, most bound first, after measure_members(); `potential` as in GroupPotentials.
   void order_by_binding(const ParticleRecord* begin, const ParticleRecord* end, const double* potential,
                         std::uint64_t* ids) const;
-  // A sphere that should be wide enough for measure_spheres(), at the `trial`th time.
+  // A sphere that should be wide enough for measure_spheres(), in trial `trial`.
   SphereQuery wide_sphere(int trial) const;
-  // False where the sphere is not thinner at its edge than all of those that are asked for, and could be wider.
+  // False where the sphere's density does not fall below all thresholds within it, and the sphere could be wider.
   bool measure_spheres(const Sphere& sphere);
   const FofGroup& group() const { return group_; }
 
@@ -158,7 +158,7 @@ bool Measurement::measure_spheres(const Sphere& sphere) {
   return true;
 }
 
-// Spheres are looked up for groups of about so many members at a time.
+// Number of members of the groups whose spheres are looked up at a time, about.
 constexpr double kBatch = 1 << 21;
 
 // Collective. A group whose sphere was too small gets a larger one in the next round.

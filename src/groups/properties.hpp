@@ -1,4 +1,4 @@
-// What is measured of each group of friends.
+// Properties of friends-of-friends groups.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace maki {
 
-// The overdensities of GADGET-4: 200 times the mean density of matter, 200 and 500 times the critical one at the time,
-// and the virial one of a spherical collapse.
+// The overdensities of GADGET-4: 200 times the mean density of matter, 200 and 500 times the critical density at the
+// time, and the virial density of a spherical collapse.
 enum SphereKind { kMean200, kCrit200, kCrit500, kTopHat200, kSphereKinds };
 inline constexpr std::array<const char*, kSphereKinds> kSphereNames = {"Mean200", "Crit200", "Crit500", "TopHat200"};
 
@@ -21,7 +21,7 @@ struct GroupFrame {
   double scale_factor = 1;                       // a
   double hubble = 0;                             // H(a), velocity / length, of physical lengths
   double gravitational_constant = 1;             // length velocity^2 / mass, of physical lengths
-  double softening = 0;                          // of the potential that decides about centres, sides; above 0
+  double softening = 0;                          // of the potential that defines centres, sides; above 0
   std::array<double, kSphereKinds> densities{};  // of the spheres, mass / length^3, comoving
 };
 
@@ -36,33 +36,33 @@ struct FofGroup {
   std::array<double, 3> centre_of_mass{};  // in the box
   double offset = 0;                       // from position to centre of mass
   double velocity_dispersion = 0;          // on one axis, about the mean velocity
-  // Of all particles about the position, members or not:
+  // From all particles about the position, members or not:
   std::array<Overdensity, kSphereKinds> spheres{};  // mass units, length units
   double v_max = 0;                                 // largest circular velocity within the Mean200 sphere
-  double v_max_radius = 0;                          // where it is
+  double v_max_radius = 0;                          // radius of v_max
   double spin = 0;           // of the Crit200 sphere: J / (sqrt(2) M V R), Bullock et al. 2001, ApJ 555, 240, eq. 5
-  double concentration = 0;  // of an NFW halo with this v_max / v_Crit200; 0 where no halo of 2.163 or more has it
+  double concentration = 0;  // of the NFW halo with this v_max / v_Crit200; 0 where it would be below 2.163
 };
 
 struct MeasuredGroups {
   std::vector<FofGroup> groups;  // in the order of the members' groups
   // IDs of the members of one group after another, the most bound first: by kinetic energy about the group's mean
-  // velocity, with the Hubble flow about its centre, and the potential of its members; of equal ones the least ID.
+  // velocity, with the Hubble flow about its centre, and the potential of its members; for equal energies by ID.
   std::vector<std::uint64_t> by_binding;
 };
 
-// Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over groups.
-// Each group is computed in an order that the set alone decides, so that its numbers are the same bits for any number of
-// threads and ranks.
+// Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over
+// groups. The order of computation within a group depends only on the set, so that its numbers have the same bits for
+// any number of threads and ranks.
 MeasuredGroups measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
                               const GroupFrame& frame);
 
 // The virial density over the critical one for a universe that is flat or has no Lambda (Bryan & Norman 1998, ApJ 495,
-// 80, eq. 6), of Omega_m at the time.
+// 80, eq. 6); `omega_matter`: Omega_m at the time.
 double virial_overdensity(double omega_matter, bool has_lambda);
 
 // c of sqrt(0.216 c / f(c)) = v_max / v_200, f(c) = ln(1 + c) - c / (1 + c) (Prada et al. 2012, MNRAS 423, 3018, eqs. 9
-// and 10); 0 for ratios below 1, at c = 2.163, where v_max lies at the radius itself.
+// and 10); 0 for ratios below 1 (c = 2.163, with v_max at the halo's own radius).
 double concentration_of(double velocity_ratio);
 
 }  // namespace maki

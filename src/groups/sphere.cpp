@@ -12,7 +12,7 @@ namespace {
 
 double volume(double radius) { return 4 * std::numbers::pi / 3 * radius * radius * radius; }
 
-// What own particles answer to the queries of one rank: how many for each, and they.
+// Own particles in the spheres of one rank's queries, and their number for each query.
 void answer(const SortedParticles& own, const std::vector<SphereQuery>& queries, std::vector<std::uint64_t>& counts,
             std::vector<ParticleRecord>& particles) {
   std::vector<std::vector<std::uint32_t>> found(queries.size());
@@ -78,7 +78,7 @@ std::vector<Sphere> SphereSource::look_up(const std::vector<SphereQuery>& querie
 std::optional<Overdensity> overdensity(const Sphere& sphere, double density) {
   const std::size_t n = sphere.size();
   if (n == 0) return {};
-  // Whether the particles 0 to i are as thin as that before the next one is reached.
+  // Whether the mean density of particles 0 to i falls to `density` before the next particle.
   const auto thin_beyond = [&](std::size_t i) {
     const double next = i + 1 < n ? sphere.distance(i + 1) : sphere.radius();
     return sphere.mass_up_to(i) < density * volume(next);

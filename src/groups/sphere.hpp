@@ -9,8 +9,8 @@
 
 namespace maki {
 
-// All particles, members of a group or not, up to a distance from a centre, nearest image, ascending; of equal distances
-// the least ID first. Distances are compared as exact integers.
+// All particles (nearest images), members of a group or not, up to a distance from a centre, sorted by distance and, at
+// equal distances, by ID. Distances are compared as exact integers.
 class Sphere {
  public:
   // `found`: the particles within squared_units(radius), in any order; radius in sides, at most 1/2.
@@ -39,7 +39,7 @@ class SphereSource {
   SphereSource(const SortedParticles& own, const RankBoxes& boxes, const Communicator& ranks)
       : own_(own), boxes_(boxes), ranks_(ranks) {}
   const Communicator& ranks() const { return ranks_; }
-  // Collective: each rank asks for its own spheres, maybe none.
+  // Collective: each rank passes the queries for its own spheres, maybe none.
   std::vector<Sphere> look_up(const std::vector<SphereQuery>& queries) const;
 
  private:
@@ -48,19 +48,19 @@ class SphereSource {
   const Communicator& ranks_;
 };
 
-// The innermost particles whose few numbers say nothing of a density or a circular velocity.
+// Number of innermost particles that are too few for a density or a circular velocity.
 inline constexpr std::size_t kInnermost = 10;
 
 struct Overdensity {
   double mass = 0, radius = 0;  // mass units, sides; 0 where there is none
 };
 
-// The sphere whose mean density is `density` (mass / side^3): mass of the particles in it, and the radius at which they
-// have that density. It is the first one that the density falls to outward of the kInnermost innermost particles; where
-// these are less dense than that already, the last one within them. Nothing where the sphere is not large enough to tell.
+// The sphere whose mean density is `density` (mass / side^3): the mass of its particles, and the radius at which they
+// have that density. It is the first such radius outward of the kInnermost innermost particles; where these are already
+// less dense, the last such radius within them. None where `sphere` is too small to tell.
 std::optional<Overdensity> overdensity(const Sphere& sphere, double density);
 
-// Where M(<r) / r is largest, for particles up to `limit` (sides) but for the kInnermost; zeros where there are none.
+// The maximum of M(<r) / r over particles up to `limit` (sides), without the kInnermost; zeros where there are none.
 struct CircularPeak {
   double mass_over_radius = 0, radius = 0;
 };

@@ -10,7 +10,7 @@
 namespace maki {
 
 std::complex<double> random_mode(const GaussianFieldParameters& parameters, int mx, int my, int mz) {
-  // Of m and -m the one whose last non-zero number is positive is drawn, the other is its conjugate.
+  // Of m and -m, the mode whose last non-zero number is positive is drawn; the other is its conjugate.
   const bool conjugate = mz != 0 ? mz < 0 : my != 0 ? my < 0 : mx < 0;
   if (conjugate) return std::conj(random_mode(parameters, -mx, -my, -mz));
   const CounterRandom random(parameters.seed, RandomStream::kModes);
@@ -23,7 +23,7 @@ std::complex<double> random_mode(const GaussianFieldParameters& parameters, int 
 
 namespace {
 
-// sqrt(P/V) by m^2, from a table where that has fewer values than there are modes.
+// sqrt(P/V) by m^2, from a table where it has fewer values than there are modes.
 class Amplitudes {
  public:
   Amplitudes(const PowerSpectrum& power, double box_size, int half, std::size_t modes)

@@ -15,13 +15,13 @@ struct GaussianFieldParameters {
   bool flip_phases = false;       // delta -> -delta: the partner of a pair
 };
 
-// The random factor of the mode (mx, my, mz), mean square 1; it obeys value(-m) = conj(value(m)). It depends on the
-// seed and the mode alone: the same universe at any resolution.
+// The random factor of the mode (mx, my, mz), mean square 1; it obeys value(-m) = conj(value(m)). It depends only on
+// the seed and the mode: the universe is the same at any resolution.
 std::complex<double> random_mode(const GaussianFieldParameters& parameters, int mx, int my, int mz);
 
 // Linear contrast at z = 0 as modes: delta_m = random_mode * sqrt(P(k)/V), on an n^3 grid over a box of side box_size
-// (length units). The mean and the modes on the Nyquist planes (any |m| = n/2), whose phase a grid cannot tell, are 0.
-// Each rank makes the modes that it holds; working memory beside the grid: at most 8 bytes a mode.
+// (length units). The mean and the modes on the Nyquist planes (any |m| = n/2), whose phase a grid cannot represent,
+// are 0. Each rank makes the modes that it holds; working memory beside the grid: at most 8 bytes a mode.
 PeriodicGrid make_linear_density(const GaussianFieldParameters& parameters, const PowerSpectrum& power, double box_size,
                                  int n, const Communicator& ranks = Communicator::self(),
                                  PeriodicGrid::Messages messages = {});

@@ -70,8 +70,8 @@ void combine(PeriodicGrid& target, const PeriodicGrid& a, const PeriodicGrid& b,
   }
 }
 
-// Modes of sum_{i<j} phi,ii phi,jj - phi,ij^2. A product has modes up to twice the highest one; on 3/2 the points none
-// of them is taken for a mode that the lattice keeps.
+// Modes of sum_{i<j} phi,ii phi,jj - phi,ij^2. A product has modes up to twice the highest one; on a grid of 3/2 the
+// points none of them aliases to a mode of the lattice.
 PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
   const int n = density.n();
   const int points = dealias ? (3 * n / 2 + 1) / 2 * 2 : n;
@@ -97,14 +97,15 @@ PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
   return kept;
 }
 
-// The divergence -(first * density - second * source) of a curl-free vector field, in modes; the grids are alike.
+// The divergence -(first * density - second * source) of a curl-free vector field, in modes; the grids have the same
+// size.
 struct Divergence {
   const PeriodicGrid& density;
   const PeriodicGrid* source;  // null: none of second order
   double first, second;
 };
 
-// Component `axis` of the vector field, on the points of `target`, a grid like those of the divergence.
+// Component `axis` of the vector field, on the points of `target`, a grid of the same size.
 void set_vector_component(PeriodicGrid& target, const Divergence& of, int axis, double box_size) {
   const double inverse_k1 = box_size / (2 * std::numbers::pi);
   fill_modes(target, of.density, [&](const std::array<int, 3>& m, Complex value) {

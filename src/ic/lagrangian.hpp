@@ -21,21 +21,22 @@ struct CosmologicalIcParameters {
   bool flip_phases = false;
 };
 
-// Bytes a particle of the grids of 2LPT, before there are particles (see below).
+// Bytes a particle of the grids of 2LPT, before particles exist (see below).
 inline constexpr double kLptBytes = 90;
 
-// The whole of it: random field, displacements, particles. The particle with id i + 1 comes from the lattice site
-// i = (ix n + iy) n + iz at (ix, iy, iz) L/n. Positions in [0, L), peculiar velocities a dx/dt, equal masses
-// Omega0 rho_crit L^3/n^3. Collective; rank r of P gets the particles of the sites n^3 r/P ... n^3 (r + 1)/P - 1, and
-// together they are the same bits for any number of ranks and threads. Throws Error on parameters out of range.
+// Makes random field, displacements and particles. The particle with id i + 1 comes from the lattice site i = (ix n +
+// iy) n + iz at (ix, iy, iz) L/n. Positions in [0, L), peculiar velocities a dx/dt, equal masses Omega0 rho_crit
+// L^3/n^3. Collective; rank r of P gets the particles of the sites n^3 r/P ... n^3 (r + 1)/P - 1. The whole set has the
+// same bits for any number of ranks and threads. Throws Error on parameters out of range.
 //
 // Working memory of all ranks together: 16 bytes x n^3 beside the snapshot (24 in 2LPT), and in 2LPT before the
-// snapshot is made 89 bytes x n^3 (dealiased) or 32. A rank has its P-th of that, as evenly as PencilLayout cuts the
-// grids, and messages of twice 64 MiB.
+// snapshot is made 89 bytes x n^3 (dealiased) or 32. Each of P ranks takes a P-th of that, as evenly as PencilLayout
+// cuts the grids, and messages of twice 64 MiB.
 Snapshot make_cosmological_ic(const CosmologicalIcParameters& parameters, const Cosmology& cosmology,
                               const PowerSpectrum& power, const Communicator& ranks = Communicator::self());
 
-// The same over the ranks of given modes of the linear contrast at z = 0; `parameters` gives box, redshift and order:
+// The same from given modes of the linear contrast at z = 0, over the ranks of `density`; `parameters` gives box,
+// redshift and order:
 //   x = q + D1 psi1 + D2 psi2,   div psi1 = -delta,   div psi2 = sum_{i<j} phi,ii phi,jj - phi,ij^2,  lap phi = delta,
 // psi curl-free (Bouchet et al. 1995, A&A 296, 575; Scoccimarro 1998, MNRAS 299, 1097, appendix D).
 Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParameters& parameters,
@@ -50,7 +51,7 @@ struct PancakeParameters {
   double collapse_redshift = 1;
   std::array<int, 3> wave = {1, 0, 0};  // waves along each side
 };
-// Shares and collective as above.
+// Collective, with shares as above.
 Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosmology,
                       const Communicator& ranks = Communicator::self());
 

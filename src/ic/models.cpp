@@ -34,7 +34,7 @@ void require_particles(std::uint64_t particles, const std::string& model) {
   require(particles > 0, model, "it has no particles", "give 1 or more");
 }
 
-// The share of a rank, before the whole set is put in its place.
+// The share of a rank, before the whole set is centred.
 struct Bodies {
   Share share;
   std::vector<Body> items;
@@ -162,7 +162,7 @@ Body on_orbit(const Orbit& o, double mu) {
 
 // Radius inside which the fraction u of the disk's mass lies.
 double disk_radius(const KeplerDiskParameters& p, double u) {
-  const double power = p.surface_density_slope + 2;  // the mass inside r goes with r^power, or with ln r
+  const double power = p.surface_density_slope + 2;  // the mass inside r is proportional to r^power, or to ln r
   const double ratio = p.outer_radius / p.inner_radius;
   if (std::abs(power) < 1e-9) return p.inner_radius * std::pow(ratio, u);
   return p.inner_radius * std::pow(1 + u * (std::pow(ratio, power) - 1), 1 / power);

@@ -1,6 +1,6 @@
-// Isolated model systems with G = 1, in whatever unit the parameters are in. Each particle is a function of seed and
-// index alone; centre of mass at rest in the origin; ids from 1; equal masses unless said otherwise. Collective over
-// the ranks: rank r of P gets the particles N r/P ... N (r + 1)/P - 1 of N, and together they are the same bits for any
+// Isolated model systems with G = 1, in the units of the parameters. Each particle depends only on seed and index; the
+// centre of mass is at rest in the origin; ids start at 1; masses are equal unless stated otherwise. Collective over
+// the ranks: rank r of P gets the particles N r/P ... N (r + 1)/P - 1 of N. The whole set has the same bits for any
 // number of ranks and threads. All throw Error on parameters out of range.
 #pragma once
 
@@ -19,7 +19,7 @@ struct PlummerParameters {
   std::uint64_t particles = 32768;
   double mass = 1;                                  // of the whole model
   double scale_length = 3 * std::numbers::pi / 16;  // a in rho ~ (1 + r^2/a^2)^(-5/2)
-  // Particles are made only inside this radius (0: no limit), with the mass of the whole model there, so that it stays
+  // Particles are made only inside this radius (0: no limit), with the model's mass inside it, so that the sphere stays
   // in equilibrium. Without a limit the outermost of N particles is near a sqrt(3N/2).
   double truncation_radius = 0;
 };

@@ -31,7 +31,7 @@ struct DestroyPlan {
 };
 using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, DestroyPlan>;
 
-// FFTW_ESTIMATE: the choice of algorithm rests on n alone, never on timings.
+// FFTW_ESTIMATE: the algorithm depends only on n, never on timings.
 enum class Kind { kComplex, kRealToModes, kModesToReal };
 
 Plan make_plan(Kind kind, int n, int sign) {
@@ -93,7 +93,7 @@ void PeriodicGrid::to_modes() {
   transform_across(FFTW_FORWARD);
 }
 
-// Complex transforms along the middle one of [plane][x or y][mz], of kLines neighbouring lines at a time.
+// Complex transforms along the middle index of [plane][x or y][mz], of kLines neighbouring lines at a time.
 void PeriodicGrid::transform_across(int sign) {
   const Plan plan = make_plan(Kind::kComplex, n_, sign);
   const int modes = modes_.along[2].count();
@@ -152,7 +152,7 @@ void PeriodicGrid::transform_rows(int sign) {
   }
 }
 
-// How a PeriodicGrid changes hands between the transforms along its axes: in place, but for a batch of messages.
+// Transposes of a PeriodicGrid between the transforms along its axes: in place, except for a batch of messages.
 void BoxMessages::Side::add(int peer, const ArrayBox& box) {
   messages.push_back({peer, box, total});
   total += box.numbers();
@@ -223,11 +223,11 @@ int batch_of(int units, std::size_t bytes_each, std::size_t bytes) {
 
 }  // namespace
 
-// Within a row of ranks, which have planes of the same x: some y and all mz here, all y and some mz there. Planes stay
-// where they are, so that a few at a time can go.
+// Within a row of ranks with planes of the same x: between some y and all mz, and all y and some mz. Planes stay in
+// place, so that a few at a time can be exchanged.
 void PeriodicGrid::exchange_in_row(bool to_modes) {
   if (layout_.grid().columns == 1 || planes() == 0) return;
-  // The largest plane of the row, so that all make the same batches.
+  // The largest plane of the row, so that all ranks make the same batches.
   const std::size_t rows = static_cast<std::size_t>(n_ / layout_.grid().columns) + 1;
   const std::size_t largest = rows * (static_cast<std::size_t>(half()) + 1);
   const int batch = batch_of(planes(), largest * sizeof(Complex), messages_.bytes);
@@ -256,8 +256,8 @@ void PeriodicGrid::exchange_planes(int first, int count, bool to_modes) {
   messages.unpack(data_.data());
 }
 
-// Within a column of ranks: [x][y] with all y becomes [y][x] with all x, or back, which is the same. What a rank sends
-// to another is as much as it gets from there, so that the one takes the other's place; a few mz at a time.
+// Within a column of ranks: [x][y] with all y becomes [y][x] with all x; the way back is the same. A rank sends as much
+// to another as it receives from there, so that received numbers replace sent ones; a few mz at a time.
 void PeriodicGrid::swap_x_and_y() {
   if (planes() == 0) return;
   swap_own_block();

@@ -13,9 +13,9 @@
 
 namespace maki {
 
-// Messages between ranks that are boxes of a host array of complex numbers.
+// Messages between ranks, made of boxes of a host array of complex numbers.
 
-// Numbers base + i step[0] + j step[1] + k for all i, j, k below count: in that order in the message.
+// The numbers at base + i step[0] + j step[1] + k for all i, j, k below count, in that order in the message.
 struct ArrayBox {
   std::size_t base = 0;
   std::array<std::size_t, 3> count{};
@@ -23,8 +23,8 @@ struct ArrayBox {
   std::size_t numbers() const { return count[0] * count[1] * count[2]; }
 };
 
-// One exchange. Everything is copied out of the array before anything comes in: boxes to send and to receive may share
-// places. A rank may send to itself. Boxes to one rank are told apart by their order; empty ones are left out.
+// One exchange. Sent boxes are copied out of the array before any box is received, so that both may overlap. A rank may
+// send to itself. The order of boxes to one rank distinguishes them; empty ones are left out.
 class BoxMessages {
  public:
   using Complex = std::complex<double>;
@@ -35,8 +35,8 @@ class BoxMessages {
 
   // Collective among the ranks that have to send or to receive.
   void exchange(const Communicator& ranks, const Complex* array);
-  void unpack(Complex* array) const;  // what came, to its boxes
-  // What came, by the order of receive(): null for an empty box.
+  void unpack(Complex* array) const;  // received numbers to their boxes
+  // The numbers of a box, by the order of receive(): null for an empty box.
   const Complex* received(std::size_t box) const;
 
  private:
@@ -57,21 +57,21 @@ class BoxMessages {
 
 // Point (ix, iy, iz) lies at (ix, iy, iz) L/n. Modes are numbered by signed integers, k = 2 pi m / L, and
 //   f(x) = sum_m f_m exp(i k x),   f_{-m} = conj(f_m);
-// those with 0 <= mz <= n/2 are stored. Each rank holds the points() and the modes() that PencilLayout gives it; either
-// may be none. Everything is in host memory and each 1-D transform is the same FFTW plan on contiguous, aligned lines,
-// in a CUDA build too: so the bits of a result depend on the number of neither ranks nor threads.
+// modes with 0 <= mz <= n/2 are stored. Each rank holds the points() and the modes() that PencilLayout gives it; either
+// may be empty. Everything is in host memory, and each 1-D transform is the same FFTW plan on contiguous, aligned
+// lines, also in a CUDA build: the bits of a result do not depend on the number of ranks or threads.
 //
-// Memory of a rank: its part of 8 bytes x n^2 (n + 2), and Messages while it is transformed.
+// Memory of a rank: its part of 8 bytes x n^2 (n + 2), and Messages during transforms.
 class PeriodicGrid {
  public:
   using Complex = std::complex<double>;
 
-  // About how much a rank sends at once; it receives as much. Alike on all ranks.
+  // About how much a rank sends, and receives, at once. The same on all ranks.
   struct Messages {
     std::size_t bytes = std::size_t{64} << 20;
   };
 
-  // All zero; n even, at least 2, else std::invalid_argument. Alone without `ranks`.
+  // All zero. Throws std::invalid_argument unless n is even and at least 2. Without `ranks` on one rank.
   explicit PeriodicGrid(int n) : PeriodicGrid(n, Communicator::self()) {}
   PeriodicGrid(int n, const Communicator& ranks) : PeriodicGrid(n, ranks, Messages{}) {}
   PeriodicGrid(int n, const Communicator& ranks, Messages messages);
@@ -82,7 +82,7 @@ class PeriodicGrid {
   const PencilLayout& layout() const { return layout_; }
   Messages messages() const { return messages_; }
 
-  // What this rank holds: points of whole lines along z, and modes of whole lines along x. Ranges of indices.
+  // This rank's points, of whole lines along z, and its modes, of whole lines along x. Ranges of indices.
   const PencilBox& points() const { return points_; }
   const PencilBox& modes() const { return modes_; }
 
@@ -90,11 +90,12 @@ class PeriodicGrid {
   double* row(int ix, int iy) { return reinterpret_cast<double*>(data_.data() + point_row(ix, iy)); }
   const double* row(int ix, int iy) const { return reinterpret_cast<const double*>(data_.data() + point_row(ix, iy)); }
 
-  // Modes (mx, my, mz) with mx = wave_number(ix), my = wave_number(iy), iy and mz in modes(): from its first mz on.
+  // Modes (mx, my, mz) with mx = wave_number(ix), my = wave_number(iy), iy and mz in modes(), from the first mz of
+  // modes() on.
   Complex* mode_row(int ix, int iy) { return data_.data() + mode_offset(ix, iy); }
   const Complex* mode_row(int ix, int iy) const { return data_.data() + mode_offset(ix, iy); }
 
-  // Modes whose numbers lie in these ranges (held here, each range of one sign), as a box [my][mx][mz] of array().
+  // Modes with numbers in these ranges (on this rank, each range of one sign), as a box [my][mx][mz] of array().
   ArrayBox mode_box(const PencilRange& mx, const PencilRange& my, const PencilRange& mz) const;
   const Complex* array() const { return data_.data(); }
 
@@ -109,7 +110,7 @@ class PeriodicGrid {
   void to_modes();   // values -> modes, the inverse (1/n^3 included)
 
  private:
-  // The array holds plane_ complex numbers for each x of points(). While it is transformed it is, in turn,
+  // The array holds plane_ complex numbers for each x of points(). During a transform its layout is, in turn,
   //   [x][y][z or mz]  points    [x][y][mz]  y and fewer mz whole    [my][x][mz]  modes, with as many my as it had x.
   std::size_t point_row(int ix, int iy) const {
     return static_cast<std::size_t>(ix - points_.along[0].first) * plane_ +
@@ -150,8 +151,8 @@ void visit_share(const PeriodicGrid& field, const SiteVisitor& visit);
 // The modes (mx, my, mz) for all mz of a range.
 using ModeRowVisitor = std::function<void(int mx, int my, const PencilRange& mz, const PeriodicGrid::Complex* values)>;
 
-// Visits the modes of `source` that both grids have below their Nyquist planes, on the rank that holds them in
-// `target`: by rows, each mode once, rows in parallel and in no order. Both grids are over the same ranks. Collective.
+// Visits the modes of `source` below the Nyquist planes of both grids, on the rank that holds them in `target`: by
+// rows, each mode once, rows in parallel and in no order. Both grids are over the same ranks. Collective.
 void visit_common_modes(const PeriodicGrid& source, const PeriodicGrid& target, const ModeRowVisitor& visit);
 
 }  // namespace maki

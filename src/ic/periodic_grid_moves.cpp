@@ -1,4 +1,4 @@
-// How the modes and points of a PeriodicGrid go to other grids and to the ranks' shares of the lattice.
+// Moves the modes and points of a PeriodicGrid to other grids and to the ranks' shares of the lattice.
 #include "src/ic/periodic_grid.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ PencilRange common(const PencilRange& a, const PencilRange& b) {
   return {std::max(a.first, b.first), std::min(a.end, b.end)};
 }
 
-// The numbers below `half`, without sign, of the indices `held` of n.
+// The mode numbers with |m| below `half` of the indices `held` of n.
 Runs runs_of(const PencilRange& held, int n, int half) {
   const PencilRange negative = common(held, {n - half + 1, n});
   return {common(held, {0, half}), {negative.first - n, negative.end - n}};
@@ -76,7 +76,7 @@ class Transfer {
     PencilRange mz;
   };
 
-  // The modes that `from` has in the source and `to` in the target: ranges of my and of mz, none of them empty.
+  // The modes that rank `from` has in the source and rank `to` in the target: non-empty ranges of my and of mz.
   template <class Piece>
   void for_each_piece(int from, int to, const Piece& piece) const {
     const PencilBox had = source_.layout().box(Pencils::kX, from), wanted = target_.layout().box(Pencils::kX, to);
@@ -100,7 +100,7 @@ class Transfer {
 
 void visit_common_modes(const PeriodicGrid& source, const PeriodicGrid& target, const ModeRowVisitor& visit) {
   Transfer transfer(source, target, visit);
-  // Modes of one mx on the fullest rank, in the grid that has more of them there.
+  // Largest number of modes of one mx on a rank, in either grid.
   const auto most = [](const PeriodicGrid& grid) {
     const PencilGrid ranks = grid.layout().grid();
     return static_cast<std::size_t>(grid.n() / ranks.rows + 1) *
@@ -127,7 +127,7 @@ struct Piece {
   std::size_t begin;  // in the message
 };
 
-// What a rank that holds the points `box` has of the sites `wanted`, in their order; returns the number of sites.
+// The parts of the sites `wanted` on a rank with the points `box`, in order; returns the number of sites.
 std::size_t cut(const PencilBox& box, const Share& wanted, int n, std::vector<Piece>& pieces) {
   std::size_t begin = 0;
   pieces.clear();

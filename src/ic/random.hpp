@@ -1,5 +1,5 @@
-// Random numbers by counter: each is a function of its seed and of what it is for, so that neither the order of
-// evaluation nor the number of threads matters. Philox4x32-10 (Salmon et al. 2011, SC11).
+// Counter-based random numbers: each is a function of seed and counters, so that neither the order of evaluation nor
+// the number of threads matters. Philox4x32-10 (Salmon et al. 2011, SC11).
 #pragma once
 
 #include <Random123/philox.h>
@@ -9,7 +9,7 @@
 
 namespace maki {
 
-// What numbers are drawn for; sets with the same seed stay independent of each other.
+// The use of the numbers; uses with the same seed are independent of each other.
 enum class RandomStream : std::uint32_t { kModes, kPlummer, kSphere, kDisk };
 
 class CounterRandom {
@@ -18,7 +18,7 @@ class CounterRandom {
       : key_{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}},
         stream_(static_cast<std::uint32_t>(stream)) {}
 
-  // Two numbers, uniform in the open interval (0, 1) with 52 bits, for any three counters.
+  // Two numbers for three counters, uniform in the open interval (0, 1) with 52 bits.
   std::array<double, 2> uniform(std::uint32_t a, std::uint32_t b, std::uint32_t c) const {
     const r123::Philox4x32::ctr_type words = r123::Philox4x32()({{a, b, c, stream_}}, key_);
     return {to_unit(words[0], words[1]), to_unit(words[2], words[3])};

@@ -117,7 +117,8 @@ bool in_box(const std::array<double, 3>& position, double box) {
   return std::all_of(position.begin(), position.end(), [box](double x) { return x >= 0 && x < box; });
 }
 
-// Whether the set fits into one side, perhaps shifted as a whole: its images then fill space as the box says.
+// Whether the set spans more than one side. A set within one side may be shifted as a whole; its images then still fill
+// space.
 bool spans_more_than(double box, const Examined& set) {
   std::array<double, 3> low, high;
   low.fill(std::numeric_limits<double>::infinity());
@@ -136,8 +137,8 @@ bool spans_more_than(double box, const Examined& set) {
   return false;
 }
 
-// Codes that wrap positions now and then, or only in memory, write some positions outside. Sets with too many or too
-// far ones are refused: the box must be wrong.
+// Codes that wrap positions rarely, or only in memory, write some positions outside. Sets with too many such positions,
+// or too distant ones, are refused, as the box must be wrong.
 void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
   Snapshot& s = set.share;
   const double box = s.header.box_size;

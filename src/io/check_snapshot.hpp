@@ -1,4 +1,4 @@
-// Finds what would spoil a run in a particle set that came from outside.
+// Checks of particle sets from files.
 #pragma once
 
 #include <array>
@@ -17,26 +17,27 @@ struct ReadReport;
 // Checks the arrays of `snapshot`, which came from `source` (named in messages), in this order: at least one particle,
 // finite positions and velocities, finite positive masses, positions inside the box, particles at one point (after
 // rounding to 2^-32 of the box; only noted). Positions outside of a periodic box are wrapped, unless they are so many
-// or so far outside that the box must be wrong. An isolated set that does not lie in its box loses the box. Throws
-// Error naming the first offender; adds sentences about repairs, and warnings, to `notes`.
-// Collective: each rank gives its share of the whole set, and what is said and done is as for one rank with all of it.
+// or so far outside that the box must be wrong. An isolated set that does not fit into its box loses the box. Throws
+// Error that names the first bad particle; adds sentences about repairs, and warnings, to `notes`. Collective: each
+// rank passes its share of the whole set; results and messages are those of one rank with the whole set.
 void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes,
                     const Communicator& ranks = Communicator::self());
 
-// Throws Error where the file holds a part of a run's particles and `what`, such as "a run cannot begin with", needs all.
+// Throws Error where the file holds only a part of a run's particles. `what`, such as "a run cannot begin with", begins
+// the message.
 void require_whole(const std::string& what, const std::string& file, const ReadReport& report);
 
-// Particles at one point: no force between them moves them apart, only their velocities do.
+// Particles at one point: only their velocities, not their forces, can separate them.
 struct Twins {
-  std::uint64_t count;               // of particles whose point is also another's
+  std::uint64_t count;               // of particles that share their point with another
   std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
   std::array<double, 3> position;    // of the first
 };
 
 // Particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a
-// box), or nothing where there are none; the same for any number of ranks. A hash distributes the points of all shares
-// over ranks, which sort them, 12 bytes each, so that no rank needs memory for more than about its share, twice.
-// Positions are finite and in the box. Collective.
+// box), if any; the same for any number of ranks. A hash distributes the points of all shares over ranks, which sort
+// them, 12 bytes each, so that no rank needs memory for more than about its share, twice. Positions are finite and in
+// the box. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);
 
 }  // namespace maki

@@ -38,7 +38,7 @@ class Grid {
   double low_ = 0, side_;
 };
 
-// Hash of a point (multiplications of Fowler, Noll and Vo), which spreads points evenly over ranks however they lie.
+// Hash of a point (multiplications of Fowler, Noll and Vo), which spreads any set of points evenly over ranks.
 std::size_t rank_of(const Point& point, int ranks) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const std::uint32_t x : point) hash = (hash ^ x) * 0x100000001b3u;

@@ -1,4 +1,4 @@
-// What the readers and writers of GADGET's formats share. Nothing outside src/io needs this.
+// Common parts of the readers and writers of GADGET's formats; only for src/io.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace maki::gadget {
 inline constexpr std::size_t kTypes = 6;
 inline constexpr std::size_t kSlabRows = std::size_t{1} << 20;  // rows converted at a time
 
-// The header of one file, before it is known whether others belong to it.
+// The header of one file, which may be one of a set of files.
 struct FileHeader {
   std::array<std::uint64_t, kTypes> counts{};  // in this file
   std::array<std::uint64_t, kTypes> totals{};  // in all files
@@ -29,8 +29,8 @@ struct FileHeader {
   bool has_units = false;
   std::optional<bool> comoving;  // where the file says so
   bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
-  bool light_cone = false;       // places from an observer, each particle at a time of its own, in many images
-  ParticleSelection selection;   // what Maki's file is a part of
+  bool light_cone = false;       // positions relative to an observer, each particle at its own time, in many images
+  ParticleSelection selection;   // the part of a run's particles in a file of Maki
   std::string format;
   std::string writer;                 // of HDF5 files: Header/Code, Git_commit and the like
   Provenance provenance;              // of Maki's own files
@@ -42,15 +42,15 @@ std::uint64_t sum(const std::array<std::uint64_t, kTypes>& counts);
 // Reads one file's header. Throws Error where the file is missing, foreign or truncated.
 FileHeader read_hdf5_header(const std::string& path);
 FileHeader read_binary_header(const std::string& path);
-// By content: HDF5, or a record of 256 or 8 bytes in either byte order.
+// Recognises the format by content: HDF5, or a record of 256 or 8 bytes in either byte order.
 FileHeader read_header(const std::string& path);
 bool looks_binary(const std::string& path);
 
-// Rows of one file that a rank wants.
+// Rows of one file that a rank reads.
 struct Rows {
   std::uint64_t begin, end;  // in the file, over all types of particles
-  std::uint64_t number;      // of the first of them in the whole set
-  std::size_t at;            // where it goes in the arrays of the share
+  std::uint64_t number;      // of the first row in the whole set
+  std::size_t at;            // its index in the arrays of the share
 };
 
 // Reads rows of one file into the arrays, which have their full size. Velocities as the file has them.
@@ -58,7 +58,7 @@ void read_hdf5_particles(const std::string& path, const FileHeader& header, cons
                          std::vector<std::string>& notes);
 void read_binary_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& snapshot);
 
-// The files of a set and what their headers say, which has to agree. Rank 0 reads, all get them: without names of
+// The files of a set and their headers, which have to agree. Rank 0 reads; all ranks get the headers, without names of
 // datasets, writer and provenance. Collective. Throws the same Error on all ranks.
 struct FileSet {
   std::vector<std::string> files;
@@ -71,15 +71,15 @@ std::vector<std::string> find_files(const std::string& path);
 // Name of file `part` of `files`: "a.hdf5" -> "a.3.hdf5", "a" -> "a.3".
 std::string part_name(const std::string& path, SnapshotFormat format, int part, int files);
 
-// Decides whether the set is comoving and sets time and redshift to match; makes up units that the file does not
+// Decides whether the set is comoving and sets time and redshift accordingly; derives units that the file does not
 // state from the mean density. `mass` is the total mass in file units.
 void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes);
 // Mean density over omega0 rho_crit; 0 where there is no cosmology.
 double mean_density_ratio(const SnapshotHeader& header, double mass);
 
-// The 256 bytes at the start of GADGET's binary files, types 1 and 2, and the records that frame all data: a 32-bit
-// length before and after. Type 2 puts a record of 8 bytes, a label of four letters and the length of what follows,
-// before each block. Records beyond 4 GiB keep the low 32 bits of their length, as in GADGET.
+// The 256 bytes at the start of GADGET's binary files, types 1 and 2. All data are in records with a 32-bit length
+// before and after. Type 2 puts before each block a record of 8 bytes: a label of four letters and the length of the
+// block. Records beyond 4 GiB keep the low 32 bits of their length, as in GADGET.
 struct BinaryHeader {
   std::int32_t counts[6];
   double mass_table[6];

@@ -21,7 +21,7 @@ std::array<T, kTypes> six(hid_t group, const std::string& name) {
   return result;
 }
 
-// A number that codes keep in different groups, under different names.
+// Looks up a number that codes store in different groups, under different names.
 class Lookup {
  public:
   explicit Lookup(hid_t file) {
@@ -195,7 +195,7 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
 
 namespace {
 
-// What SWIFT means by the same names: Time is a time, velocities are peculiar, a box has three sides.
+// SWIFT's meaning of the same names: Time is a time, velocities are peculiar, a box has three sides.
 void read_swift(const std::string& path, hid_t group, FileHeader& header) {
   header.over_root_a = false;
   header.comoving = header.comoving.value_or(false);

@@ -1,4 +1,4 @@
-// What GADGET-4's HDF5 files have beside their numbers.
+// Metadata of GADGET-4's HDF5 files.
 #include <cmath>
 
 #include "src/io/gadget.hpp"
@@ -135,7 +135,7 @@ void write_header(hid_t file, const Part& part) {
   write_attribute(group, "OutputType", "SubSampled");
 }
 
-// Whose particles a file holds, where not all are in it.
+// Which particles a file holds, if not all.
 void write_selection(hid_t file, const ParticleSelection& selection) {
   H5Id maki = open_group(file, "Maki");
   write_attribute(maki, "ParticlesOfRun", selection.of_particles);

@@ -1,5 +1,5 @@
-// Headers of every GADGET format: names of the files of a set, and guesses where a header is incomplete; and the rows
-// of all ranks in one file.
+// Headers of every GADGET format: names of a set's files, completion of incomplete headers, and the rows of all ranks
+// in one file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,9 +48,9 @@ PartName take_apart(const std::string& path) {
   return name;
 }
 
-// The file that a name stands for: itself, or the first file of the set with this base.
+// The file of a name: itself, or the first file of the set with this base.
 std::string first_file(const std::string& path) {
-  std::error_code failure;  // a folder on the way may not be entered, or the name is too long
+  std::error_code failure;  // a parent folder may be inaccessible, or the name too long
   if (fs::status(path, failure).type() == fs::file_type::none)
     throw Error(fmt::format("cannot read '{}'", path), failure.message(), "check the name, and the permissions");
   if (fs::is_regular_file(path)) return path;
@@ -141,7 +141,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   set.redshift = 1 / set.time - 1;
   if (!(set.omega0 > 0)) notes.push_back("the file holds no cosmology: it has to come from the configuration");
   if (header.has_units) return;
-  // Only the right length unit gives the mean density that Omega0 asks for.
+  // Only the right length unit gives the mean density of Omega0.
   const double as_mpc = mean_density_ratio(set, mass);
   UnitSystem kpc = set.units;
   kpc.length_cgs *= 1e-3;
@@ -155,7 +155,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
 
 namespace {
 
-// Throws Error where headers of one set differ in anything that the reader relies on.
+// Throws Error where headers of one set differ in any field that the reader needs.
 void check_agreement(const std::vector<FileHeader>& headers, const std::vector<std::string>& files) {
   std::array<std::uint64_t, kTypes> found{};
   for (std::size_t i = 0; i < headers.size(); ++i) {

@@ -1,9 +1,9 @@
-// What the writers of GADGET's formats share. Every rank writes its own rows, at places that all ranks know.
+// Common parts of the writers of GADGET's formats. Every rank writes its own rows, at offsets that all ranks know.
 //
-// HDF5 over ranks is not left to MPI-IO: with HDF5 1.10.8 on Open MPI 4.1, by either of its MPI-IO layers, a disk that
-// fills up leaves the job hanging, and collective writes report success for bytes that never arrived. Here rank 0 makes
-// the file with the library, all ranks write their numbers to the addresses that the library has set aside, and the
-// result of every call is looked at.
+// Parallel HDF5 over MPI-IO is not used: with HDF5 1.10.8 on Open MPI 4.1, with either of its MPI-IO layers, a full
+// disk leaves the job hanging, and collective writes report success for bytes that never arrived. Instead rank 0 makes
+// the file with HDF5, all ranks write their numbers at the addresses that HDF5 has allocated, and the result of every
+// call is checked.
 #pragma once
 
 #include <cstdint>
@@ -26,31 +26,31 @@ struct FileName {
   std::string path, temporary;
 };
 
-// What one file holds, this rank's rows of it, and the numbers that turn them into file units.
+// The contents of one file, this rank's rows of it, and the conversion to file units.
 struct Part {
   const ParticleSource& particles;  // this rank's share
-  // Those of them that are written, where not all are.
+  // Indices of the particles to write, if not all.
   std::shared_ptr<const std::vector<std::size_t>> chosen = {};
   Communicator ranks;
   std::vector<std::uint64_t> begins;  // rank r has the rows [begins[r], begins[r + 1]) of the file
-  std::size_t first = 0;              // where this rank's rows begin among those that it writes
+  std::size_t first = 0;              // the first of this rank's rows among all that it writes
   std::uint64_t total = 0;            // rows of the whole set, in all files
   int files = 1, number = 0;          // of the set, and of this one
   ParticleSelection selection = {};
   FileLayout layout = FileLayout::kGadget4;
-  SnapshotHeader header;  // as written: h-units where comoving, but in SWIFT's layout
+  SnapshotHeader header;  // as written: h-units where comoving, except in SWIFT's layout
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
   std::optional<int> decimals = {};                // of coordinates with fixed point
-  bool wraps = true;                               // coordinates belong into the box
+  bool wraps = true;                               // coordinates are wrapped into the box
   std::vector<HeaderNumbers> header_numbers = {};  // beside those of every header
 
   std::uint64_t rows() const { return begins.back(); }
   std::uint64_t begin() const { return begins[static_cast<std::size_t>(ranks.rank())]; }
   std::uint64_t end() const { return begins[static_cast<std::size_t>(ranks.rank()) + 1]; }
   std::uint64_t count() const { return end() - begin(); }
-  // Place in the share of this rank's row `i` of the part.
+  // Index in the share of this rank's row `i` of the part.
   std::size_t at(std::size_t i) const { return chosen ? (*chosen)[first + i] : first + i; }
 };
 
@@ -90,31 +90,31 @@ RowSource row_source(std::size_t columns, Value value) {
           }};
 }
 
-// Writes this rank's rows where they belong in a block of rows that begins at `address`, slab by slab.
+// Writes this rank's rows to their places in a block of rows that begins at `address`, slab by slab.
 void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
-// The same, and all ranks learn after each slab whether it went well everywhere. Collective.
+// The same; after each slab all ranks agree whether every rank succeeded. Collective.
 void write_together(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
 
-// The rows of all ranks' shares, with numbers as options ask. `chosen`: Part's. Throws Error, the same on all ranks.
-// Collective, over the sites too.
+// The rows of all ranks' shares, with the number formats of `options`. `chosen`: as Part::chosen. Throws Error, the
+// same on all ranks. Collective, over the sites too.
 Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
                const WriteOptions& options, const RunPlace& writers);
-// Those of them that go into each of the files that this site writes: options.files, or of several sites one each.
+// The parts of `all` in each of the files that this site writes: options.files, or with several sites one each.
 std::vector<Part> own_parts(const Part& all, int files);
 
 // Writes one file. Collective; throws the same Error on all ranks.
 void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options);
 
-// What Maki's HDF5 files have beside their numbers, so that any reader finds units and origin: the attributes of GADGET-4
-// (a_scaling ... to_cgs), of GADGET-3 as EAGLE has it (VarDescription ... CGSConversionFactor), and SWIFT's /Units. yt
-// takes units from a file only where it also finds GADGET-3's /Constants and Header/Time_GYR.
+// Metadata of Maki's HDF5 files, so that any reader finds units and origin: the attributes of GADGET-4 (a_scaling ...
+// to_cgs), of GADGET-3 as in EAGLE (VarDescription ... CGSConversionFactor), and SWIFT's /Units. yt takes units from a
+// file only where it also finds GADGET-3's /Constants and Header/Time_GYR.
 
 inline constexpr double kSecondsPerGyr = 3.15576e16;
 inline constexpr double kMpcCgs = 3.085677581491367e24;
 // Age of the universe at a header's scale factor, or the time of an isolated set.
 double time_gyr(const SnapshotHeader& header);
 
-// SWIFT's attribute of /Header with the fraction of the particles of each type that a file holds.
+// SWIFT's attribute of /Header: the fraction of the particles of each type in a file.
 inline constexpr const char* kSubsetFractions = "SubSampleFractions";
 
 // Attributes of /Header and /Parameters: box, cosmology, time in Gyr.
@@ -135,9 +135,9 @@ double to_cgs(const Scaling& scaling, const UnitSystem& units);
 
 void write_scaling(hid_t dataset, const Scaling& scaling, const UnitSystem& units);
 
-// All groups of a file but that of the particles, in its layout.
+// All groups of a file except the particles, in its layout.
 void write_groups(hid_t file, const Part& part, const Provenance& provenance);
-// The same in SWIFT's layout: all groups but that of the particles; attributes of a dataset.
+// The same in SWIFT's layout: all groups except the particles; attributes of a dataset.
 void write_swift_groups(hid_t file, const Part& part, const Provenance& provenance);
 void write_swift_scaling(hid_t dataset, const Scaling& scaling, const SnapshotHeader& header);
 

@@ -12,11 +12,11 @@ namespace maki {
 
 namespace {
 
-constexpr std::size_t kChunkRows = 65536;  // at most; chunks are alike, so that little is filled up
+constexpr std::size_t kChunkRows = 65536;  // at most; chunks are equal, so that padding is small
 
 void set_filters(hid_t properties, hid_t file_type, const Storage& storage) {
   if (storage.decimals) {
-    H5Pset_fill_value(properties, file_type, nullptr);  // no number stands for "not written"
+    H5Pset_fill_value(properties, file_type, nullptr);  // no fill value
     H5Pset_scaleoffset(properties, H5Z_SO_FLOAT_DSCALE, *storage.decimals);
     return;
   }
@@ -107,7 +107,7 @@ void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_
   check_hdf5(H5Dread(dataset, memory_type, memory, file, H5P_DEFAULT, data), "cannot read a dataset");
 }
 
-// Chunks as HDF5's filters store them, made without the library: by many ranks, or by threads beside it.
+// Chunks in the form of HDF5's filters, made without the library: by many ranks, or by threads beside it.
 
 namespace {
 
@@ -146,9 +146,9 @@ class BitWriter {
   unsigned used_ = 0;  // bits of *to_
 };
 
-// The filter H5Z_FILTER_SCALEOFFSET for doubles without a fill value: 4 bytes with the number of bits of an integer, one
-// with the size of what follows, 8 with the least number; from byte 21 on the integers (x - least) 10^decimals. The
-// library reserves one byte more than these fill.
+// The filter H5Z_FILTER_SCALEOFFSET for doubles without a fill value: 4 bytes with the number of bits of an integer, 1
+// byte with the size of the next field, 8 with the least number; from byte 21 on the integers (x - least) 10^decimals.
+// The library reserves one byte more than these take.
 Bytes scale_and_offset(const double* numbers, std::size_t count, int decimals) {
   constexpr std::size_t kHeader = 21;
   const auto [least, most] = std::minmax_element(numbers, numbers + count);

@@ -16,8 +16,8 @@ namespace {
 constexpr hsize_t kAlignedFrom = 65536;
 constexpr hsize_t kPage = 4096;
 
-// HDF5's exit handler would flush files again whose writing has failed, and crash; all files are closed here instead.
-// This setting precedes the library's first call, which even the name of a type is.
+// HDF5's exit handler would flush files again after a failed write, and crash; all files are closed here instead. This
+// setting has to precede the library's first call; even the name of a type is a call.
 const herr_t no_exit_handler = H5dont_atexit();
 
 // HDF5's error stack goes into exceptions instead of stderr.
@@ -43,7 +43,7 @@ std::string innermost_reason() {
   return text.empty() ? "HDF5 gave no reason" : text;
 }
 
-// No two processes write into a file through the library at a time, and some network file systems cannot lock.
+// Only one process writes a file through the library at a time, and some network file systems have no locks.
 H5Id access_without_locks() {
   H5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(access, false, true);
@@ -98,7 +98,7 @@ H5Id open_hdf5(const std::string& path) {
     throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "check the name of the file");
   }
   if (!is_hdf5(path)) throw Error(fmt::format("cannot read '{}'", path), "not an HDF5 file", "check the file");
-  const H5Id access = access_without_locks();  // outlives the error, for every other call clears the error stack
+  const H5Id access = access_without_locks();  // outlives the error, as any other call clears the error stack
   H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
   if (!file.valid()) {
     throw hdf5_error(fmt::format("cannot read '{}'", path), "the file is damaged or incomplete; copy or make it again");
@@ -194,7 +194,7 @@ MAKI_ATTRIBUTE_TYPE(std::uint64_t)
 
 namespace {
 
-// Variable length: h5py gives such attributes back as str.
+// Variable length: h5py returns such attributes as str.
 H5Id text_type() {
   H5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type, H5T_VARIABLE);

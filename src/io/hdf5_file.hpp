@@ -1,4 +1,4 @@
-// The little of HDF5 that Maki uses, with owners for identifiers and Errors that carry the library's own reason.
+// The calls of HDF5 that Maki uses, with owners for identifiers, and Errors with the library's own reason.
 #pragma once
 
 #include <hdf5.h>
@@ -39,7 +39,7 @@ Error hdf5_error(const std::string& problem, const std::string& advice);
 // Throws hdf5_error for a negative status.
 void check_hdf5(herr_t status, const std::string& problem);
 
-// True where the file starts as HDF5 files do, whole or not.
+// Whether the file starts as HDF5 files do, complete or not.
 bool is_hdf5(const std::string& path);
 
 // Opens for reading; throws Error for missing, foreign and truncated files. `create` empties an existing file.
@@ -52,7 +52,7 @@ bool hdf5_exists(hid_t parent, const std::string& name);
 H5Id create_group(hid_t parent, const std::string& name);
 H5Id open_group(hid_t parent, const std::string& name);
 
-// The type of T in memory; in files the same type in little-endian order.
+// The type of T in memory, and its little-endian type in files.
 template <class T>
 hid_t hdf5_memory_type();
 template <class T>
@@ -69,7 +69,7 @@ void write_attribute(hid_t object, const std::string& name, const std::string& t
 inline void write_attribute(hid_t object, const std::string& name, const char* text) {
   write_attribute(object, name, std::string(text));
 }
-// Of a fixed length, which h5py gives back as bytes.
+// A string of fixed length, which h5py returns as bytes.
 void write_fixed_text(hid_t object, const std::string& name, const std::string& text);
 // Numbers of any type, converted; empty where there is no such attribute.
 template <class T>
@@ -78,20 +78,20 @@ template <class T>
 std::optional<T> read_scalar(hid_t object, const std::string& name);
 std::optional<std::string> read_text(hid_t object, const std::string& name);
 
-// For datasets to come, without times: the same set is the same file, whenever it is written.
+// Creation properties of datasets, without times: the same set gives the same file, whenever it is written.
 H5Id dataset_properties();
 
-// IEEE's 16-bit floating-point numbers, little-endian. Numbers of 65520 and more are none of them.
+// IEEE's 16-bit floating-point numbers, little-endian, below 65520.
 hid_t hdf5_half_type();
 std::uint16_t half_of(float value);  // the nearest
 
-// How the numbers of a dataset stand in a file: in one piece, for which there is room from the start, or in chunks of
-// `chunk_rows(rows)` that have gone through one of HDF5's own filters.
+// Storage of a dataset's numbers in a file: in one piece, allocated at creation, or in chunks of `chunk_rows(rows)`
+// rows that pass one of HDF5's own filters.
 struct Storage {
   Storage(int deflate_level = 0, std::optional<int> decimal_digits = {})
       : deflate(deflate_level), decimals(decimal_digits) {}
   int deflate;                  // 1 to 9 shuffle and compress
-  std::optional<int> decimals;  // of doubles: scale-offset, whole multiples of 10^-decimals; is not deflated
+  std::optional<int> decimals;  // for doubles: scale-offset, whole multiples of 10^-decimals, without deflate
   bool in_chunks() const { return deflate > 0 || decimals; }
 };
 std::size_t chunk_rows(std::size_t rows);
@@ -99,11 +99,11 @@ std::size_t chunk_rows(std::size_t rows);
 H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
                     const Storage& storage);
 H5Id open_dataset(hid_t parent, const std::string& name);
-// Where the numbers of a dataset in one piece stand in the file; 0 for one without rows.
+// The file address of the numbers of a dataset in one piece; 0 for one without rows.
 std::uint64_t dataset_address(hid_t dataset);
-// Writes one chunk as it stands in the file, as `filtered` has made it.
+// Writes one chunk in its stored form, from `filtered`.
 void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored);
-// A chunk of `count` numbers of `width` bytes as HDF5's filters would store it. Calls nothing of HDF5.
+// A chunk of `count` numbers of `width` bytes as HDF5's filters would store it. Does not call HDF5.
 std::vector<unsigned char> filtered(const void* numbers, std::size_t count, std::size_t width, const Storage& storage);
 std::vector<std::size_t> dataset_shape(hid_t dataset);
 void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);

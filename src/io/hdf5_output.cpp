@@ -19,7 +19,7 @@ namespace maki::gadget {
 
 namespace {
 
-constexpr std::size_t kAtOnce = 32;  // chunks that are handed over between two steps: some 50 MB at most
+constexpr std::size_t kAtOnce = 32;  // chunks passed to HDF5 between two steps: some 50 MB at most
 
 }  // namespace
 
@@ -56,7 +56,7 @@ ChunkedRows::ChunkedRows(const Part& part, RowSource source, const Storage& stor
   part.ranks.exchange(out, in);
 }
 
-// One chunk, filled up with the last row of all.
+// One chunk, padded with the last row of all.
 ChunkedRows::Bytes ChunkedRows::rows_of(std::uint64_t chunk) const {
   const std::size_t bytes = source_.row_bytes();
   const std::uint64_t first = chunk * chunks_.rows(), last = std::min(first + chunks_.rows(), part_.rows());
@@ -113,7 +113,7 @@ namespace {
 // Numbers in the file have the byte order of those in memory.
 static_assert(std::endian::native == std::endian::little);
 
-// Names of attributes that say how far a number may be from what was to be written: in the dataset's unit, or relative.
+// Names of attributes with the error of a number: in the dataset's unit, or relative.
 constexpr const char* kMaxError = "MaxAbsoluteError";
 constexpr const char* kMaxRelativeError = "MaxRelativeError";
 
@@ -128,7 +128,7 @@ Dataset coordinates_of(const Part& part, const Scaling& scaling) {
                          [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
 }
 
-// Whole multiples of 10^-decimals, wherever a chunk begins to count; those that would round to the box side become 0.
+// Whole multiples of 10^-decimals, whatever the offset of a chunk; numbers that would round to the box side become 0.
 Dataset fixed_coordinates(const Part& part, const Scaling& scaling) {
   const double scale = std::pow(10.0, *part.decimals);
   const double end = part.header.comoving ? part.header.box_size - 0.25 / scale : HUGE_VAL;
@@ -211,7 +211,7 @@ std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options
   return datasets;
 }
 
-// Makes the call; an Error that does not name the file gets its name.
+// Makes the call; adds the file's name to an Error without it.
 template <class Call>
 void naming(const std::string& path, Call call) {
   try {

@@ -1,4 +1,4 @@
-// One HDF5 file of a snapshot on its way to the disk, and its datasets in filtered chunks, whose rows lie on many ranks.
+// Writing of one HDF5 file of a snapshot, and of its datasets in filtered chunks, with rows on many ranks.
 #pragma once
 
 #include <hdf5.h>
@@ -13,7 +13,7 @@
 
 namespace maki::gadget {
 
-// Division of a dataset's chunks among ranks: a chunk is filtered by the rank that has its first row.
+// Division of a dataset's chunks among ranks: the rank with a chunk's first row filters it.
 class Chunks {
  public:
   explicit Chunks(const Part& part) : begins_(part.begins), rows_(chunk_rows(part.rows())) {}
@@ -31,16 +31,16 @@ class Chunks {
   std::uint64_t rows_;
 };
 
-// A dataset on its way: filter_own() on each rank, then hand_over() until it returns true.
+// Writes a dataset: filter_own() on each rank, then hand_over() until it returns true.
 class ChunkedRows {
  public:
-  // Rows that belong to another rank's chunk go there. Collective. `part` has to outlive this.
+  // Sends rows of other ranks' chunks to these ranks. Collective. `part` has to outlive this.
   ChunkedRows(const Part& part, RowSource source, const Storage& storage);
 
-  // Filters this rank's chunks into memory. By any thread: calls neither HDF5 nor MPI.
+  // Filters this rank's chunks into memory. Any thread may call it: it calls neither HDF5 nor MPI.
   void filter_own();
-  // The next chunks of all ranks go to `dataset`, which rank 0 has open. Returns whether they were the last. Collective; throws
-  // Error, the same on all ranks.
+  // Writes the next chunks of all ranks to `dataset`, which rank 0 has open. Returns whether they were the last.
+  // Collective; throws Error, the same on all ranks.
   bool hand_over(hid_t dataset);
 
  private:
@@ -66,23 +66,23 @@ struct Dataset {
   std::vector<std::pair<const char*, double>> attributes = {};
 };
 
-// In this order: the constructor, write_own() on each rank, and hand_over() until it returns true.
+// Order of calls: the constructor, write_own() on each rank, and hand_over() until it returns true.
 class Hdf5Output {
  public:
-  // HDF5 makes the file on rank 0: all but the numbers of particles. Collective; throws Error, the same on all ranks. `extras`
-  // have to outlive this.
+  // Rank 0 makes the file by HDF5, without the particles' numbers. Collective; throws Error, the same on all ranks.
+  // `extras` have to outlive this.
   Hdf5Output(FileName name, Part part, const Provenance& provenance, const WriteOptions& options,
              const std::vector<ExtraDataset>& extras);
   Hdf5Output(const Hdf5Output&) = delete;
   Hdf5Output& operator=(const Hdf5Output&) = delete;
 
-  // Whether all of the file's room is set aside, and the file closed by HDF5: nothing is left to be handed over.
+  // Whether all of the file's space is allocated, and HDF5 has closed the file: no chunks remain for hand_over().
   bool is_laid_out() const { return chunked_.empty(); }
-  // This rank's numbers: those of datasets in one piece go to the disk, chunks into memory. By any thread: calls neither HDF5
-  // nor MPI. Throws Error.
+  // Writes this rank's numbers of datasets in one piece to the disk, and chunks into memory. Any thread may call it: it
+  // calls neither HDF5 nor MPI. Throws Error.
   void write_own();
-  // Some chunks of all ranks go to HDF5. Returns whether all have, and the file is closed. Collective; throws Error, the same on
-  // all ranks.
+  // Passes some chunks of all ranks to HDF5. Returns whether all are written and the file is closed. Collective; throws
+  // Error, the same on all ranks.
   bool hand_over();
 
   const FileName& name() const { return name_; }

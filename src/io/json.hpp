@@ -1,5 +1,5 @@
-// JSON as text: the only writer, of an object on one line, and a reader of one member of such a line, which may be half a
-// line. Whole lines are read by Boost (src/report/run_records.cpp).
+// JSON as text: the only writer, for an object on one line, and a reader of one member of such a line, which may be
+// incomplete. Boost reads whole lines (src/report/run_records.cpp).
 #pragma once
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ inline std::string json_array(const std::vector<std::string>& values) {
 
 class JsonObject {
  public:
-  // `value` is JSON already: a number in a format of its own, an array, an object.
+  // `value` is JSON text: a formatted number, an array, an object.
   JsonObject& raw(std::string_view key, std::string_view value) {
     text_ += fmt::format("{}{}: {}", text_.empty() ? "" : ", ", json_string(key), value);
     return *this;
@@ -56,8 +56,8 @@ class JsonObject {
   std::string text_;
 };
 
-// The value of the first member `key` in a line of JsonObject, as it is written there, a string without its quotes;
-// nothing where there is none.
+// The text of the first member `key` in a line of JsonObject, for a string without its quotes; none where it is
+// missing.
 inline std::optional<std::string> json_member(const std::string& line, std::string_view key) {
   const std::string mark = json_string(key) + ": ";
   std::size_t at = line.find(mark);

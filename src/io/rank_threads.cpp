@@ -11,7 +11,7 @@ namespace maki {
 
 namespace {
 
-// Cores that compute come first: threads at a barrier would wait for one that had to share its core with a writer.
+// Computing threads have priority: at a barrier all would wait for a thread that shares its core with a writer.
 void step_back() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); }
 
 std::string problem_of(const std::function<void()>& work) {

@@ -1,5 +1,5 @@
-// A thread of each rank that works beside its main thread, and its end, on which the ranks agree: what writes restarts and
-// snapshots while a run goes on. MPI and HDF5 are the main threads'.
+// A thread of each rank beside its main thread, with an end on which the ranks agree. It writes restarts and snapshots
+// while a run goes on. Only main threads call MPI and HDF5.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,15 @@ class RankThreads {
   // Waits for this rank's thread.
   ~RankThreads() = default;
 
-  // Starts this rank's thread, behind those that compute; a rank may have none. May be called where none is at work.
-  // `work` is let go of at the thread's end.
+  // Starts this rank's thread, at lower priority than computing threads; a rank may have none. May be called where no
+  // thread is at work. `work` is destroyed at the thread's end.
   void start(std::function<void()> work);
   // Whether the threads of all ranks are done. Collective, returns at once.
   bool all_done() const;
-  // Waits for this rank's thread alone.
+  // Waits only for this rank's thread.
   void wait() const;
-  // What the call threw on the lowest rank where it did; "" where all went well. Collective; all threads are done.
+  // The message of the exception on the lowest rank with one; "" where all succeeded. Collective; all threads must be
+  // done.
   std::string problem();
 
  private:

@@ -84,7 +84,7 @@ std::uint64_t rows_in(const std::string& path, const char* name) {
   return dataset_shape(open_dataset(file, name)).at(0);
 }
 
-// What is wrong with a file; empty where it has the checksum.
+// The damage of a file; empty where its checksum is right.
 std::string damage_of_file(const std::string& path, const std::string& checksum) {
   try {
     return checksum_of_file(path) == checksum ? "" : fmt::format("'{}' has another checksum", path);

@@ -1,10 +1,10 @@
-// Restarts: the state of a run as it stands, from which `maki resume` goes on.
+// Restarts: the exact state of a run, from which `maki resume` goes on.
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
 // rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written
-// last of all (restart_writer.hpp). Without it the folder is no restart. It holds the checksums of all other files and ends with
-// its own, so that no changed or missing byte goes unnoticed. Each file is written under a temporary name, flushed to the
-// disk and renamed; a write that fails removes what it had begun and touches no other restart.
+// last (restart_writer.hpp). Without complete.toml the folder is no restart. It holds the checksums of all other files
+// and ends with its own, so that any changed or missing byte is detected. Each file is written under a temporary name,
+// flushed to the disk and renamed; a write that fails removes what it had begun and touches no other restart.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace maki {
 // Format number of restarts; restarts with another number are refused.
 inline constexpr std::uint64_t kRestartFormat = 5;
 
-// A rank's particles on the host, bit by bit as they are on the device, kBytes each.
+// A rank's particles on the host, with the same bits as on the device, kBytes each.
 struct ParticleRows {
   static constexpr double kBytes =
       sizeof(SourceParticle) + sizeof(Remainder) + 3 * sizeof(float) + sizeof(std::uint64_t);
@@ -33,7 +33,7 @@ struct ParticleRows {
   std::vector<std::uint64_t> id;
   std::size_t size() const { return source.size(); }
 };
-// Blocks until the copy is there; the vectors' memory is used again.
+// Blocks until the copy is complete; reuses the vectors' memory.
 void copy_to_rows(const Stream& stream, const Particles& particles, ParticleRows& rows);
 void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles);
 
@@ -47,7 +47,7 @@ struct EscaperRows {
   std::size_t size() const { return ids.size(); }
 };
 
-// Everything else of a state, by name; alike on all ranks.
+// All other numbers of a state, by name; the same on all ranks.
 struct StateNumbers {
   std::map<std::string, std::vector<double>> reals;
   std::map<std::string, std::vector<std::uint64_t>> counts;
@@ -57,10 +57,10 @@ struct StateNumbers {
 // Rows of a column that are read or written at once.
 inline constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 
-// What complete.toml says.
+// The contents of complete.toml.
 struct RestartInfo {
   std::string path;  // of the folder
-  std::string run;   // its name (run_directory.hpp); "" in restarts of before there were any
+  std::string run;   // its name (run_directory.hpp); "" in restarts older than such names
   std::uint64_t format = kRestartFormat;
   std::uint64_t step = 0;
   double time = 0;                       // scale factor, or time
@@ -79,9 +79,9 @@ struct Restart {
   EscaperRows escapers;
 };
 
-// Complete restarts in an output directory, the earliest first; those of another format too. `path` may also be the
-// folder of one restart. `damaged`: gets the names of folders whose complete.toml is no longer what was written.
-// Collective; rank 0 looks. Throws Error where the directory cannot be read.
+// Complete restarts in an output directory, the earliest first, also those of another format. `path` may also be the
+// folder of one restart. `damaged` gets the names of folders whose complete.toml is damaged. Collective; rank 0 reads.
+// Throws Error where the directory cannot be read.
 std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self(),
                                        std::vector<std::string>* damaged = nullptr);
 
@@ -93,13 +93,13 @@ void require_known_format(const RestartInfo& info);
 std::string damage_of(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
 // Reads a restart on any number of ranks: if as many wrote it, each gets back its own rows, else even shares of all
-// rows. Collective. Throws Error, the same on all ranks, where the format is another one, or where damage_of() is not empty;
-// `known_whole`: it was.
+// rows. Collective. Throws Error, the same on all ranks, where the format is another one, or where damage_of() is not
+// empty (`known_whole`: the caller found it empty).
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self(),
                      bool known_whole = false);
 
-// Fourier transforms will be planned as they were on this rank, so that they round alike. To be called before the run
-// is made. A rank that had no plans, or none that fit this machine, makes its own.
+// Loads the restart's plans of Fourier transforms for this rank, so that transforms round in the same way. To be called
+// before the run is made. A rank without plans, or with plans that do not fit this machine, makes its own.
 void take_plans(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
 // Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of the

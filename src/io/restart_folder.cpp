@@ -80,7 +80,7 @@ bool from_table(const toml::table& table, RestartInfo& info) {
       info.particles.push_back(static_cast<std::uint64_t>(count.value_or(std::int64_t{0})));
   info.checksums = texts_in(table, "checksums");
   info.plans = texts_in(table, "plans");
-  if (info.format != kRestartFormat) return info.format > 0;  // the files of another format are unknown here
+  if (info.format != kRestartFormat) return info.format > 0;  // files of other formats are unknown
   return !info.particles.empty() && info.particles.size() == count_in(table, "ranks") &&
          info.particles.size() == info.checksums.size() && info.particles.size() == info.plans.size();
 }
@@ -90,7 +90,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Whether the text ends with its own checksum; none: it was written without one, or the line itself is damaged.
+// Whether the text ends with its own checksum; none where it has no checksum, or a damaged checksum line.
 std::optional<bool> seal_holds(const std::string& text) {
   const std::size_t at = text.rfind(kSeal);
   if (at == std::string::npos) return {};

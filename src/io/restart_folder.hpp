@@ -1,5 +1,5 @@
-// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used by
-// restart.cpp and restart_writer.cpp.
+// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used
+// by restart.cpp and restart_writer.cpp.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace maki::restart_folder {
 
-// "restart_000123"; and the step of such a name, -1 where it is another one.
+// "restart_000123"; and the step of such a name, -1 for any other name.
 std::string name_of(std::uint64_t step);
 std::int64_t step_of(const std::string& name);
 std::string rank_file(const std::string& folder, int rank);
@@ -20,10 +20,11 @@ std::string plans_file(const std::string& folder, int rank);
 
 // Makes an empty folder. Throws Error.
 void begin(const std::string& folder);
-// Writes complete.toml, which makes the folder a restart. Its last line is the checksum of all lines before. Throws Error.
+// Writes complete.toml, which makes the folder a restart. Its last line is the checksum of all lines before. Throws
+// Error.
 void complete(const std::string& folder, const RestartInfo& info);
 
-// What complete.toml says of a folder; damaged: that it has been changed or cut off since it was written.
+// State of a folder by its complete.toml; damaged: changed or cut off since it was written.
 enum class Found { kIncomplete, kComplete, kDamaged };
 Found read(const std::string& folder, RestartInfo& info);
 // Removes the folder, complete.toml first. Errors are ignored.
@@ -37,8 +38,8 @@ void prune(const std::string& directory, const std::string& newest, int keep);
 
 namespace maki {
 
-// A column of numbers in a rank's file. `get` writes those of `count` rows from `first` on to `to`; `put` takes them back
-// from `from`.
+// A column of numbers in a rank's file. `get` copies `count` rows from `first` on to `to`; `put` copies them back from
+// `from`.
 struct RestartColumn {
   const char* group;
   const char* name;

@@ -46,8 +46,8 @@ void write_numbers(hid_t file, const StateNumbers& numbers) {
   for (const auto& [name, values] : numbers.counts) write_attribute(counts, name, values.data(), values.size());
 }
 
-// HDF5 makes the file and gives the addresses of the numbers, which are then written without it: where a disk fills up
-// in the middle of a write of its own, the library cannot close the file; and one thread calls it.
+// HDF5 makes the file and returns the addresses of the numbers, which are then written without it: the library cannot
+// close a file after its own write met a full disk, and only one thread may call it.
 std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<RestartColumn>& columns,
                                    const StateNumbers& numbers) {
   H5Id hdf5 = create_hdf5(file.temporary_path());
@@ -70,11 +70,11 @@ struct RankFiles {
   std::vector<RestartColumn> columns;
   std::vector<std::uint64_t> addresses;  // of the columns
   std::string plans_path, plans;         // no file where there are none
-  std::shared_ptr<const void> owner;     // of what the columns refer to
+  std::shared_ptr<const void> owner;     // of the data of the columns
 };
 
 RankFiles begin_files(const std::string& path, int rank, const StateNumbers& numbers, const RestartRows& rows) {
-  // Columns serve reading and writing; the rows are not changed here.
+  // Columns are for reading and writing; here the rows do not change.
   RankFiles files{SafeFile(folder::rank_file(path, rank)),
                   restart_columns(const_cast<ParticleRows&>(rows.particles), const_cast<EscaperRows&>(rows.escapers)),
                   {},
@@ -129,7 +129,7 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
   info.format = kRestartFormat;
   info.path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
   info.particles = gathered(ranks_, std::uint64_t{rows.particles.size()});
-  auto files = std::make_shared<std::optional<RankFiles>>();  // let go of with the thread's work
+  auto files = std::make_shared<std::optional<RankFiles>>();  // destroyed with the thread's work
   try {
     root_succeeds(ranks_, [&] { folder::begin(info.path); });
     all_succeed(ranks_, [&] { files->emplace(begin_files(info.path, ranks_.rank(), numbers, rows)); });
@@ -138,7 +138,7 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
     if (ranks_.rank() == 0) folder::remove(info.path);
     throw;
   }
-  completing_ = ranks_.size() == 1;  // nobody is to be asked
+  completing_ = ranks_.size() == 1;  // no other rank to wait for
   part_ = std::make_shared<RestartPart>();
   threads_.start([files = std::move(files), part = part_, alone = completing_ ? folder_ : nullptr] {
     *part = write_files(**files);
@@ -159,7 +159,7 @@ RestartOutcome RestartWriter::wait() {
   }
 }
 
-// From the files of all ranks to complete.toml, and from there to the outcome. All ranks' threads have done their part.
+// Proceeds from the files of all ranks to complete.toml, and then to the outcome. All ranks' threads have finished.
 std::optional<RestartOutcome> RestartWriter::advance() {
   const std::string problem = threads_.problem();
   if (!problem.empty() || completing_) return conclude(problem);

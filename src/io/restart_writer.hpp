@@ -1,9 +1,9 @@
-// Restarts written beside the computing: a thread of each rank writes its file, while the run goes on.
+// Restarts written in the background: a thread of each rank writes its file while the run goes on.
 //
-// All calls of HDF5 and MPI are made by the caller's thread. begin() lets HDF5 make the file and sets its room on the
-// disk aside, so that a full disk is found at once and nobody who writes meanwhile loses room to it. The thread writes
-// the numbers to the addresses that the library gave, flushes the file and names it. look() agrees over the ranks on
-// who has done: once all have, a thread of rank 0 writes complete.toml and removes the oldest restarts.
+// Only the caller's thread calls HDF5 and MPI. begin() lets HDF5 make the file and reserves its space on the disk, so
+// that a full disk is found at once and other writers do not run out of space later. The thread writes the numbers at
+// the addresses that HDF5 allocated, flushes the file and renames it. In look() the ranks agree whether all threads
+// have finished; then a thread of rank 0 writes complete.toml and removes the oldest restarts.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@
 
 namespace maki {
 
-// This rank's particles, to be written.
+// This rank's particles to write.
 struct RestartRows {
   const ParticleRows& particles;
   const EscaperRows& escapers;
-  std::shared_ptr<const void> owner = {};  // of both, held until they are written
+  std::shared_ptr<const void> owner = {};  // of both, kept until they are written
 };
 
-// What became of a restart.
+// The outcome of writing a restart.
 struct RestartOutcome {
   std::uint64_t step = 0;
   std::string path;     // of the folder
@@ -32,25 +32,25 @@ struct RestartOutcome {
   double seconds = 0;   // since begin()
 };
 
-// What a rank's thread has made: checksums of its file and of its plans.
+// The result of a rank's thread: checksums of its file and of its plans.
 struct RestartPart {
   std::string checksum, plans;
 };
 
-// One restart is under way at a time. All members are collective but busy() and the destructor, which waits for this
-// rank's thread: what is not complete by then stays an incomplete folder.
+// Writes one restart at a time. All members are collective except busy() and the destructor. The destructor waits for
+// this rank's thread; a restart not complete by then stays an incomplete folder.
 class RestartWriter {
  public:
   explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks), threads_(ranks) {}
 
-  // Begins a restart in `directory`, in place of one of the same step; once it is complete, the oldest complete ones are
-  // removed until `keep` are left. Of `info` all is read that files do not tell. May be called where busy() is false.
-  // `rows` must not change until the outcome is known. Throws Error, the same on all ranks.
+  // Begins a restart in `directory`, replacing one of the same step; once it is complete, the oldest complete ones are
+  // removed until `keep` are left. Reads the members of `info` that do not follow from the files. May be called where
+  // busy() is false. `rows` must not change until the outcome is known. Throws Error, the same on all ranks.
   void begin(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
              const RestartRows& rows, int keep);
 
-  bool busy() const { return busy_; }  // begun, and its outcome not told yet; the same on all ranks
-  // The outcome, once and as soon as there is one: returns at once.
+  bool busy() const { return busy_; }  // begun, and its outcome not returned yet; the same on all ranks
+  // The outcome, once and as soon as there is one. Does not wait.
   std::optional<RestartOutcome> look();
   // Waits for the outcome. May be called where busy() is true.
   RestartOutcome wait();

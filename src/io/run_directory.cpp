@@ -75,7 +75,7 @@ std::optional<bool> is_locked_here(const std::string& directory) {
   struct stat status {};
   std::ifstream locks("/proc/locks");  // "1: FLOCK  ADVISORY  WRITE 2245 fe:01:1443 0 EOF", the device in hexadecimal
   if (!locks || stat(directory.c_str(), &status) != 0) return {};
-  // By inode alone: file systems with subvolumes give stat() another device.
+  // By inode only: with subvolumes stat() returns another device.
   const std::string file = fmt::format(":{} ", status.st_ino);
   for (std::string line; std::getline(locks, line);)
     if (line.find("FLOCK") != line.npos && line.find("WRITE") != line.npos && line.find(file) != line.npos) return true;

@@ -45,7 +45,7 @@ std::string advice_for(int error, const std::string& directory) {
   throw Error(fmt::format("cannot write '{}'", path), std::strerror(error), advice_for(error, directory_of(path)));
 }
 
-// rename() that does not replace a file which appeared meanwhile, where the file system can do that.
+// rename() that does not replace a new file of that name, where the file system supports this.
 int rename_exclusive(const char* from, const char* to) {
   if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
@@ -64,7 +64,7 @@ int rename_exclusive(const char* from, const char* to) {
 
 void sync_directory(const std::string& directory) {
   const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // the names are in place; some file systems give no handle on directories
+  if (descriptor < 0) return;  // the names are in place; some file systems cannot open directories
   (void)fsync(descriptor);
   close(descriptor);
 }
@@ -136,8 +136,8 @@ void SafeFile::commit() {
 }
 
 PositionedFile::PositionedFile(const std::string& temporary_path, std::string path) : path_(std::move(path)) {
-  // For writing alone: a network file system then never writes back more of a page than was written here, and pages
-  // that two machines share come out right.
+  // Write-only: a network file system then writes back only the bytes of a page written here, so that pages shared by
+  // two machines are right.
   descriptor_ = open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor_ < 0) fail(path_, errno);
 }
@@ -157,8 +157,8 @@ void PositionedFile::write_at(std::uint64_t offset, const void* data, std::size_
   if (bytes >= kBufferBytes) settle(offset, bytes);
 }
 
-// Starts writing the last bytes to the disk and waits for those before: the disk stays busy, little memory waits for
-// it, and no rank spends minutes in the last flush while others wait for its answer.
+// Starts flushing the last bytes and waits for the earlier ones: the disk stays busy, few dirty pages wait for it, and
+// no rank spends minutes in the last flush while others wait.
 void PositionedFile::settle(std::uint64_t offset, std::size_t bytes) {
   constexpr unsigned kAndWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   const auto sync = [&](std::uint64_t at, std::size_t length, unsigned how) {

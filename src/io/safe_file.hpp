@@ -1,7 +1,7 @@
 // Output files appear whole or not at all.
 //
 // A SafeFile is written under a temporary name in the directory of its final name, flushed to the disk, and renamed
-// when it is complete. Whatever ends the writing early removes the temporary file, so that nobody reads half a file.
+// when it is complete. If writing ends early, the temporary file is removed, so that no incomplete file can be read.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ class SafeFile {
   // For libraries that open files by name. They must have closed the file before commit().
   const std::string& temporary_path() const { return temporary_; }
 
-  // Sets room on the disk aside for the first `bytes`, where the file system can do that at once: who fills it later finds no
-  // full disk, and takes no room from others meanwhile. Throws Error.
+  // Reserves space on the disk for the first `bytes`, where the file system can do that at once, so that later writes
+  // cannot meet a full disk. Throws Error.
   void reserve(std::uint64_t bytes);
 
   // Appends bytes; buffered. Throws Error when the disk is full or fails.
   void write(const void* data, std::size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
 
-  // Flushes file and directory to the disk and gives the file its name. Throws Error.
+  // Flushes the file, renames it to its final name, and flushes the directory. Throws Error.
   void commit();
 
  private:
@@ -48,11 +48,11 @@ class SafeFile {
   std::vector<char> buffer_;
 };
 
-// One of several writers of a file, each at places of its own: the ranks of a job, into the temporary file of a
-// SafeFile that one of them holds. All have to finish before that one commits.
+// One of several writers of a file, each at its own offsets: the ranks of a job, which write into the temporary file of
+// a SafeFile that one of them holds. All have to finish before it commits.
 class PositionedFile {
  public:
-  // Opens `temporary_path`, which is there; `path`, its final name, goes into messages. Throws Error.
+  // Opens the existing `temporary_path`; messages name its final `path`. Throws Error.
   PositionedFile(const std::string& temporary_path, std::string path);
   ~PositionedFile();
   PositionedFile(const PositionedFile&) = delete;
@@ -69,12 +69,12 @@ class PositionedFile {
 
   std::string path_;
   int descriptor_ = -1;
-  std::uint64_t settling_offset_ = 0;  // what is on its way to the disk
+  std::uint64_t settling_offset_ = 0;  // bytes from here on are being flushed to the disk
   std::size_t settling_bytes_ = 0;
 };
 
-// Makes the directory and its parents where they are missing. Throws Error where that fails, where a file is in the
-// way, or where the directory cannot be written to.
+// Makes the directory and its parents if missing. Throws Error where that fails, where a file has that name, or where
+// the directory cannot be written to.
 void ensure_output_directory(const std::string& path);
 
 // Flushes the names in a directory to the disk, where the file system can do that.

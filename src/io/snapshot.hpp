@@ -1,4 +1,4 @@
-// What Maki knows of a set of particles at one time, on the host: what initial conditions make, what files hold.
+// A set of particles at one time, on the host, as initial conditions and files give it.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@ namespace maki {
 
 // CODATA 2018, cm^3 g^-1 s^-2. GADGET uses 6.6738e-8: at the same Omega0 and box its files hold masses that are
 // 7.5e-5 larger than ours, which changes growth by far less than any tolerance here. The default mass unit is the
-// IAU 2015 nominal GM_sun divided by this value. A file that states GravityConstantInternal keeps it.
+// IAU 2015 nominal GM_sun divided by this value. GravityConstantInternal of a file overrides this value.
 inline constexpr double kNewtonCgs = 6.67430e-8;
 inline constexpr double kSolarMassCgs = 1.988409870698051e33;
 
-// Units of the numbers in memory and in files, in cgs. Cosmological files carry 1/h in length and mass.
+// Units of numbers in memory and in files, in cgs. Cosmological files have 1/h in length and mass.
 struct UnitSystem {
   double length_cgs = 3.085677581491367e24;  // Mpc (/h)
   double mass_cgs = 1e10 * kSolarMassCgs;    // (/h)
@@ -33,7 +33,7 @@ struct SnapshotHeader {
   bool comoving = true;  // false: isolated system, a = 1, `time` is the time in length/velocity units
   double time = 1;       // scale factor where comoving
   double redshift = 0;   // 1/time - 1 where comoving, else 0
-  double box_size = 0;   // length units; 0 for an isolated set that brings no box
+  double box_size = 0;   // length units; 0 for an isolated set without a box
   double omega0 = 0;     // matter
   double omega_lambda = 0;
   double omega_baryon = 0;            // 0 where unknown
@@ -47,8 +47,8 @@ struct SnapshotHeader {
 // Arrays of one length; positions in length units (comoving; inside [0, box_size) where there is a box), velocities are
 // peculiar velocities a dx/dt in velocity units, masses in mass units.
 //
-// Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their
-// headers are alike. Files and initial conditions are shared out evenly (share_of).
+// Over ranks, each rank holds a share of a set, which may be empty; the shares in the order of ranks are the whole,
+// with the same header. Files and initial conditions are divided evenly (share_of).
 struct Snapshot {
   static constexpr double kBytes = 3 * sizeof(double) + 4 * sizeof(float) + sizeof(std::uint64_t);  // a particle
 
@@ -70,7 +70,7 @@ struct ForceError {
 // "0.00042 of the rms force; relative to each particle's force 0.0002 (median), 0.0021 (99 %); 512 particles"
 std::string text_of(const ForceError& error);
 
-// Free text that goes into every output file, so that a file tells where it came from.
+// Text in every output file that describes its origin.
 struct Provenance {
   std::string configuration;  // the resolved configuration, as TOML
   std::string version;        // "Maki 0.1.0"
@@ -80,8 +80,8 @@ struct Provenance {
   std::optional<ForceError> force_error = {};  // where a run measured it at this output
 };
 
-// Particles as their writers see them, wherever and however they are kept: a rank's share of a set, in the numbers of a
-// Snapshot. Read by one thread while others compute: it stays as it is.
+// Access of writers to a rank's share of a set, in the numbers of a Snapshot, independent of its storage. One thread
+// reads it while others compute; it must not change.
 class ParticleSource {
  public:
   virtual ~ParticleSource() = default;
@@ -108,8 +108,8 @@ class SnapshotSource : public ParticleSource {
   const Snapshot& set_;
 };
 
-// Whether a particle is among this fraction of all: XXH3 (64 bits) of the eight bytes of its ID, little-endian, is below
-// fraction 2^64. Subsets are the same at all times, and a smaller one lies within each larger one.
+// Whether a particle belongs to the subset of this fraction: XXH3 (64 bits) of the eight little-endian bytes of its ID
+// is below fraction 2^64. Subsets are the same at all times, and each larger subset contains the smaller ones.
 bool in_subset(std::uint64_t id, double fraction);
 
 }  // namespace maki

@@ -16,8 +16,8 @@ namespace maki {
 // "hdf5", "gadget1" or "gadget2"; throws Error for anything else.
 SnapshotFormat snapshot_format(const std::string& name);
 
-// One more number or vector for each particle, HDF5 only, in the units of the snapshot. The exponents say how a value
-// of the file becomes physical cgs: value * to_cgs * a^a_scaling * h^h_scaling, to_cgs = length^l mass^m velocity^v.
+// An additional number or vector for each particle, HDF5 only, in the units of the snapshot. The exponents convert a
+// value of the file to physical cgs: value * to_cgs * a^a_scaling * h^h_scaling, to_cgs = length^l mass^m velocity^v.
 struct ExtraDataset {
   std::string name;
   std::string description;
@@ -28,55 +28,54 @@ struct ExtraDataset {
   bool double_precision = false;
 };
 
-// What `maki forces` writes: minus the gradient of Phi, laplace Phi = 4 pi G (rho - mean rho) in comoving coordinates
-// without a factor of a, in velocity unit^2 / length unit; and Phi, in velocity unit^2.
+// Datasets of `maki forces`: minus the gradient of Phi, with laplace Phi = 4 pi G (rho - mean rho) in comoving
+// coordinates without a factor of a, in velocity unit^2 / length unit; and Phi, in velocity unit^2.
 ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration, const SnapshotHeader& header);
 ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header);
 
 // Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
-// comoving (but for SWIFT's layout). Files get their names only when all are complete. Returns their names.
-// Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the
-// shares in the order of ranks, as if one rank had written the whole: byte by byte without deflate, else number by
-// number (the compressed pieces may come in another order). Throws Error, the same on all ranks, and then leaves
+// comoving (except in SWIFT's layout). Files get their names only when all are complete. Returns their names.
+// Collective: every rank passes its share, with extras for it; all other arguments are the same. The files hold the
+// shares in the order of ranks, as if one rank had written the whole: with the same bytes without deflate, else with
+// the same numbers (the order of compressed pieces may differ). Throws Error, the same on all ranks, and then leaves
 // nothing behind.
-// Over several sites each writes its own file of one set, name.<place in the ring>.hdf5, whose header tells of all
-// sites' particles; the sites agree on that beforehand (Phase::kOutput). Then options.files has to be 1.
+// Over several sites each writes its own file of one set, name.<place in the ring>.hdf5, whose header counts all sites'
+// particles; the sites agree on the counts beforehand (Phase::kOutput). Then options.files has to be 1.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
                                         const RunPlace& writers = {});
 
-// What was found on the way, for the log.
+// Findings during reading, for the log.
 struct ReadReport {
   std::string format;  // "GADGET HDF5", "GADGET binary type 2, big endian"
   std::vector<std::string> files;
   std::array<std::uint64_t, 6> counts{};  // particles of each type
-  ParticleSelection selection;            // what the set is a part of, where a run of Maki wrote only some particles
+  ParticleSelection selection;            // which part, where a run of Maki wrote only some particles
   double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
-  std::vector<std::string> notes;         // sentences: what was assumed, wrapped or looks odd
+  std::vector<std::string> notes;         // sentences on assumptions, wrapped positions and oddities
 };
 
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its
-// name without ".0.hdf5", ".hdf5" or ".0". Velocities come back peculiar. Units that the file does not state are
-// found from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp).
-// Collective: rank r of P gets the rows [N r / P, N (r + 1) / P); header and report are alike on all. Throws Error, the
-// same on all ranks.
+// name without ".0.hdf5", ".hdf5" or ".0". Velocities are returned as peculiar ones. Units that the file does not state
+// are derived from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp). Collective: rank r of P
+// gets the rows [N r / P, N (r + 1) / P); header and report are the same on all. Throws Error, the same on all ranks.
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self());
 
 // "it holds 20971 of the 2097152 particles of its run: a fraction of 0.01 by their IDs"; empty where the set is whole.
 std::string text_of(const ParticleSelection& selection, std::uint64_t particles);
 
-// How many particles read_snapshot() would find, from the headers alone, which rank 0 reads. Collective. Throws
-// Error, the same on all ranks.
+// The number of particles that read_snapshot() would return, from the headers only, which rank 0 reads. Collective.
+// Throws Error, the same on all ranks.
 std::uint64_t count_particles(const std::string& path, const Communicator& ranks = Communicator::self());
 
 // A dataset of /PartType1 in one HDF5 file, flattened. Throws Error where it is missing.
 std::vector<double> read_extra_dataset(const std::string& path, const std::string& name);
 
-// The configuration that a snapshot of Maki holds, as TOML; empty for others. Throws Error.
+// The configuration in a snapshot of Maki, as TOML; empty for other files. Throws Error.
 std::string read_configuration(const std::string& path);
 
-// What `maki info` prints: lines about header, particles, units, cosmology and provenance. Throws Error.
+// The lines of `maki info`: header, particles, units, cosmology and provenance. Throws Error.
 std::vector<std::string> describe_file(const std::string& path);
 
 }  // namespace maki

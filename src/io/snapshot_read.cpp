@@ -46,7 +46,7 @@ std::uint64_t rows_of(const gadget::FileSet& set) {
   return n;
 }
 
-// Reads this rank's share of all rows; opens only files that hold any of them.
+// Reads this rank's share of all rows; opens only files with rows of it.
 void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::string>& notes,
                     const Communicator& ranks) {
   const std::uint64_t n = rows_of(set);

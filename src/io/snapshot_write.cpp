@@ -20,15 +20,15 @@ namespace {
 
 using gadget::Part;
 
-// Summary of the particles of a rank or a site, by which all choose how masses and ids are written.
+// Summary of the particles of a rank or a site, from which all choose the number formats of masses and ids.
 struct Common {
   std::uint64_t n = 0;   // particles that are written
-  std::uint64_t of = 0;  // of so many
+  std::uint64_t of = 0;  // particles of the run
   std::uint64_t largest_id = 0;
   float mass = 0;       // of the first particle
   bool equal = true;    // masses
-  double farthest = 0;  // coordinate; where the set has no box and its extent is asked for
-  float fastest = 0;    // component of a velocity, where it is asked for
+  double farthest = 0;  // coordinate; if the extent of a set without a box is needed
+  float fastest = 0;    // component of a velocity, if needed
 };
 
 // Largest |value(row, axis)|.
@@ -81,8 +81,8 @@ std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
   return all;
 }
 
-// Sets the factors to the file's units and its header. GADGET's comoving sets have lengths and masses over h, and velocities
-// over the root of a; SWIFT's layout has neither.
+// Sets the factors to the file's units and its header. GADGET's comoving sets have lengths and masses over h, and
+// velocities over the root of a; SWIFT's layout has neither.
 void set_units(Part& part) {
   SnapshotHeader& header = part.header;
   header.redshift = header.comoving ? 1 / header.time - 1 : 0;
@@ -91,11 +91,11 @@ void set_units(Part& part) {
     part.length_factor = part.mass_factor = over_h ? header.hubble : 1 / header.hubble;
   if (over_h) part.velocity_factor = 1 / std::sqrt(header.time);
   header.box_size *= part.length_factor;
-  // G in units over h: length^1 mass^-1 velocity^2 is free of h, so the number stays.
+  // G in units over h: length^1 mass^-1 velocity^2 has no h, so the number does not change.
   header.units.with_h = over_h;
 }
 
-// Digits behind the point that make the quantum of a coordinate 2^-31 of the extent at most.
+// Decimal places such that the quantum of a coordinate is at most 2^-31 of the extent.
 int fixed_decimals(double extent) {
   const double digits = extent > 0 ? std::ceil(std::log10(0x1p31 / extent)) : 0;
   if (digits >= 0 && digits <= 300) return static_cast<int>(digits);
@@ -219,7 +219,7 @@ ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acce
   for (const auto& a : acceleration) extra.values.insert(extra.values.end(), a.begin(), a.end());
   extra.length_scaling = -1;
   extra.velocity_scaling = 2;
-  // The physical acceleration is a^-2 of this: Phi goes as 1/(a x), and the gradient brings one more 1/a.
+  // The physical acceleration is a^-2 times this: Phi scales as 1/(a x), and the gradient adds another 1/a.
   if (header.comoving) extra.a_scaling = -2, extra.h_scaling = 1;
   extra.gravitational_constant = header.newton();
   return extra;

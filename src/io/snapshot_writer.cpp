@@ -37,7 +37,7 @@ struct SnapshotWriter::Job {
 
 namespace {
 
-// Rows of the particles that are written; none where all are.
+// Rows of the particles to write; none for all.
 std::shared_ptr<const std::vector<std::size_t>> chosen_of(const SnapshotToWrite& set, const ParticleSelection& by) {
   if (by.is_whole()) return nullptr;
   auto rows = std::make_shared<std::vector<std::size_t>>();
@@ -77,7 +77,7 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
       if (output.is_laid_out()) job->files.back().reserve(std::filesystem::file_size(name.temporary));
     });
   }
-  job->naming = job->is_laid_out() && ranks.size() == 1;  // nobody is to be asked
+  job->naming = job->is_laid_out() && ranks.size() == 1;  // no other rank to wait for
   job_ = std::move(job);
   threads_.start([job = job_.get()] {
     job->write_own();
@@ -97,7 +97,8 @@ SnapshotOutcome SnapshotWriter::wait() {
   }
 }
 
-// From the numbers of all ranks to chunks in HDF5's hands, to the files' names and the outcome. No thread is at work.
+// Proceeds from the numbers of all ranks to chunks in HDF5, to the files' names, and to the outcome. No thread is at
+// work.
 std::optional<SnapshotOutcome> SnapshotWriter::advance() {
   const std::string problem = threads_.problem();
   if (!problem.empty() || job_->naming) return conclude(problem);

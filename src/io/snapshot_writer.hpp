@@ -1,9 +1,9 @@
-// Snapshots in HDF5 written beside the computing, as restarts are (rank_threads.hpp): HDF5 makes the file in the main thread
-// and sets its room aside, a thread of each rank writes its numbers to their addresses and flushes them, and a thread of
-// rank 0 gives the files their names.
+// HDF5 snapshots written in the background, as restarts are (rank_threads.hpp): HDF5 makes the file in the main thread
+// and allocates its space, a thread of each rank writes the rank's numbers at their addresses and flushes them, and a
+// thread of rank 0 renames the files.
 //
-// The addresses of filtered chunks are HDF5's choice when it has them. Threads filter them and keep them in memory, and the
-// main threads hand them over to HDF5, some each time that look() is called.
+// HDF5 chooses the addresses of filtered chunks when it gets them. Threads filter chunks into memory, and the main
+// threads pass them to HDF5, some in each call of look().
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace maki {
 
-// A rank's share of a set on its way into a snapshot.
+// A rank's share of a set for a snapshot.
 struct SnapshotToWrite {
   std::shared_ptr<const ParticleSource> particles;
   std::vector<ExtraDataset> extras = {};
@@ -31,8 +31,8 @@ struct SnapshotOutcome {
   double seconds = 0;   // since begin()
 };
 
-// One snapshot is under way at a time. All members are collective but busy() and the destructor, which waits for this
-// rank's thread: what is not complete by then is removed.
+// Writes one snapshot at a time. All members are collective except busy() and the destructor. The destructor waits for
+// this rank's thread; a snapshot not complete by then is removed.
 class SnapshotWriter {
  public:
   explicit SnapshotWriter(const RunPlace& writers = {});
@@ -43,8 +43,8 @@ class SnapshotWriter {
   std::vector<std::string> begin(const std::string& path, SnapshotToWrite set, const Provenance& provenance,
                                  const WriteOptions& options);
 
-  bool busy() const { return job_ != nullptr; }  // begun, and its outcome not told yet; the same on all ranks
-  // The outcome, once and as soon as there is one: takes no longer than HDF5 does for a few chunks.
+  bool busy() const { return job_ != nullptr; }  // begun, and its outcome not returned yet; the same on all ranks
+  // The outcome, once and as soon as there is one. Takes no longer than HDF5 needs for a few chunks.
   std::optional<SnapshotOutcome> look();
   // Waits for the outcome. May be called where busy() is true.
   SnapshotOutcome wait();
@@ -57,12 +57,12 @@ class SnapshotWriter {
   RunPlace writers_;
   std::chrono::steady_clock::time_point begun_;
   std::unique_ptr<Job> job_;  // of the snapshot under way
-  RankThreads threads_;       // goes before the job does
+  RankThreads threads_;       // destroyed before the job
 };
 
-// Bytes of a particle in a snapshot's file without deflate, in a periodic box.
+// Bytes a particle in a snapshot's file without deflate, in a periodic box.
 double snapshot_bytes(const WriteOptions& options);
-// Bytes of a particle that a SnapshotWriter takes beside the source, while it writes.
+// Bytes a particle that a SnapshotWriter takes beside the source while it writes.
 double snapshot_writer_bytes(const WriteOptions& options);
 
 }  // namespace maki

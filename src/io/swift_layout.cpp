@@ -1,5 +1,5 @@
-// What SWIFT's snapshots have beside their numbers: groups and attributes by its names, for swiftsimio, pynbody and yt.
-// Numbers are arrays of one element there, and texts have a fixed length.
+// Metadata of SWIFT's snapshots: groups and attributes with its names, for swiftsimio, pynbody and yt. Numbers are
+// arrays of one element, and texts have a fixed length.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void write_swift_header(hid_t file, const Part& part) {
   write_one<std::int32_t>(group, "Dimension", 3);
   write_one(group, "Redshift", header.redshift);
   write_one(group, "Scale-factor", scale_factor(header));
-  write_fixed_text(group, "Code", "SWIFT");  // yt knows the layout by it; /Maki says who wrote
+  write_fixed_text(group, "Code", "SWIFT");  // yt identifies the layout by it; /Maki names the writer
   write_fixed_text(group, "RunName", "Maki");
   write_counts(group, part);
   write_one<std::int32_t>(group, "NumFilesPerSnapshot", part.files);

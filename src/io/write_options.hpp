@@ -1,4 +1,4 @@
-// Kinds of snapshots that can be written: formats, layouts, numbers and fields.
+// Options of snapshots: formats, layouts, number types and fields.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@ namespace maki {
 
 enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
 
-// Of HDF5 files. GADGET-4's: units over h, velocities over the root of a, the scale factor as Time. SWIFT's: no h, peculiar
-// velocities, attributes that are arrays of one number, as swiftsimio asks for.
+// Layout of HDF5 files. GADGET-4's: units over h, velocities over the root of a, the scale factor as Time. SWIFT's: no
+// h, peculiar velocities, arrays of one number as attributes, as swiftsimio requires.
 enum class FileLayout { kGadget4, kSwift };
 
-// Numbers of a coordinate in a file. kFixed32 (HDF5 alone): whole multiples of a power of ten below 2^-31 of the box, by
-// HDF5's own scale-offset filter, so that every reader sees doubles (scale_offset_decimals()).
+// Numbers of a coordinate in a file. kFixed32 (HDF5 alone): whole multiples of a power of ten below 2^-31 of the box,
+// by HDF5's own scale-offset filter, so that every reader sees doubles (scale_offset_decimals()).
 enum class CoordinateNumbers { kDouble, kFloat, kFixed32 };
 // kHalf (HDF5 alone): IEEE's 16 bits, up to 65504.
 enum class VelocityNumbers { kFloat, kHalf };
@@ -28,8 +28,8 @@ inline std::vector<std::string> all_fields() { return {kFieldNames.begin(), kFie
 // The part of a run's particles that a file holds.
 struct ParticleSelection {
   double fraction = 1;             // of all, chosen by the hash of their IDs (in_subset())
-  bool in_groups = false;          // members of groups of friends alone
-  std::uint64_t of_particles = 0;  // of the run; 0 where all are there
+  bool in_groups = false;          // only members of friends-of-friends groups
+  std::uint64_t of_particles = 0;  // of the run; 0 where the file has all
   bool is_whole() const { return fraction >= 1 && !in_groups; }
 };
 
@@ -47,7 +47,7 @@ struct WriteOptions {
   VelocityNumbers velocities = VelocityNumbers::kFloat;
   std::vector<std::string> fields = all_fields();  // HDF5; binary types have all
   FileLayout layout = FileLayout::kGadget4;        // of HDF5
-  ParticleSelection selection = {};                // what the set is a part of, for HDF5's headers
+  ParticleSelection selection = {};                // which part of the particles, for HDF5's headers
   int deflate = 0;                                 // HDF5: 1 to 9 shuffle and compress
   int id_bits = 0;                                 // 32, 64, or 0: 32 where all fit
   bool big_endian = false;                         // binary types

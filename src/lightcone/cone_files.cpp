@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-// Half the angle that is seen, in degrees.
+// The opening angle from the middle to the edge, degrees.
 double opening_angle(const ConeObserver& observer) {
   return std::acos(std::clamp(observer.view.cos_angle, -1.0, 1.0)) * boost::math::double_constants::radian;
 }
@@ -28,16 +28,16 @@ std::vector<HeaderNumbers> header_numbers(const ShellFacts& facts) {
           {"ShellRedshifts", {facts.near_redshift(), facts.far_redshift()}}};
 }
 
-// A particle may be there in several of its images.
+// Order by ID, scale factor and position, as a particle may have several images.
 bool comes_before(const ShellParticle& a, const ShellParticle& b) {
   return std::tie(a.id, a.scale_factor, a.position) < std::tie(b.id, b.scale_factor, b.position);
 }
 
-// Velocities in a file are divided by the root of the file's scale factor, and are to be by that of each particle's.
+// The writer divides velocities by the root of the file's scale factor; here that of each particle has to be used.
 Snapshot snapshot_of(const std::vector<ShellParticle>& particles, const SnapshotHeader& header) {
   Snapshot set;
   set.header = header;
-  set.positions.reserve(particles.size());  // without room to grow: kShellHostBytes in src/run/light_cones.cpp
+  set.positions.reserve(particles.size());  // exact, for kShellHostBytes in src/run/light_cones.cpp
   set.velocities.reserve(particles.size());
   set.masses.reserve(particles.size());
   set.ids.reserve(particles.size());

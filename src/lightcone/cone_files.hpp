@@ -22,10 +22,10 @@ struct ShellFacts {
   double far_redshift() const { return options.shells.redshifts[shell + 1]; }
 };
 
-// Writes this rank's particles with those of the others as GADGET-4 names them in its light cones: Coordinates from the
-// observer, Velocities v_pec / sqrt(Ascale), ParticleIDs, Masses, and Ascale, the scale factor at which each was met.
-// Each rank's particles are put in the order of their IDs. Returns the file's name. Collective; over several sites each
-// writes a file of its own; throws Error as write_snapshot().
+// Writes the particles of all ranks with the names of GADGET-4's light cones: Coordinates relative to the observer,
+// Velocities v_pec / sqrt(Ascale), ParticleIDs, Masses, and Ascale, the scale factor at which the particle met the
+// light cone. Each rank's particles are sorted by ID. Returns the file's name. Collective; over several sites each
+// writes its own file; throws Error as write_snapshot().
 std::string write_shell(const std::string& path, std::vector<ShellParticle> particles, const ShellFacts& facts,
                         const Provenance& provenance, const RunPlace& writers);
 

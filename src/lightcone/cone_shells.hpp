@@ -1,4 +1,4 @@
-// Observers, the shells about them, and a particle where its light leaves it.
+// Observers, the shells about them, and particles on the light cone.
 #pragma once
 
 #include <array>
@@ -30,12 +30,11 @@ struct ConeShells {
 // Comoving distance that light goes from time t (ln a) until today, length units: c times the integral of dt / a.
 double light_distance(const Timeline& timeline, double t);
 
-// Shells with the given redshifts as edges, ascending; what lies between two of them is divided into `parts` shells of
-// equal thickness.
+// Shells between the given redshifts, ascending; each interval is divided into `parts` shells of equal thickness.
 ConeShells make_shells(const Timeline& timeline, const std::vector<double>& redshifts, int parts);
 
-// A particle where the light cone meets it: from the observer, length units; peculiar velocity in velocity units, mass
-// units.
+// A particle where it meets the light cone: position relative to the observer in length units, peculiar velocity in
+// velocity units, mass in mass units.
 struct ShellParticle {
   std::array<double, 3> position;
   std::array<float, 3> velocity;

@@ -1,6 +1,5 @@
-// What a restart of a run keeps of a light cone that is not complete: how long each rank's spools are, with checksums, and
-// the maps of shells that are open. Beside the light cone's files, one file for each rank: state_000123.2.hdf5 of step 123 and rank
-// 2.
+// The state of an incomplete light cone for a restart: lengths and checksums of each rank's spools, and the maps of
+// unfinished shells. One file for each rank beside the light cone's files: state_000123.2.hdf5 for step 123 and rank 2.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ struct MapShare {
   std::vector<std::uint64_t> counts;
 };
 
-// Of one rank.
+// The state of one rank.
 struct ConeState {
   std::map<std::string, spool::Mark> spools;  // by name
   std::map<std::size_t, MapShare> maps;       // by shell
@@ -27,18 +26,17 @@ struct ConeState {
 // Writes this rank's state in `folder`. Collective. Throws Error, the same on all ranks.
 void write_cone_state(const std::string& folder, std::uint64_t step, const ConeState& state, const Communicator& ranks);
 
-// The states of all the ranks that there were, those with number r on rank r modulo the number of ranks now.
-// Collective. Throws Error, the same on all ranks, where one is missing or damaged.
+// The states of all earlier ranks; that of rank r is on rank r modulo the present number of ranks. Collective. Throws
+// Error, the same on all ranks, where one is missing or damaged.
 std::vector<ConeState> read_cone_states(const std::string& folder, std::uint64_t step, const Communicator& ranks);
 
-// The spools that the states name, of those the ones that this rank sees to from here on: whose rank of old is this one
-// modulo the number of ranks now. Reads them. Collective. Throws Error, the same on all ranks, where one is missing, cut
-// off or another one than it was.
+// The spools of the states that this rank continues: those of earlier ranks equal to this one modulo the present number
+// of ranks. Reads them. Collective. Throws Error, the same on all ranks, where one is missing, cut off or changed.
 std::map<std::string, spool::RunningMark> reopen_spools(const std::string& folder, const std::vector<ConeState>& states,
                                                         const Communicator& ranks);
 
-// What of the state of a step, or of its spools, is missing or damaged; empty where all is whole. Collective; the same on
-// all ranks.
+// The missing or damaged parts of a step's state or its spools; empty where all are whole. Collective; the same on all
+// ranks.
 std::string damage_of_cone(const std::string& folder, std::uint64_t step, const Communicator& ranks);
 
 // Steps of the states in `folder`, ascending; and the removal of all files of one of them.

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Counts of a step that wait to go to their maps; 64 MB. With as many pixels on the sky, more.
+// Counts of a step that wait to be added to maps; 64 MB, or a count for each pixel of the sky where that is more.
 constexpr std::size_t kManyPixels = std::size_t{1} << 22;
 
 // The shells that the light sphere is in during a drift.
@@ -51,7 +51,7 @@ LightCone::LightCone(const LightConeOptions& options, std::size_t observer, cons
 
 std::string LightCone::path(const std::string& name) const { return (fs::path(place_.folder) / name).string(); }
 
-// Spools that this rank sees to: its own, and of ranks that there are no longer.
+// Spools that this rank writes: its own, and those of ranks that no longer exist.
 std::vector<std::string> LightCone::own_spools() const {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -87,7 +87,7 @@ void LightCone::begin(const Drift& drift, const Radii& radii) {
   old_.clear();
 }
 
-// What came after the restart has not been.
+// Truncates spools, and removes files, to the state of the restart.
 void LightCone::cut_back() {
   for (const std::string& name : own_spools())
     if (!written_.contains(static_cast<std::size_t>(spool::shell_of(name))))
@@ -97,7 +97,7 @@ void LightCone::cut_back() {
     if (step > *resumed_at_) remove_cone_state(place_.folder, step);
 }
 
-// The pixels may have been shared out over other ranks.
+// The pixels may have been divided among other ranks.
 void LightCone::refill_maps() {
   std::vector<std::uint64_t> shells(options_.shells.count());
   for (const ConeState& state : old_)
@@ -117,7 +117,7 @@ void LightCone::refill_maps() {
 
 namespace {
 
-// Four moments of a drift, and by how much of its way particles have gone by then.
+// Four moments of a drift, and the fraction of its path that particles have then covered.
 struct DriftNodes {
   std::array<double, 4> times, parts;
 };
@@ -147,7 +147,7 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
   return files;
 }
 
-// Takes the crossings of a drift that the shells have a part in.
+// Collects the crossings of a drift that are in shells.
 std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& timeline, const Radii& radii) {
   const Moments moments = moments_of(drift, timeline, radii);
   PixelsByShell pixels;
@@ -191,7 +191,7 @@ LightCone::PixelsByShell LightCone::collect(const Drift& drift, const Moments& m
   return pixels;
 }
 
-// A crossing as it goes into a shell; shell -1: into none.
+// A crossing and its shell; shell -1: none.
 struct LightCone::Placed {
   int shell = -1;
   std::uint64_t pixel = 0;
@@ -275,7 +275,7 @@ ConeState LightCone::state() const {
 
 void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept) {
   const auto remembered = remembered_.find(step);
-  if (remembered == remembered_.end() && step != last_step_) return;  // the restart that the run has gone on from
+  if (remembered == remembered_.end() && step != last_step_) return;  // the restart from which the run was resumed
   const ConeState now = remembered != remembered_.end() ? remembered->second : state();
   all_succeed(place_.ranks, [&] {
     for (const auto& [name, mark] : now.spools) spool::sync(path(name));
@@ -294,7 +294,7 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
   all_succeed(place_.ranks, [&] { remove_spools(oldest); });
 }
 
-// Of shells whose files no run that goes on from `oldest` or later will write again.
+// Removes spools of shells whose files a run resumed from `oldest` or later will not write again.
 void LightCone::remove_spools(std::uint64_t oldest) {
   for (const std::string& name : own_spools()) {
     const auto shell = written_.find(static_cast<std::size_t>(spool::shell_of(name)));

@@ -1,8 +1,8 @@
-// One observer's light cone of a run: particles are collected while they are met, and each shell is written when the
+// One observer's light cone of a run: collects particles as the light sphere meets them, and writes each shell when the
 // light sphere has left it.
 //
-// Positions within a step are linear in the factor of its drift, so the place where an image meets the sphere is exact
-// for the leapfrog (kernels/lightcone). An image is in the shell that holds the distance at which it was met.
+// Positions within a step are linear in its drift factor, so the point where an image meets the sphere is exact for the
+// leapfrog (kernels/lightcone). An image belongs to the shell of its distance at that point.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ namespace maki {
 // All calls are collective.
 class LightCone {
  public:
-  // The folder is made with the first drift. Each of several sites collects what its own particles give.
+  // The folder is made with the first drift. Each of several sites collects images of its own particles.
   struct Place : RunPlace {
     std::string folder;
   };
   LightCone(const LightConeOptions& options, std::size_t observer, const Place& place, const Provenance& provenance);
 
-  // Takes back what is known of step `step`, of which there has to be a state; files of later steps go with the first
-  // drift. Throws Error, the same on all ranks, where something of it is missing or damaged.
+  // Restores the state of step `step`, which has to exist; the first drift removes files of later steps. Throws Error,
+  // the same on all ranks, where a part of the state is missing or damaged.
   void resume(std::uint64_t step);
-  // Takes the crossings of a drift and writes the shells that are complete with it. Returns their files.
-  // Throws Error, the same on all ranks.
+  // Collects the crossings of a drift and writes the shells that it completes. Returns their files. Throws Error, the
+  // same on all ranks.
   std::vector<std::string> drifted(const Drift& drift, const Timeline& timeline);
   // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last two
-  // boundaries. States of which `is_kept` is not true are removed, and the spools that only they needed. Throws Error,
-  // the same on all ranks.
+  // boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws Error, the
+  // same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
 
  private:
@@ -68,10 +68,10 @@ class LightCone {
   std::uint64_t last_step_ = 0;
   double quantum_ = 0;                            // mass of a count of the maps
   std::map<std::size_t, SkyMap> maps_;            // of open shells
-  std::map<std::size_t, std::uint64_t> written_;  // shells whose spools may be there still: the step of their files
+  std::map<std::size_t, std::uint64_t> written_;  // shells whose spools may still exist: the step of their files
   std::optional<std::uint64_t> resumed_at_;
   std::vector<ConeState> old_;                        // of the restart, until begin()
-  std::map<std::string, spool::RunningMark> spools_;  // by name, of shells that are not written
+  std::map<std::string, spool::RunningMark> spools_;  // by name, of shells not written yet
   std::map<std::uint64_t, ConeState> remembered_;     // over sites: of the last two boundaries
 };
 

@@ -66,7 +66,7 @@ void SkyMap::add(const std::vector<PixelCount>& found) {
 
 namespace {
 
-// Pixels of a row of the table, as HEALPix's own programs have it where they fit.
+// Pixels of a row of the table, as in HEALPix's own programs where possible.
 std::uint64_t row_pixels(int nside) { return sky_pixels(nside) % 1024 == 0 ? 1024 : 1; }
 
 struct Close {
@@ -153,7 +153,7 @@ class FitsTable {
   std::string path_;
   std::uint64_t rows_, row_;
   SafeFile safe_;
-  std::unique_ptr<fitsfile, Close> fits_;  // goes before the temporary file does
+  std::unique_ptr<fitsfile, Close> fits_;  // destroyed before the temporary file
 };
 
 std::vector<double> masses(const std::vector<std::uint64_t>& counts, double quantum) {

@@ -1,7 +1,7 @@
-// HEALPix maps of mass (Gorski et al. 2005, ApJ 622, 759), in RING order, with the pixels shared out over the ranks.
+// HEALPix maps of mass (Gorski et al. 2005, ApJ 622, 759), in RING order, with the pixels divided among the ranks.
 //
-// Pixels count quanta of mass, a power of two that the heaviest particle is a whole number of: sums have the same bits
-// on any number of ranks.
+// Pixels count quanta of mass; the quantum is a power of two that divides the mass of the heaviest particle, so that
+// sums have the same bits on any number of ranks.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace maki {
 
-// The mass of one count, of a map that may hold `most` of the heaviest particles in a pixel.
+// The mass of one count, for a map with at most `most` of the heaviest particles in a pixel.
 double sky_quantum(float heaviest, double most);
 
 // The pixel of a direction, which need not have length 1.
@@ -23,7 +23,7 @@ std::uint64_t sky_pixels(int nside);  // of all the sky
 struct PixelCount {
   std::uint64_t pixel, count;
 };
-// Puts counts of the same pixel together.
+// Adds up counts of the same pixel.
 void join_pixels(std::vector<PixelCount>& counts);
 
 class SkyMap {
@@ -31,7 +31,7 @@ class SkyMap {
   SkyMap(const Communicator& ranks, int nside);
   int nside() const { return nside_; }
   const Share& share() const { return share_; }  // the pixels that this rank holds
-  // Adds what this rank has found, at any pixels. Collective.
+  // Adds this rank's counts, at any pixels. Collective.
   void add(const std::vector<PixelCount>& found);
   // The counts of share().
   const std::vector<std::uint64_t>& counts() const { return counts_; }
@@ -53,7 +53,7 @@ struct FitsKey {
   std::string text = {};  // in place of the value where not empty
 };
 
-// Writes a map as a table of one column, MASS, in double precision, as HEALPix has it and healpy reads; rank 0 writes.
+// Writes a map as a table of one column, MASS, in double precision, in the format of HEALPix and healpy; rank 0 writes.
 // Throws Error, the same on all ranks, and then leaves nothing behind. Collective.
 struct SkyMapFile {
   std::string path;

@@ -28,7 +28,7 @@ constexpr std::uint64_t kBlock = std::uint64_t{1} << 22;
               full ? "free space on that disk, and go on from the last restart (maki resume)" : "");
 }
 
-// Shell and rank of a spool's name, -1 of other names.
+// Shell and rank of a spool's name, -1 for other names.
 std::array<int, 2> numbers_of(const std::string& name) {
   static const std::regex known(R"(conesnap_(\d{3,9})\.(\d{1,9})\.spool)");
   std::smatch match;
@@ -36,7 +36,7 @@ std::array<int, 2> numbers_of(const std::string& name) {
   return {std::stoi(match[1]), std::stoi(match[2])};
 }
 
-// A descriptor that is closed at the end, with an error where that fails.
+// A file descriptor; closing it throws Error on failure.
 class Descriptor {
  public:
   Descriptor(const std::string& path, int flags) : path_(path), number_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
@@ -57,7 +57,7 @@ class Descriptor {
   int number_;
 };
 
-// Fills `to` from where the file stands.
+// Reads `bytes` bytes at the present position into `to`.
 void read_bytes(int file, const std::string& path, void* to, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes;) {
     const ssize_t n = ::read(file, static_cast<char*>(to) + done, bytes - done);

@@ -13,7 +13,7 @@ constexpr double kPi = std::numbers::pi;
 constexpr double kSortPasses = 24;       // eq. 6: eight digits, each read twice and written once
 constexpr double kParticlesOfACell = 4;  // eq. 8: n / 4 cells
 
-// n_LET does not appear below zero, nor logarithms of what is no distance.
+// Keeps logarithms, and with them n_LET, from becoming negative.
 double log2_or_zero(double x) { return x > 1 ? std::log2(x) : 0; }
 
 double link_time(double particles, const Accelerator& m, const FdpsCoefficients& c) {  // eqs. 8 and 14

@@ -2,9 +2,9 @@
 // FDPS", section 6, eqs. 1-43): seconds of a step of a tree code with one accelerator a process, lists made or reused,
 // on one node or many.
 //
-// Where the paper's equations disagree with each other, what is taken: eq. 12 with the 24 passes of eq. 6 and eq. 14
-// with the size of a key and the bandwidth of eq. 8 (so eqs. 31 and 33 have them); eq. 19's sizes rather than eq. 31's;
-// in eq. 21 the bytes of table 3, not the 440 of eq. 33; eq. 42 with a plus before n_p.
+// Where the paper's equations disagree with each other, this model uses: eq. 12 with the 24 passes of eq. 6 and eq. 14
+// with the size of a key and the bandwidth of eq. 8 (as in eqs. 31 and 33); eq. 19's sizes rather than eq. 31's; in eq.
+// 21 the bytes of table 3, not the 440 of eq. 33; eq. 42 with a plus before n_p.
 #pragma once
 
 #include "src/model/machine.hpp"
@@ -27,7 +27,7 @@ struct FdpsRun {
   double particles = 0;  // n, of one process
   double theta = 0.5;
   double group = 250;       // <n_i>, particles that share a list
-  double reuse = 16;        // n_reuse: lists live for so many steps
+  double reuse = 16;        // n_reuse: steps for which lists are used
   double domains = 16;      // n_dc: steps between domain decompositions
   double samples = 30;      // n_smp: particles of a process sampled for the domains
   double processes = 1;     // n_p
@@ -40,7 +40,7 @@ struct FdpsNode {
   double local_tree = 0, local_moments = 0;      // eqs. 4-9
   double global_tree = 0, global_moments = 0;    // eqs. 10-14 or 15, and 16
   double send_all = 0;                           // copies and sends of all sources, eqs. 19 and 20
-  double kernel = 0, device_link = 0, host = 0;  // what overlaps: eqs. 21, 22-24, 25-28
+  double kernel = 0, device_link = 0, host = 0;  // overlapping parts: eqs. 21, 22-24, 25-28
   double take_forces = 0;                        // eq. 29
   double force() const;                          // eqs. 17 and 18
   double whole() const;                          // eqs. 1 and 2
@@ -57,13 +57,14 @@ struct FdpsStep {
 
 // Eq. 30: mean length of the list of `group` particles in a tree of `particles`.
 double list_length(double particles, double group, double theta);
-// Eq. 43, at most n_p - 1: processes that exchange trees one by one. Eq. 42: n_LET, what a process receives; 0 for one.
+// Eq. 43, at most n_p - 1: processes that exchange trees one by one. Eq. 42: n_LET, received by a process; 0 for one
+// process.
 double close_processes(const FdpsRun& run);
 double imported(const FdpsRun& run);
 
 FdpsNode fdps_node(const FdpsRun& run, const Accelerator& machine, bool reuse, const FdpsCoefficients& c = {});
 double fdps_single(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
-// Throws Error where the machine says nothing of its network.
+// Throws Error where the machine has no network constants.
 FdpsStep fdps_step(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
 
 }  // namespace maki::model

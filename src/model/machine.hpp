@@ -1,4 +1,4 @@
-// A machine as the performance models see it: sites in the order of their ring, the lines within and between them, an
+// A machine for the performance models: sites in the order of their ring, the lines within and between them, an
 // accelerator. Units are seconds and bytes a second. The files: src/config/machine_file.hpp.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Network {
   bool star = false;                              // s sites share one exchange: each gets wan_rate / (s - 1)
 };
 
-// What Accelerated FDPS's model asks of a node and its network (its section 6.2 and table 4).
+// Constants of a node and its network for the model of Accelerated FDPS (its section 6.2 and table 4).
 struct Accelerator {
   double host_rate = 0;      // B_host, bytes a second of main memory (STREAM copy)
   double transfer_rate = 0;  // B_transfer, bytes a second between host and accelerator
@@ -34,7 +34,7 @@ struct Accelerator {
   double inject_rate = 0;    // B_inj, bytes a second of a node into the network
 };
 
-// What Maki takes there, of one rank (`maki model calibrate`; the model: maki.hpp).
+// Constants of Maki's model on this machine, of one rank (`maki model calibrate`; the model: maki.hpp).
 struct MakiConstants {
   double pair = 0;                  // seconds an interaction of the lists
   double interactions = 0;          // a particle, of the calibration
@@ -57,8 +57,8 @@ struct Machine {
   std::optional<MakiConstants> maki;
 };
 
-// The first `count` sites of the ring. A machine that lists a single site has any number of the same.
-// Throws Error where it lists fewer than `count`.
+// The first `count` sites of the ring. A single listed site stands for any number of equal ones; otherwise throws Error
+// where fewer than `count` are listed.
 std::vector<Site> sites_of(const Machine& machine, int count);
 
 }  // namespace maki::model

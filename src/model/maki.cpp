@@ -23,13 +23,13 @@ constexpr double kTransposeBytes =
 constexpr double kMovedShare = 0.01;  // of a site's particles change site at a rebuild: assumed
 constexpr double kMovedBytes = 44;    // of a particle: position, momentum, id, last bits
 
-// r_cut in mean distances of particles; where there is no mesh, trees reach as far as eq. 12 of SUSHI has it.
+// r_cut in mean distances of particles; without a mesh, the reach of trees in eq. 12 of SUSHI.
 double reach(const MakiRun& run) { return run.cells > 0 ? run.cut * std::cbrt(run.particles / run.cells) : 6; }
 
 // Particles of a uniform set within `reach` of the cube that `members` of them fill; lengths in mean distances.
 double particles_within(double reach, double members) { return std::pow(std::cbrt(members) + 2 * reach, 3); }
 
-// Particles within reach of a rank's domain, of others.
+// Particles of other ranks within reach of a rank's domain.
 double around(const MakiRun& run) {
   const double own = run.particles / run.ranks;
   return std::min(particles_within(reach(run), own) - own, run.particles - own);
@@ -98,7 +98,7 @@ MakiStep maki_step(const MakiRun& run, const Machine& machine) {
     if (local > 1) step.transpose = kTransposeBytes * run.cells / local / net.lan_rate;
     if (run.sites > 1) step.code = c.fixed_code + c.code_cell * run.cells / local;
   }
-  if (run.ranks > 1) {  // trees of other ranks travel while the own one is evaluated
+  if (run.ranks > 1) {  // trees of other ranks arrive while the own tree is evaluated
     const double message = net.lan_round_trip / 2 + kTreeBytes * around(run) / net.lan_rate;
     step.waited_made = step.waited_kept = waited(message, step.evaluate);
   }
@@ -107,7 +107,7 @@ MakiStep maki_step(const MakiRun& run, const Machine& machine) {
     const double trees = waited(half + maki_tree_bytes(run) / rate, step.evaluate);
     step.waited_kept = std::max(step.waited_kept, trees);
     step.waited_made = std::max(step.waited_made, trees) + half +
-                       kMovedShare * kMovedBytes * run.particles / run.sites / rate;  // particles are taken at once
+                       kMovedShare * kMovedBytes * run.particles / run.sites / rate;  // not hidden
     step.waited_mesh = waited(half * (run.sites / 2) + (maki_tree_bytes(run) + maki_mesh_bytes(run)) / rate,
                               step.evaluate + step.kept + step.waited_kept);
   }

@@ -1,13 +1,13 @@
-// Maki's own model: seconds of its three kinds of steps (new lists, kept lists, and those that use the mesh as well),
-// over ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with
-// Maki's phases: what is made anew only in a rebuild, messages that travel while the own tree is evaluated
-// (docs/design.md, "Many ranks" and "Many sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms
-// that every site does in full on all its ranks.
+// Maki's own model: seconds of its three kinds of steps (with new lists, with kept lists, and with the mesh too), over
+// ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with Maki's
+// phases: rebuilds, messages that travel while the own tree is evaluated (docs/design.md, "Many ranks" and "Many
+// sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms of the whole mesh at every site, on all
+// its ranks.
 //
-// New lists take longer than in proportion to the particles of a rank: on a CPU the radix sort of keys and the gather of
-// particles that follows it take 37, 58, 111 and 161 ns a particle at 32^3 to 256^3, and all else hardly grows
-// (bench/NOTES.md, "Maki's own model"). Both reach all over their arrays, of which caches and address translation hold a
-// smaller share with each doubling. Hence made + doubling log2(n / near) seconds a particle beyond `near` particles.
+// The time of new lists grows faster than a rank's particles: on a CPU the radix sort of keys and the following gather
+// of particles take 37, 58, 111 and 161 ns a particle at 32^3 to 256^3, and the rest hardly grows (bench/NOTES.md,
+// "Maki's own model"). Both access their arrays at random, and caches and address translation hold a smaller share of
+// these with each doubling. Hence made + doubling log2(n / near) seconds a particle beyond `near` particles.
 #pragma once
 
 #include <string>
@@ -17,11 +17,12 @@
 
 namespace maki::model {
 
-// Bytes of one rank at its peak. The models count none of their own: they are told what the estimate of a run says
-// (src/run/estimate.hpp).
+// Bytes of one rank at its peak, from the estimate of a run (src/run/estimate.hpp); the models have no estimate of
+// their own.
 struct RankMemory {
   double device = 0, host = 0;
-  double shared = 0;  // where one memory serves both, as without a GPU; less than their sum: peaks at different times
+  double shared = 0;  // device and host in one memory, as without a GPU; less than their sum, as peaks are at different
+                      // times
 };
 
 struct MakiRun {
@@ -38,20 +39,20 @@ struct MakiRun {
 // Seconds of one step of each kind, of the slowest site.
 struct MakiStep {
   double evaluate = 0;        // forces by lists, in every step
-  double made = 0, kept = 0;  // what else a step takes with new lists, with kept ones
+  double made = 0, kept = 0;  // the rest of a step with new lists, with kept ones
   double mesh = 0, code = 0,
          transpose = 0;  // in a long step: the mesh; coding its messages to other sites; bytes between ranks
   double waited_made = 0, waited_kept = 0, waited_mesh = 0;              // for messages, of each kind
-  double rebuild_step() const { return evaluate + made + waited_made; }  // without the mesh, as the next
+  double rebuild_step() const { return evaluate + made + waited_made; }  // without the mesh, as the next one
   double kept_step() const { return evaluate + kept + waited_kept; }
-  double long_part() const { return mesh + code + transpose + waited_mesh; }  // what the mesh adds to a step
+  double long_part() const { return mesh + code + transpose + waited_mesh; }  // additional time of a step with the mesh
   double mean(const MakiRun& run) const;
-  const char* largest(const MakiRun& run) const;  // what takes most of the mean, in words
+  const char* largest(const MakiRun& run) const;  // the largest part of the mean, in words
 };
 
-// Interactions a particle: those of the calibration, scaled with the volume within r_cut of a group's box.
+// Interactions a particle: the calibration's, scaled with the volume within r_cut of a group's box.
 double maki_interactions(const MakiRun& run, const MakiConstants& constants);
-// Bytes in a step from a site to its neighbours (trees), and with the mesh through each direction of a link.
+// Bytes in a step: trees from a site to its neighbours; mesh, through each direction of a link.
 double maki_tree_bytes(const MakiRun& run);
 double maki_mesh_bytes(const MakiRun& run);
 
@@ -60,18 +61,18 @@ MakiStep maki_step(const MakiRun& run, const Machine& machine);
 
 // Measured times of a run's steps beside those of Maki's own model (maki.hpp), by phase.
 
-// Sums over steps, of one rank or a mean over ranks. Seconds but for the first five.
+// Sums over steps, of one rank or a mean over ranks. In seconds, except the first five.
 struct MeasuredSteps {
   double made_steps = 0, kept_steps = 0, long_steps = 0;     // with new lists; with kept ones; of both, with the mesh
-  double interactions = 0, particles = 0;                    // of lists; particles that they act on
+  double interactions = 0, particles = 0;                    // of lists; target particles
   double evaluate = 0;                                       // forces by lists
-  double made = 0, kept = 0;                                 // all else but the mesh, by kind of step
+  double made = 0, kept = 0;                                 // all except the mesh, by kind of step
   double mesh = 0;                                           // with coding and transposes, without waiting times
   double waited_made = 0, waited_kept = 0, waited_mesh = 0;  // for other ranks and sites
   double steps() const { return made_steps + kept_steps; }
 };
 
-// One phase: means over the steps that have it.
+// One phase: means over the steps with it.
 struct ComparedPhase {
   const char* name;
   const char* in;  // in which steps
@@ -80,11 +81,11 @@ struct ComparedPhase {
   double off() const { return steps * (measured - modelled); }  // seconds of all steps
 };
 
-// Phases of which either side has some time. Throws Error as maki_step().
+// Phases with a time in the measurement or the model. Throws Error as maki_step().
 std::vector<ComparedPhase> compare(const MeasuredSteps& measured, const MakiRun& run, const Machine& machine);
 
-// A table of them, the phase that is furthest off over all steps, and interactions a particle beside those of the model;
-// a single line where there was no step. Throws Error as maki_step().
+// A table of the phases, the phase with the largest difference over all steps, and interactions a particle beside the
+// model's; a single line where there was no step. Throws Error as maki_step().
 std::string comparison_text(const MeasuredSteps& measured, const MakiRun& run, const Machine& machine);
 
 }  // namespace maki::model

@@ -1,4 +1,4 @@
-// What `maki model` prints: tables as text or CSV.
+// Tables of `maki model` as text or CSV.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Table {
   std::vector<std::string> heads;
   std::vector<std::vector<std::string>> rows;  // as long as `heads`
 
-  std::string text() const;  // columns as wide as their longest word, to the right; the first to the left
+  std::string text() const;  // columns as wide as their longest word, aligned right, the first aligned left
   std::string csv() const;   // words with commas or quotes in quotes
 };
 

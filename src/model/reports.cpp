@@ -19,7 +19,7 @@ std::string name_of(const Problem& p) {
                      p.block_steps ? ", block steps" : "");
 }
 
-// A quantity over the number of sites: its name, the head of its column, its value.
+// A quantity as a function of the number of sites: its name, column head and value.
 struct OverSites {
   const char *name, *head;
   std::function<double(int)> value;

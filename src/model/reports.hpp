@@ -19,16 +19,16 @@ struct Report {
   std::vector<std::string> notes;  // sentences below the table
 };
 
-// `sites`: up to so many, from one on. `processes`: in all, but in speedup_report at each site.
+// Rows for 1 to `sites` sites. `processes`: in all, except in speedup_report at each site.
 Report table_report(const Problem& problem, const Machine& machine, int sites, double processes);
 Report speedup_report(const Problem& problem, const Machine& machine, int sites, double processes);
 Report efficiency_report(const Problem& problem, const Machine& machine, int sites, double processes);
 // Efficiency over `sites` sites (eq. 14) against the rate between them, 10 MB/s to 10 GB/s.
 Report bandwidth_report(const Problem& problem, const Machine& machine, int sites, double processes);
-// One step over `sites` sites: what it takes, what bounds it, memory.
+// One step over `sites` sites: its time, its bottleneck, memory.
 Report predict_report(const Problem& problem, const Machine& machine, int sites, double processes);
 
-// Of Accelerated FDPS. Throw Error where the machine has no [accelerator].
+// Reports of Accelerated FDPS. Throw Error where the machine has no [accelerator].
 Report fdps_table_report(const FdpsRun& run,
                          const Machine& machine);  // phases of a step with new lists, and with kept ones
 Report fdps_speedup_report(const FdpsRun& run,
@@ -38,8 +38,8 @@ Report fdps_bandwidth_report(const FdpsRun& run,
                              const Machine& machine);  // host and bus slower and faster, as in fig. 10
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
 
-// Of Maki. run.sites: how many, or up to how many; run.ranks: in all, but in the second at each site. Throw Error as
-// maki_step().
+// Reports of Maki. run.sites: the number of sites, or the largest one; run.ranks: in all, except in the second at each
+// site. Throw Error as maki_step().
 Report maki_table_report(const MakiRun& run, const Machine& machine);
 Report maki_speedup_report(const MakiRun& run, const Machine& machine);
 Report maki_efficiency_report(const MakiRun& run, const Machine& machine);

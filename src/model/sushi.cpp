@@ -16,7 +16,7 @@ constexpr double kCollectives = 18;    // eq. 7: collective operations of log p 
 constexpr double kAllToAll = 2;        // eq. 7: exchanges of p messages each
 constexpr double kBytesOfATarget =
     64;  // of a particle of the direct sum to other sites: our assumption ([23] is not printed)
-constexpr double kTreesWithoutMesh = 2;  // eq. 16: essential trees are twice as large where no mesh does the far field
+constexpr double kTreesWithoutMesh = 2;  // eq. 16: essential trees are twice as large without a mesh for the far field
 
 double tree_bytes_between_processes(const Problem& p, double processes) {  // eq. 8
   return (144 / p.theta + 72) * std::pow(p.particles / processes, 2.0 / 3);
@@ -40,14 +40,14 @@ double force_time(const Problem& p, const std::vector<Site>& sites, double proce
   return (direct ? 1 : kListOverhead) * tau * interactions(p) / processes;  // eq. 3
 }
 
-// Transforms are serial and done by each site: that of the slowest counts.
+// Each site does the whole serial transform; the slowest site counts.
 double mesh_time(const Problem& p, const std::vector<Site>& sites, double processes) {  // eq. 5
   return p.method != Method::kTreePm || p.cells <= 0 ? 0
                                                      : slowest(sites, &Site::fft) * p.cells * std::log2(p.cells) +
                                                            mean(sites, &Site::mesh) * p.particles / processes;
 }
 
-// The exchanges of all with all are those of mesh and particles; the codes of section 5.2 have none.
+// All-to-all exchanges are those of mesh and particles; the codes of section 5.2 have none.
 double lan_exchanges(const Problem& p, double local) {  // eq. 7
   return kCollectives * std::log2(local) + (p.method == Method::kTreePm ? kAllToAll * local : 0);
 }
@@ -102,7 +102,7 @@ StepTime step_time(const Problem& p, const Machine& machine, int count, double p
   const Network& net = machine.network;
   if (net.lan_rate <= 0 || net.wan_rate <= 0)
     throw Error("'" + machine.name + "' has no [network]", "", "give one, or --sites with another machine");
-  const double steps = p.block_steps ? p.particles / block_size(p.particles) : 1;  // messages; volumes stay as they are
+  const double steps = p.block_steps ? p.particles / block_size(p.particles) : 1;  // messages; volumes do not change
   const double local = processes / count;
   StepTime time;
   time.force = force_time(p, sites, processes);

@@ -2,9 +2,9 @@
 // Simulations on a Planet-wide Distributed Supercomputer", eqs. 1-16): seconds of a step over sites of many processes
 // each.
 //
-// What its tables need beyond the text, found from their digits: the exponent 1.0667 of eq. 4 is 16/15, logarithms are
+// The digits of its tables show what its text leaves open: the exponent 1.0667 of eq. 4 is 16/15, logarithms are
 // binary, constants are means over the sites weighted by processes, and the transforms, which every site does in full,
-// are as fast as the slowest site's.
+// take the slowest site's time.
 #pragma once
 
 #include <vector>
@@ -38,11 +38,11 @@ struct StepTime {
   double local() const { return lan_latency + lan_volume; }                    // t_comm, eq. 6
   double communication() const { return local() + wan_latency + wan_volume; }  // t_comm + w_comm, eqs. 6 and 10
   double whole() const { return force + mesh + communication(); }              // t_exec, eqs. 2 and 9
-  const char* largest() const;                                                 // what takes most, in words
+  const char* largest() const;                                                 // the largest part, in words
 };
 
-// Eq. 4, of all particles. kTree: eq. 30 of Accelerated FDPS (fdps.hpp), which stands in for Makino (1991), whose
-// expression for a Plummer sphere SUSHI's text does not print. kDirect: N^2.
+// Eq. 4, of all particles. kTree: eq. 30 of Accelerated FDPS (fdps.hpp), in place of Makino (1991), whose expression
+// for a Plummer sphere SUSHI's text does not print. kDirect: N^2.
 double interactions(const Problem& problem);
 // n_b = 0.2 N^0.81, the mean of particles in a block (section 5.2.2).
 double block_size(double particles);
@@ -53,8 +53,7 @@ double wan_tree_bytes(double particles, double theta);      // (48 / theta + 24)
 double wan_sample_bytes(double particles, double sampled);  // 4 N r_samp
 double wan_exchanges(const Problem& problem, int sites);    // 5 s + 3 (eq. 11), or 4 (s - 1) + 4 (eq. 15)
 
-// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node of which there are 0.75 a particle, 4.5 a mesh
-// cell.
+// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node (0.75 nodes a particle), 4.5 a mesh cell.
 double memory_bytes(const Problem& problem);
 
 // A step of `processes` in all, spread evenly over the first `sites` of the machine (eqs. 2-12, 15, 16). Throws
@@ -63,7 +62,7 @@ StepTime step_time(const Problem& problem, const Machine& machine, int sites, do
 // Eq. 13: `processes` at each site. Eq. 14: `processes` in all.
 double speedup(const Problem& problem, const Machine& machine, int sites, double processes);
 double efficiency(const Problem& problem, const Machine& machine, int sites, double processes);
-// The least rate between sites, bytes a second, with which eq. 14 reaches `wanted`; infinity where none does.
+// The least rate between sites, bytes a second, at which eq. 14 reaches `wanted`; infinity where no rate does.
 double rate_for_efficiency(const Problem& problem, Machine machine, int sites, double processes, double wanted);
 
 }  // namespace maki::model

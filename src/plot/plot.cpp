@@ -63,7 +63,7 @@ std::string frame(const Plot& plot, const Area& area) {
       plot.height - 18, escaped(plot.x_name), (area.top + area.bottom) / 2, escaped(plot.y_name));
 }
 
-// Lines lead over values that are not shown.
+// Lines skip values that cannot be shown.
 std::string path_of(const Line& line, const Axis& x, const Axis& y) {
   std::string path;
   const bool points = line.style == Style::kPoints;
@@ -75,7 +75,7 @@ std::string path_of(const Line& line, const Axis& x, const Axis& y) {
   return path;
 }
 
-// A bar that would leave the axis below is cut at its end.
+// A bar that would reach below the axis is clipped there.
 std::string bars_of(const Line& line, const Axis& x, const Axis& y) {
   std::string path;
   for (std::size_t k = 0; k < line.error.size(); ++k) {

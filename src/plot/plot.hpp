@@ -25,8 +25,8 @@ struct Plot {
   std::string title, x_name, y_name;
   bool log_x = false, log_y = false;  // values not above zero are left out
   std::vector<Line> lines = {};
-  std::vector<Mark> x_marks = {};  // in place of even ones
-  bool from_zero = true;           // a linear axis of y, and of x without marks, holds zero
+  std::vector<Mark> x_marks = {};  // in place of evenly spaced ones
+  bool from_zero = true;           // linear y axes, and linear x axes without marks, contain zero
   double width = 720, height = 480;
 
   // An <svg> element that stands alone as a file or within a page. Colours are attributes, which a style sheet
@@ -37,11 +37,11 @@ struct Plot {
 // Text within XML or HTML, also within a quoted attribute.
 std::string escaped(const std::string& text);
 
-// At most about `most` points with the same outline: of each of even stretches of a longer line the smallest and the
-// largest value.
+// At most about `most` points with the same outline: the smallest and the largest value of each of equal intervals of a
+// longer line.
 Line thinned(const Line& line, std::size_t most);
 
-// One axis of a plot: from values to pixels, and where its marks are.
+// One axis of a plot: conversion from values to pixels, and positions of its marks.
 struct Axis {
   bool log = false;
   double low = 0, high = 1;  // ends, as log10 where `log`
@@ -52,7 +52,7 @@ struct Axis {
   std::vector<Mark> marks() const;
 };
 
-// An axis that holds all finite values of the lines; `log` ones only where above zero.
+// An axis for all finite values of the lines; with `log` only values above zero.
 Axis axis_of(const std::vector<Line>& lines, const std::vector<double> Line::*values, bool log, bool from_zero);
 
 }  // namespace maki::plot

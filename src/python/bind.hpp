@@ -1,4 +1,4 @@
-// What the files of the Python module share.
+// Common parts of the Python module.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,14 +25,14 @@ namespace maki::python {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-// Arrays that Python gives: n numbers, or n x 3; of other types or orders they are converted.
+// Arrays from Python: n numbers, or n x 3; other types or orders are converted.
 template <class T>
 using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
-// While one exists, other threads of Python run. The number of threads that a call has chosen for itself holds for that call:
-// what comes next, with settings of its own, finds the process as it was.
+// Other Python threads run during its lifetime. Its end restores the number of threads, so that the choice of one call
+// does not affect the next.
 class Computing {
  public:
   Computing() = default;
@@ -45,7 +45,7 @@ class Computing {
   int threads_before_ = omp_get_max_threads();
 };
 
-// A vector's memory as a numpy array, which keeps `owner` alive.
+// A view of a vector's memory as a numpy array, which keeps `owner` alive.
 template <class T>
 nb::object view(std::vector<T>& values, nb::handle owner) {
   return nb::cast(nb::ndarray<nb::numpy, T>(values.data(), {values.size()}, owner));
@@ -55,7 +55,7 @@ nb::object view(std::vector<std::array<T, 3>>& values, nb::handle owner) {
   return nb::cast(nb::ndarray<nb::numpy, T>(values.data()->data(), {values.size(), 3}, owner));
 }
 
-// A vector that becomes a numpy array of this shape, and is its memory.
+// Turns a vector into a numpy array of this shape, without a copy.
 template <class T, class Element>
 nb::object array_of(std::vector<Element> values, std::initializer_list<std::size_t> shape) {
   auto* const kept = new std::vector<Element>(std::move(values));
@@ -90,10 +90,10 @@ void bind_forces(nb::module_& module);
 void bind_products(nb::module_& module);
 void bind_groups(nb::module_& module);
 
-// A set that came from Python as a reader would leave it: checked, and positions in a periodic box wrapped. Sentences on
-// what was repaired go into `notes`. Throws Error.
+// Checks a set from Python, and wraps positions in a periodic box, as readers do. Adds sentences on repairs to `notes`.
+// Throws Error.
 Snapshot checked(Snapshot set, std::vector<std::string>& notes);
-// Puts the particles into the order of their ids.
+// Sorts the particles by id.
 void sort_by_id(Snapshot& set);
 
 }  // namespace maki::python

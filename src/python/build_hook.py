@@ -10,7 +10,7 @@ import sysconfig
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# make's ?= leaves them alone, := does not: these go on the command line.
+# Passed on make's command line: from the environment ?= would take them, but := would not.
 GIVEN = ["BACKEND", "BUILD", "CUDA_ARCHS", "JOBS", "NCCL", "STRICT"]
 
 

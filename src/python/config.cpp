@@ -1,4 +1,4 @@
-// Configurations, and the initial conditions that they ask for.
+// Configurations, and their initial conditions.
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/python/bind.hpp"

@@ -32,7 +32,7 @@ std::vector<ExtraDataset> datasets(const std::vector<nb::tuple>& extras) {
   return all;
 }
 
-// The choice by its word in configurations.
+// A choice by its name in configurations.
 template <class E>
 E named(const std::string& word) {
   for (const auto& name : kNames<E>)

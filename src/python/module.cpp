@@ -1,4 +1,4 @@
-// The Python module maki._core: the functions of src/ as they are. What they are called by users is in maki/__init__.py.
+// The Python module maki._core: the functions of src/. The names for users are in maki/__init__.py.
 #include "build_info.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
@@ -7,7 +7,7 @@
 
 NB_MODULE(_core, module) {
   using namespace maki::python;
-  // Before the class that it is a special case of: the last one that is registered is tried first.
+  // Base class before derived class: the last registered one is tried first.
   const auto error = nb::exception<maki::Error>(module, "Error", PyExc_RuntimeError);
   nb::exception<maki::DeviceError>(module, "DeviceError", error);
   module.attr("version") = MAKI_VERSION;

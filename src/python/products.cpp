@@ -1,4 +1,4 @@
-// What is measured of given particles: power spectra, pictures, forces and potentials, groups of friends.
+// Measurements of given particles: power spectra, pictures, forces and potentials, friends-of-friends groups.
 #include <numeric>
 
 #include "kernels/error.hpp"

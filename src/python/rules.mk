@@ -1,11 +1,11 @@
-# The Python module, by nanobind: `pip install .` runs `make python` (src/python/build_hook.py). It is linked from the objects of
-# the program and these.
+# The Python module, by nanobind: `pip install .` runs `make python` (src/python/build_hook.py). It is linked from the
+# program's objects and these.
 PYTHON ?= python3
 BINDINGS := $(wildcard src/python/*.cpp)
 MODULE_OBJECTS := $(call object,$(BINDINGS)) $(OBJ)/src/python/nanobind.o
 
 ifneq (,$(filter python,$(MAKECMDGOALS)))
-  # Its headers and those of nanobind, the name of a module's file, and which interpreter and nanobind that is.
+  # Headers of Python and nanobind, the module's file name, and the versions of interpreter and nanobind.
   PYTHON_FACTS := $(shell $(PYTHON) src/python/python_facts.py)
   ifeq (,$(PYTHON_FACTS))
     $(error PYTHON is '$(PYTHON)': it cannot be run, or has no nanobind ('pip install .' brings it) or no headers (Debian: python3-dev))
@@ -16,8 +16,8 @@ ifneq (,$(filter python,$(MAKECMDGOALS)))
   PYTHON_TAG := $(patsubst tag=%,%,$(filter tag=%,$(PYTHON_FACTS)))
 endif
 
-# Its tests, and other tests that read files by Python, in an environment of their own; what pip has make do is done with what
-# make was told.
+# Its tests, and other tests that read files by Python, in a separate environment; the make that pip starts gets the
+# variables of this make.
 PYTHON_ENVIRONMENT := $(abspath $(BUILD))/python/environment
 PYTHON_TESTS := $(if $(ON_MODEL),,tests/python/run)
 WITH_PYTHON = PYTHON='$(PYTHON)' BACKEND=$(BACKEND) BUILD='$(BUILD)' JOBS='$(JOBS)' STRICT=$(STRICT) \
@@ -34,7 +34,7 @@ python: $(MODULE)
 	@echo "python  $<"
 endif
 
-# Of the library nothing is seen from outside, and its calls are its own.
+# The library's symbols are hidden, and its calls bind to itself.
 ifneq (,$(MODULE))
 $(MODULE): $(MODULE_OBJECTS) $(OBJ)/libmaki.a $(OBJ)/backend
 	@mkdir -p $(@D)
@@ -42,7 +42,7 @@ $(MODULE): $(MODULE_OBJECTS) $(OBJ)/libmaki.a $(OBJ)/backend
 	@$(CXX) $(CXXBASE) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 endif
 
-# Compiled anew for another interpreter or nanobind.
+# Recompiled for another interpreter or nanobind.
 $(MODULE_OBJECTS): $(OBJ)/python.tag
 $(OBJ)/python.tag: $(shell test "$$(cat $(OBJ)/python.tag 2>/dev/null)" = "$(PYTHON_TAG)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(PYTHON_TAG)" > $@

@@ -10,7 +10,7 @@
 namespace maki::python {
 namespace {
 
-// Keeps what a run without files has to say.
+// Keeps the messages of a run without files.
 class Listener : public RunObserver {
  public:
   void message(const std::string& text) override { messages_.push_back(text); }
@@ -23,7 +23,7 @@ class Listener : public RunObserver {
 // A run in memory, or one with its output directory.
 class AnyRun {
  public:
-  // Both on the device that has been selected.
+  // Both use the selected device.
   explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {}
   AnyRun(Prepared run, const Admission& admission) : device_(device_of(run.config)) {
     listener_ = std::make_unique<Listener>();
@@ -43,7 +43,7 @@ class AnyRun {
   }
   const Simulation& simulation() const { return const_cast<AnyRun*>(this)->simulation(); }
   std::vector<std::string> messages() { return listener_ ? listener_->take() : std::vector<std::string>{}; }
-  // Whoever makes the steps finds the files of an output complete after the step.
+  // Completes the files of an output, so that the caller finds them complete after the step.
   void settle() {
     if (filed_) filed_->files().settle_snapshot();
   }
@@ -64,7 +64,7 @@ class AnyRun {
 FiledRun::Options options_of(bool quiet) {
   FiledRun::Options options;
   options.progress = quiet ? nullptr : stdout;
-  // Python's own handlers serve one process; many have to stop at the same step, which the run's do.
+  // Python's own handlers work for one process; many ranks have to stop at the same step, as with the run's handlers.
   options.signals = Communicator::world().size() > 1;
   return options;
 }
@@ -94,7 +94,7 @@ std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<s
   return std::make_unique<AnyRun>(FiledRun::resume(directory, settings, options_of(quiet), "keywords"));
 }
 
-// Ctrl-C, and what else Python has signal handlers for.
+// Runs Python's signal handlers, for Ctrl-C and others.
 void let_python_see_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }

@@ -54,7 +54,7 @@ Snapshot make_snapshot(const Vectors<double>& positions, const Vectors<double>& 
   return set;
 }
 
-// Arrays of a set keep their place in memory, as numpy looks at it: other numbers of rows are refused.
+// Arrays of a set keep their memory, as numpy has views of it: other numbers of rows are refused.
 template <class T>
 void put(std::vector<std::array<T, 3>>& into, const Vectors<double>& from, const char* name) {
   require_length(from.shape(0), into.size(), name);
@@ -68,7 +68,7 @@ void put(std::vector<T>& into, const Given& from, const char* name) {
                  [](auto value) { return static_cast<T>(value); });
 }
 
-// Which one comes first, and so on. Ids are mostly n numbers in a row; then each says its place.
+// Indices of particles in the order of ids. Ids are mostly n successive numbers, and then give the place directly.
 std::vector<std::size_t> order_of(const std::vector<std::uint64_t>& ids) {
   std::vector<std::size_t> order(ids.size(), ids.size());
   if (ids.empty()) return order;

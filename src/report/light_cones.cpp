@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostRows = 60;
 
-// What the files of a shell say of it.
+// Facts of a shell from its files.
 struct Shell {
   std::array<double, 2> redshifts{}, distances{};  // of its edges
   std::optional<std::uint64_t> particles;
@@ -53,7 +53,7 @@ void read_map(const std::string& path, Shell& shell) {
 
 using Read = void (*)(const std::string&, Shell&);
 
-// Adds what the files of one kind say.
+// Adds the facts of files of one kind.
 void add_files(const std::vector<std::pair<int, std::string>>& files, Read read, std::map<int, Shell>& shells,
                Part& part) {
   for (const auto& [number, path] : files) {

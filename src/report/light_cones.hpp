@@ -1,4 +1,4 @@
-// The light cones of a run on its page.
+// The light cones of a run in its report.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace maki::report {
 
-// A row for each shell in the folders lightcone_NN that has been written: redshifts, distances, particles, map. The page of a
-// run over sites has the shells of its own site.
+// A row for each written shell in the folders lightcone_NN: redshifts, distances, particles, map. In a run over sites
+// each page has the shells of its own site.
 Part light_cones_part(const std::string& directory);
 
 }  // namespace maki::report

@@ -79,7 +79,7 @@ using Files = std::vector<std::pair<int, std::string>>;
 
 constexpr std::size_t kPictures = 8, kPicturePixels = 400, kSpectra = 6;
 
-// At most `most` of them, evenly, the last one always.
+// At most `most` files, evenly chosen, always with the last one.
 Files some_of(const Files& all, std::size_t most) {
   if (all.size() <= most) return all;
   Files some;
@@ -98,7 +98,7 @@ std::string moment(const RunRecords& records, const std::string& fallback, int i
 
 std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", std::abs(file.fact("Redshift"))); }
 
-// Those of the files that can be read and have these columns.
+// The readable files that have these columns.
 std::vector<Columns> read_all(const Files& files, const std::vector<std::string>& needed,
                               std::vector<std::string>& problems) {
   std::vector<Columns> all;
@@ -139,7 +139,7 @@ std::string spectrum_figure(const std::vector<Columns>& spectra) {
   return figure(plot);
 }
 
-// Where both spectra have a bin, up to the Nyquist wave number of the particles.
+// Growth in bins of both spectra, up to the Nyquist wave number of the particles.
 plot::Line growth_line(const Columns& first, const Columns& file, double nyquist, int colour) {
   plot::Line line{name_of(file), {}, {}, plot::Style::kLine, colour};
   const auto &k = file.column("K"), &p = file.column("P"), &p0 = first.column("P");
@@ -177,7 +177,7 @@ std::string nonlinear_figure(const std::vector<Columns>& spectra, double particl
   return plot.lines.empty() ? "" : figure(plot);
 }
 
-// Of the modes in the first bins, those that are linear longest.
+// Growth of the modes in the first bins, which stay linear longest.
 double grown(const Columns& first, const Columns& file) {
   constexpr std::size_t kBins = 2;
   double before = 0, now = 0;

@@ -1,4 +1,4 @@
-// Figures of what a run wrote at its outputs: pictures, power spectra, mass functions of groups.
+// Figures of a run's outputs: pictures, power spectra, mass functions of groups.
 #pragma once
 
 #include <map>
@@ -12,19 +12,19 @@ namespace maki::report {
 // A text file of columns with facts in comments: power_NNN.txt or groups_NNN_mass_function.txt.
 struct Columns {
   std::map<std::string, double> facts;                 // "# Redshift 3" in the comments
-  std::map<std::string, std::vector<double>> columns;  // by the names in the last comment; of one length
+  std::map<std::string, std::vector<double>> columns;  // by the names in the last comment; of equal length
   std::string comments;
 
   double fact(const std::string& name) const;                        // NaN where there is none
   const std::vector<double>& column(const std::string& name) const;  // empty where there is none
-  // What stands in the comments between these words and the next comma or semicolon; "" where they are missing.
+  // The text of the comments between `words` and the next comma or semicolon; "" where `words` are missing.
   std::string after(const std::string& words) const;
 };
 
 // Throws Error where the file cannot be read, or a row does not have as many numbers as there are names.
 Columns read_columns(const std::string& path);
 
-// A part of the page, and sentences on files that are missing or damaged.
+// A part of the page, and sentences on missing or damaged files.
 struct Part {
   std::string html;
   std::vector<std::string> problems;
@@ -34,7 +34,7 @@ struct Part {
 std::vector<std::pair<int, std::string>> numbered_files(const std::string& directory, const std::string& name,
                                                         const std::string& ending);
 
-// image_NNN.png, made smaller, at most eight of them. `bytes`: what they take of the page.
+// At most eight of image_NNN.png, reduced. `bytes`: their size in the page.
 Part pictures_part(const std::string& directory, const RunRecords& records, std::size_t& bytes);
 // power_NNN.txt against linear theory and HALOFIT, at most six, and the growth of the largest modes.
 Part spectra_part(const std::string& directory, const RunRecords& records);

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the sections are made of.
+// Input of the sections.
 struct Source {
   std::string directory;
   RunRecords records;
@@ -114,7 +114,7 @@ std::string run_section(const Source& source) {
                  text + details("All settings, as they were resolved", preformatted(first.provenance.configuration)));
 }
 
-// Seconds by phase: of the end of the run, else sums of the steps that are recorded.
+// Seconds by phase: from the end of the run, else sums of the recorded steps.
 std::vector<std::pair<std::string, MinMeanMax>> phase_seconds(const RunRecords& records) {
   if (records.end) return records.end->phases;
   std::map<std::string, double> sums;
@@ -233,7 +233,7 @@ std::string sites_section(const Source& source) {
                                      : preformatted(report)));
 }
 
-// The messages in the log, of a long run the first and the last.
+// The messages in the log; for a long run the first and the last ones.
 std::string messages_section(Source& source) {
   constexpr std::size_t kMost = 150;
   std::ifstream file(source.path("log.txt"));

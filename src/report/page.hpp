@@ -13,12 +13,12 @@ struct Page {
   std::size_t picture_bytes = 0;  // of the html
 };
 
-// The page of the run in a directory, whether it has ended, was stopped, goes on or was resumed. What is missing or damaged
-// is said on the page. Throws Error where the directory holds no run (metrics.jsonl).
+// The page of the run in a directory, whether it has ended, was stopped, goes on or was resumed. The page lists missing
+// and damaged files. Throws Error where the directory holds no run (metrics.jsonl).
 Page report_page(const std::string& directory);
 
-// Writes report.html in the directory, over an older one. Returns "DIRECTORY/report.html (712 kB)". Throws Error as above,
-// and where the file cannot be written.
+// Writes report.html in the directory, replacing an older one. Returns "DIRECTORY/report.html (712 kB)". Throws Error
+// as above, and where the file cannot be written.
 std::string write_report(const std::string& directory);
 
 }  // namespace maki::report

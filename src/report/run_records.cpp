@@ -1,7 +1,7 @@
 #include "src/report/run_records.hpp"
 
 #include <fmt/format.h>
-// Boost.PropertyTree of 1.74 asks for it and else warns.
+// Boost.PropertyTree 1.74 warns without it.
 #define BOOST_BIND_GLOBAL_PLACEHOLDERS
 #include <boost/property_tree/json_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using boost::property_tree::ptree;
 
-// The property tree keeps values as text; paths of phases hold no dots, by which it would divide names.
+// The property tree keeps values as text and divides names at dots; paths of phases have no dots.
 double number(const ptree& object, const char* name, double otherwise = kUnknown) {
   return object.get<double>(name, otherwise);
 }
@@ -139,7 +139,7 @@ void take(const ptree& line, RunRecords& records) {
   if (line.count("step") > 0) {
     records.steps.push_back(step_of(line));
   } else if (line.count("output") > 0) {
-    Output output = output_of(line);  // a run that goes on may write it once more
+    Output output = output_of(line);  // a resumed run may write it again
     std::erase_if(records.outputs, [&](const Output& old) { return old.index >= 0 && old.index == output.index; });
     records.outputs.push_back(std::move(output));
   } else if (line.count("end") > 0) {
@@ -183,7 +183,7 @@ RunRecords read_records(const std::string& directory) {
                 "give the output directory of a run");
   RecordReader reader;
   for (std::string line; std::getline(file, line);)
-    if (!file.eof()) reader.line(line);  // the last one may be half written
+    if (!file.eof()) reader.line(line);  // the last line may be incomplete
   if (reader.records().beginnings.empty())
     throw Error(fmt::format("'{}' tells of no run", path),
                 "its first line, which says what was run, is missing or damaged", "give the output directory of a run");

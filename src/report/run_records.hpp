@@ -1,4 +1,4 @@
-// What a run has written of itself, read back: metrics.jsonl (src/simulation/metrics.hpp, step_log.hpp).
+// Reader of a run's metrics.jsonl (src/simulation/metrics.hpp, step_log.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace maki::report {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// The first line, or one where the run went on.
+// The first line, or one where the run was resumed.
 struct Beginning {
   std::string run, site, host, began;  // `began`: UTC
   std::optional<std::uint64_t> resumed_at;
@@ -79,14 +79,14 @@ struct End {
 };
 
 struct RunRecords {
-  std::vector<Beginning> beginnings;  // the first, and where the run went on
+  std::vector<Beginning> beginnings;  // the first, and those where the run was resumed
   std::vector<Step> steps;
   std::vector<Output> outputs;
-  std::optional<End> end;             // none: the run is under way, or ended by force
+  std::optional<End> end;             // none: the run is under way, or was killed
   std::vector<std::string> problems;  // sentences on lines that cannot be read
 
   bool comoving() const { return !steps.empty() && steps.front().comoving(); }
-  // Where the run stands, or ended: the last line of a step may be of some steps before. There are lines of steps.
+  // The time that the run has reached, or its end: the last step's line may be some steps older. Needs lines of steps.
   double reached() const { return end && end->time == end->time ? end->time : steps.back().time; }
   std::uint64_t last_step() const { return end ? static_cast<std::uint64_t>(end->steps) : steps.back().step; }
 };
@@ -96,7 +96,7 @@ class RecordReader {
  public:
   void line(const std::string& text);
   const RunRecords& records() const { return records_; }
-  void keep_last(std::size_t steps);  // for who follows a long run: forgets earlier steps
+  void keep_last(std::size_t steps);  // for following a long run: drops earlier steps
 
  private:
   RunRecords records_;
@@ -105,7 +105,7 @@ class RecordReader {
 
 std::string metrics_path(const std::string& directory);
 
-// All lines. Throws Error where there is no metrics.jsonl or it tells of no run; damaged lines become problems.
+// All lines. Throws Error where there is no metrics.jsonl or no run in it; damaged lines become problems.
 RunRecords read_records(const std::string& directory);
 
 }  // namespace maki::report

@@ -32,7 +32,7 @@ Follower::Follower(std::string directory) : directory_(std::move(directory)), pa
     throw Error(fmt::format("there is no directory '{}'", directory_), "", "give the output directory of a run");
 }
 
-// The first line, those with which the run went on, then the tail.
+// Reads the first line, the lines of resumptions, then the tail.
 void Follower::start() {
   reader_ = {};
   read_ = 0;
@@ -81,7 +81,7 @@ namespace {
 
 using Steps = std::vector<Step>;
 
-// Beyond so many of the longest recent steps, and so many seconds, a run is silent.
+// A run counts as silent after this many of its longest recent steps, and this many seconds.
 constexpr double kSilentSteps = 10, kSilentSeconds = 20;
 constexpr std::size_t kRecent = 100;
 
@@ -109,8 +109,8 @@ std::string clock_text(double seconds, double from_now) {
                           : fmt::format("{:%a %d %b %H:%M}", fmt::localtime(time));
 }
 
-// Each step tells how many there would be if all were like it; single ones are cut short by outputs and long steps, so the
-// middle of the last ones counts.
+// Each step has the number of steps left if all were as long; outputs and long steps shorten single ones, so the median
+// of the last steps is used.
 double steps_left(const RunRecords& records) {
   constexpr std::size_t kVotes = 21;
   std::vector<double> ends;

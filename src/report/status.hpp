@@ -1,4 +1,4 @@
-// A run that is watched: its lines, read as they are written, and where it stands.
+// Watching a run: reads its lines as they are written, and reports its state.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace maki::report {
 
-// What can be seen of a run from outside, beside its lines.
+// Signs of a run from outside, beside its lines.
 struct Signs {
   double silent = 0;  // seconds since the last line was written
   bool gone = false;  // it ran on this machine, and no process holds its directory any more
@@ -18,11 +18,11 @@ struct Signs {
 
 class Follower {
  public:
-  // Throws Error where there is no such directory. The run need not have begun.
+  // Throws Error where the directory does not exist. The run need not have begun.
   explicit Follower(std::string directory);
 
-  // Reads what has come since: at first the beginning and the last megabyte. Where the file was begun anew or cut (maki
-  // resume), it is read again. True where there was a new line.
+  // Reads new lines; the first call reads the beginning and the last megabyte. A file that was restarted or truncated
+  // (maki resume) is read again. Returns whether there was a new line.
   bool read_on();
   const RunRecords& records() const { return reader_.records(); }
   bool begun() const { return !records().beginnings.empty(); }
@@ -40,19 +40,19 @@ class Follower {
 enum class Life {
   kNotBegun,  // no line yet
   kUnderWay,
-  kSilent,  // no line for far longer than steps take: it writes something large, hangs, or is gone
-  kDead,    // silent, and gone for sure
+  kSilent,  // no line for far longer than steps take: it writes a large file, hangs, or is gone
+  kDead,    // silent, and surely gone
   kEnded,   // also stopped, or without a site
 };
 Life life_of(const RunRecords& records, const Signs& signs);
 
-// A screen of lines: time, steps, expected end, seconds by phase, energy, memory, ranks, sites, and how it lives.
+// A screen of lines: time, steps, expected end, seconds by phase, energy, memory, ranks, sites, and its state.
 std::vector<std::string> status_lines(const RunRecords& records, const Signs& signs);
 
 // The same in one line, without phases.
 std::string status_line(const RunRecords& records, const Signs& signs);
 
-// How it lives in a sentence. `directory` stands in it.
+// The state of the run in a sentence with `directory` in it.
 std::string life_text(const RunRecords& records, const Signs& signs, const std::string& directory);
 
 }  // namespace maki::report

@@ -15,7 +15,7 @@ namespace {
 using Steps = std::vector<Step>;
 using Number = std::function<double(const Step&)>;
 
-// A line over time of what the steps have; steps without it are left out.
+// A line of a number over time; steps without the number are left out.
 plot::Line over_time(const std::string& name, const Steps& steps, const Number& number) {
   plot::Line line{name, {}, {}};
   for (const Step& step : steps) {
@@ -75,7 +75,7 @@ plot::Line long_steps(const Steps& steps) {
   return line;
 }
 
-// Means over even stretches, so that kept and fresh lists, short and long steps add up to what a step takes.
+// Means over equal intervals, so that steps with kept and fresh lists, short and long ones average out.
 plot::Line averaged(const plot::Line& line) {
   constexpr std::size_t kStretches = 80;
   const std::size_t n = line.x.size(), parts = std::min(n, kStretches);
@@ -90,7 +90,7 @@ plot::Line averaged(const plot::Line& line) {
   return means;
 }
 
-// Those at the top of the tree of phases with the largest sums.
+// The top-level phases with the largest sums.
 std::vector<std::string> main_phases(const Steps& steps) {
   std::map<std::string, double> sums;
   for (const Step& step : steps)

@@ -1,4 +1,4 @@
-// Plots of what the steps of a run tell, and what they say in one number. "" where the records hold none of it.
+// Plots and single numbers from the steps of a run. Plots are "" where the records lack their numbers.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace maki::report {
 
-// Marks of an axis of scale factors with the redshifts that people name, few enough to be read.
+// Marks of an axis of scale factors at round redshifts, few enough to be read.
 std::vector<plot::Mark> redshift_marks(double first, double last);
 
 std::string energy_figures(const RunRecords& records);
@@ -19,7 +19,7 @@ std::string rank_figures(const RunRecords& records);  // imbalance, memory
 std::string list_figures(const RunRecords& records);  // errors of kept lists
 std::string site_figures(const RunRecords& records);  // waits and slabs
 
-// The number of all steps that have it; kUnknown where none has.
+// The largest value of a number over steps; kUnknown where no step has it.
 double largest(const std::vector<Step>& steps, double Step::*number);
 double last(const std::vector<Step>& steps, double Step::*number);
 

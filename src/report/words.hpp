@@ -1,4 +1,4 @@
-// A run in words.
+// Descriptions of a run in words.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace maki::report {
 
-// The configuration that the run had at first, as it was resolved. None where it cannot be read; then `problem` says why.
+// The resolved configuration at the run's first start. None where it cannot be read; then `problem` says why.
 std::optional<Config> configuration_of(const RunRecords& records, std::string& problem);
 
 // "z = 3.21" or "t = 1.5".

@@ -1,4 +1,4 @@
-// What this program is: for --version, the first lines of a run, and every output file.
+// Facts of this program for --version, the first lines of a run, and every output file.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace maki {
 // Version, git hash, backend, compiler, libraries; several lines. Needs no device.
 std::string version_text();
 
-// `configuration` is the resolved one as TOML, `device` what device_text() says, or "host" where none is used.
+// `configuration`: the resolved one as TOML. `device`: device_text(), or "host" without a device.
 Provenance provenance(const std::string& configuration, const std::string& device);
 
 // "cpu, Intel Xeon ..., avx512, 2 threads": the selected device in one line. Throws DeviceError.

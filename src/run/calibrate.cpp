@@ -21,7 +21,7 @@ constexpr double kSpacing = 0.78125;              // Mpc/h between particles, as
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The least seconds of steps with new lists and with kept ones: in the lists' forces, in the mesh, in all else.
+// The least seconds of steps with new lists and with kept ones: in the lists' forces, in the mesh, in the rest.
 class Watch : public RunObserver {
  public:
   double evaluate = kNever, mesh = kNever, made = kNever, kept = kNever, interactions = 0;
@@ -108,7 +108,7 @@ std::string calibrate(int side, const std::function<void(const std::string&)>& s
   c.made = made.each, c.fixed_made = made.fixed, c.kept = kept.each, c.fixed_kept = kept.fixed;
   c.mesh_particle = mesh.fixed / n, c.mesh_cell = mesh.each;
   const auto line = [](const char* key, double value, const char* meaning) {
-    // No line for what is zero: the file has none either.
+    // Zeros get no line.
     return value > 0 ? fmt::format("{} = {:.4g}    # {}\n", key, value, meaning) : std::string();
   };
   return fmt::format(

@@ -32,13 +32,13 @@
 namespace maki {
 namespace {
 
-// Parts say their own bytes, measured as the high-water marks that `maki run` prints and the largest resident set of the
-// process, at 64^3 and 128^3 in 50 Mpc/h and 2^17 in a sphere, leaves of 16, groups of 64.
+// Each part has its own bytes. They were measured from the high-water marks that `maki run` prints and the largest
+// resident set of the process, at 64^3 and 128^3 in 50 Mpc/h and 2^17 in a sphere, with leaves of 16 and groups of 64.
 constexpr double kProgramBytes = 30e6;  // code, libraries, thread stacks
 
-// How the particles of a run are shared.
+// The division of the particles of a run.
 struct Shares {
-  double all, most;  // particles of all ranks of all sites, and of the rank that has most
+  double all, most;  // particles of all ranks of all sites, and of the rank with most
   int ranks, sites;
   int everywhere() const { return ranks * sites; }
   double even() const { return all / everywhere(); }
@@ -65,13 +65,13 @@ void add_tree(const Config& config, const Shares& n, MemoryEstimate& e) {
   e.walk = walk_bytes(n.most);
 }
 
-// On the device while forces are compared with a strict walk, whose lists are some four times as long as the run's.
+// Bytes on the device during the comparison with a strict walk, whose lists are some four times as long as the run's.
 double check_bytes(const Config& config, double n, const MemoryEstimate& e) {
   if (config.output.error_targets.value_or(0) == 0) return 0;
   return n * kForceCheckBytes + e.tree + std::min(4 * e.lists, static_cast<double>(kForceCheckLists));
 }
 
-// Shells that are complete keep their spools until no restart needs them: at most all of them.
+// Complete shells keep their spools until no restart needs them: at most all spools.
 void add_light_cones(const Config& config, const Shares& n, MemoryEstimate& e) {
   const LightConeBytes cones = light_cone_bytes(config, static_cast<std::uint64_t>(n.all));
   e.light_cones = cones.disk / n.sites;
@@ -88,8 +88,8 @@ double host_start(const Config& config, double n) {
 
 }  // namespace
 
-// The largest sum of three moments: at the start the device holds the particles; at an output all but scratch; in
-// between the host holds no more than the kept states.
+// The largest sum at three times: at the start the device holds only the particles; at an output everything except
+// scratch; in between the host holds only the kept states.
 double MemoryEstimate::shared() const {
   const double copies = host_states + host_snapshot;
   const double start = host_start + particles, output = device() - scratch + copies + std::max(host_output, host_cones);
@@ -130,7 +130,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double sort = tree ? n * MortonSorter::kBytes : 0;
   e.scratch = std::max({product_bytes(config, particles, periodic) / ranks, check_bytes(config, n, e), sort - e.lists});
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
-  e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, and then keeps its part
+  e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
   const double gathered_groups = ranks > 1 ? 16 * all : 0;  // IDs of members and groups, on the first rank
   const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
@@ -140,7 +140,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
   e.host_output = std::max({gathered, groups, members, check}) + program;
   e.host_snapshot = n * (StateCopy::kBytes + written.selection.fraction * snapshot_writer_bytes(written));
-  // One site: the state that is being written and, where the next is wanted sooner, that one. Several: two kept, one written.
+  // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
+  // written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
   e.host_states = states * n * ParticleRows::kBytes;
   e.snapshot = all / sites * written.selection.fraction * snapshot_bytes(written);

@@ -1,4 +1,4 @@
-// How much memory and disk a run will take, before it is started, and whether this machine has it.
+// Memory and disk space that a run will take, before it starts, and whether this machine has them.
 #pragma once
 
 #include <algorithm>
@@ -12,42 +12,41 @@
 
 namespace maki {
 
-// Bytes at the high-water marks, of one rank: the one that takes most. Rows of the device add up to device().
+// Bytes at the high-water marks, of the rank that takes most. Members of the device add up to device().
 struct MemoryEstimate {
   double particles = 0;      // positions, momenta, ids
   double accelerations = 0;  // and potentials
   double tree = 0;           // cells and groups
-  double lists = 0;          // all kept, late in the run when they are longest; gravity.list_memory at most
-  double mesh = 0;           // meshes, transforms, assignment; of many ranks a share, and bricks around the particles
-  double let = 0;            // of many ranks: local essential trees from and for the others; of a deterministic
-                             // periodic run, ghosts and what their tree takes beside `tree`
-  double walk = 0;           // on a GPU: room of a walk, while there is no scratch
-  double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
-  double host_start = 0;     // initial conditions while they are made or read and put on the device
+  double lists = 0;          // all kept, late in the run when they are longest; at most gravity.list_memory
+  double mesh = 0;           // meshes, transforms, assignment; with many ranks a share, and bricks around the particles
+  double let = 0;            // with many ranks: local essential trees from and for the others; in deterministic
+                             // periodic runs ghosts and their part of the tree beyond `tree`
+  double walk = 0;           // on a GPU: memory of a walk, while there is no scratch
+  double scratch = 0;        // of an output (P(k), picture), or of sorting beyond the memory of lists, which it reuses
+  double host_start = 0;     // initial conditions while they are made or read and copied to the device
   double host_output = 0;    // groups, or particles gathered from other sites, while an output is made
   double host_cones = 0;     // the largest shell of a light cone while it is written, and maps of open shells
-  double host_snapshot = 0;  // a snapshot on its way to the disk, beside the steps that follow
-  double host_states = 0;    // states for restarts: two, of several sites three
+  double host_snapshot = 0;  // a snapshot while it is written during later steps
+  double host_states = 0;    // states for restarts: two, with several sites three
   double snapshot = 0;       // disk, each, without compression; of all ranks together
-  double restart = 0;        // the same of a restart
-  int restarts = 0;          // so many at once: those that are kept, and the next one
+  double restart = 0;        // the same for a restart
+  int restarts = 0;          // number on the disk at once: the kept ones, and the next one
   double light_cones = 0;    // disk, of all ranks together, until the end of the run
-  double spools = 0;         // the same of particles whose shells are under way, or kept for restarts
+  double spools = 0;         // the same for particles of unfinished shells, or kept for restarts
   int ranks = 1;             // of this site
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
   double host() const { return std::max(host_start, host_states + host_snapshot + std::max(host_output, host_cones)); }
   double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones + spools; }
-  double shared() const;  // both, where one memory serves device and host (the CPU build)
+  double shared() const;  // device and host, where they share one memory (the CPU build)
 };
 
-// Particles that the configuration asks for, or that its file's header promises. Throws Error where there is no file.
-// Collective.
+// Number of particles by the configuration, or by its file's header. Throws Error where there is no file. Collective.
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks = Communicator::self());
 
-// Estimate for a configuration, resolved or not. Good to about a quarter; lists in strongly clustered sets to a half.
-// For many ranks it includes an allowance for uneven shares; for several sites, each has an equal share of the
+// Estimate for a configuration, resolved or not. Accurate to about a quarter; lists in strongly clustered sets to a
+// half. For many ranks it includes an allowance for uneven shares; for several sites, each has an equal share of the
 // particles.
 MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks = 1);
 
@@ -61,31 +60,32 @@ struct MachineMemory {
   int ranks_here = 1;    // on the machine with the most
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
-// Memory for one rank where several share a GPU or a machine: the share of the rank that has least, on all ranks. To be
+// Memory for one rank where several share a GPU or a machine: the smallest share of all ranks, on all ranks. To be
 // called once devices are selected, before any rank allocates memory. Collective.
 MachineMemory machine_memory(const Communicator& ranks);
 
-// Bytes for kept lists where gravity.list_memory is auto: what all else leaves, but no less than a twentieth.
+// Bytes for kept lists where gravity.list_memory is auto: the memory that all else leaves, at least a twentieth.
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory);
 
-// Whether the run fits. Where the lists alone are too much it does: they are then made and used in batches.
+// Whether the run fits. It does where only the lists are too large: they are then made and used in batches.
 struct MemoryVerdict {
   bool fits = true, lists_fit = true;
-  double needed = 0, available = 0;  // of what is short, or of the device; without lists where these do not fit
+  double needed = 0, available = 0;  // of the memory that is short, or of the device; without lists where these do not
+                                     // fit
   std::string where;                 // "the device", "this machine"
 };
 MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory);
 
-// A sentence for the log where the disk is too small for all that the run will write without compression; else empty.
-// `estimate` is that of `config`; `free`: bytes, from free_disk().
+// A sentence for the log where the disk is too small for the run's files without compression; else empty. `estimate` is
+// that of `config`; `free`: bytes, from free_disk().
 std::string disk_note(const Config& config, const MemoryEstimate& estimate, double free);
-// Free bytes of the disk of `directory`, which need not exist yet. Infinite where the system does not say.
+// Free bytes of the disk of `directory`, which need not exist yet. Infinite where unknown.
 double free_disk(const std::string& directory);
 
-// The most particles of such a run for which the verdict is good; with kept lists, or with lists in batches.
+// The largest number of particles with which such a run fits, with kept lists or with lists in batches.
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists);
 
-// The number of particles, the table, and what this machine says to it; `memory` may be null.
+// The number of particles, the table, and the verdict for this machine; `memory` may be null.
 std::vector<std::string> describe(const Config& config, const MemoryEstimate& estimate, std::uint64_t particles,
                                   const MachineMemory* memory);
 

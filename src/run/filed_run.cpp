@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name of the run whose metrics lie beside the restarts. Where there are none, all restarts have to be of one run.
+// The name of the run whose metrics are beside the restarts. Without metrics, all restarts have to be of one run.
 std::string run_beside(const std::string& directory, const std::vector<RestartInfo>& found, const Communicator& ranks) {
   std::string name;
   root_succeeds(ranks, [&] {
@@ -46,13 +46,13 @@ void keep_own(RestartsThere& there) {
                 "move the restart to an empty directory to go on from it, or begin with maki run");
 }
 
-// Every site comes to the same error: each hears the others out before it leaves.
+// Every site throws the same error: each waits for the messages of the others before it leaves.
 [[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
   ring.sites->close();
   throw error;
 }
 
-// What is wrong with a restart, light cones and all; empty where it is whole.
+// The damage of a restart, with its light cones; empty where it is whole.
 std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
   if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
   const Config config = parse_config(info.provenance.configuration, info.path + "/complete.toml");
@@ -161,7 +161,7 @@ bool goes_on(const RestartsThere& there, const OpenSites& ring) {
 
 namespace {
 
-// Prepares the initial conditions of this site's slab, on its ranks, once all sites are there.
+// Prepares the initial conditions of this site's slab, on its ranks, once all sites are connected.
 void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
   const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
   at_all_sites(sites, [&] {
@@ -202,7 +202,7 @@ std::unique_ptr<FiledRun> FiledRun::start(const Config& config, Prepared prepare
   return run;
 }
 
-// The first lines of the log; memory is watched, and there is a stream, from here on.
+// Writes the first lines of the log, makes the stream, and starts watching memory.
 void FiledRun::introduce(const Prepared& run, const Admission& admission, const Communicator& ranks) {
   if (ranks.size() > 1) files_->message(describe_ranks(ranks));
   for (const auto& lines : {ring_.describe(), summary(run), admission.notes})

@@ -27,7 +27,7 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
   const double rms = std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
   if (!periodic) return gravity.rms_acceleration_is(rms);
   const double density = Cosmology(cosmology_parameters(run.config), run.units).mean_density();
-  const double mass = density * run.side * run.side * run.side;  // as GravityField takes it
+  const double mass = density * run.side * run.side * run.side;  // as in GravityField
   if (forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))) ||
       gravity.has_lone_particle(stream, particles))
     return;
@@ -37,7 +37,7 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
 
 namespace {
 
-// Adds a range's accelerations and potentials, which are in the device's order, to the particles that the ids name.
+// Adds a range's accelerations and potentials, in the device's order, to the particles of their ids.
 void add_range(const Stream& stream, const VectorArray& acceleration, const DeviceBuffer<float>& potential,
                const std::vector<std::uint64_t>& index, SetForces& sum) {
   const auto x = acceleration.x.download(stream), y = acceleration.y.download(stream);
@@ -54,7 +54,7 @@ SetForces run_forces(const Prepared& run, const Frame& frame) {
   const Stream stream;
   PhaseTimers timers;
   Particles particles;
-  Snapshot numbered = run.initial;  // ids that survive the sort as indices
+  Snapshot numbered = run.initial;  // ids that are indices after the sort
   std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
   load_particles(stream, numbered, frame, particles);
   Gravity gravity(gravity_options(run.config, run.units), timers);
@@ -78,7 +78,7 @@ SetForces select(const SetForces& all, const std::vector<std::size_t>& targets) 
   return some;
 }
 
-// Places as fractions of the side, not wrapped.
+// Positions as fractions of the side, not wrapped.
 std::vector<Vector3> in_sides(const Frame& frame, const std::vector<std::array<double, 3>>& places) {
   std::vector<Vector3> fractions(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -89,7 +89,7 @@ std::vector<Vector3> in_sides(const Frame& frame, const std::vector<std::array<d
   return fractions;
 }
 
-// Exact forces of the same kind, at the targets alone (in sides). Positions keep their double precision.
+// Exact forces of the same kind, only at the targets (in sides). Positions keep double precision.
 SetForces reference_forces(const Prepared& run, const Frame& frame, const std::vector<Vector3>& targets) {
   const std::vector<Vector3> positions = in_sides(frame, run.initial.positions);
   const std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
@@ -154,7 +154,7 @@ Snapshot as_particles(const SnapshotHeader& header, const std::vector<std::array
   return set;
 }
 
-// The box of an isolated set is made to hold the points too.
+// Enlarges the box of an isolated set to hold the points too.
 void hold_points(Prepared& run, const Snapshot& points) {
   if (run.initial.header.comoving) return;
   Snapshot all;
@@ -167,7 +167,7 @@ void hold_points(Prepared& run, const Snapshot& points) {
   check_resolution(number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units), box.side);
 }
 
-// As open_as_a_run() does where forces nearly cancel: opening is never coarser than there.
+// Opens cells as open_as_a_run() does where forces nearly cancel, which is never coarser.
 GravityOptions point_options(const Prepared& run) {
   GravityOptions options = gravity_options(run.config, run.units);
   if (!options.periodic) return options;

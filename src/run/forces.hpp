@@ -1,4 +1,4 @@
-// Forces on the particles of a set, by the methods of a run or by the exact sums in double precision.
+// Forces on the particles of a set, by the methods of a run or by exact sums in double precision.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ enum class ForceMethod {
   kEwald,   // periodic: double-precision sum over all images
 };
 
-// By target, in the run's units: acceleration = -grad Phi in velocity^2 / length, Phi in velocity^2 with
-// laplace Phi = 4 pi G (rho - mean rho), comoving and without a factor of a.
+// Forces by target, in the run's units: acceleration = -grad Phi in velocity^2 / length, Phi in velocity^2 with laplace
+// Phi = 4 pi G (rho - mean rho), comoving and without a factor of a.
 struct SetForces {
   std::vector<std::array<double, 3>> acceleration;
   std::vector<double> potential;
@@ -26,17 +26,17 @@ struct SetForces {
 // the method does not suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 
-// The same at points, which may be no particles, in length units: of a periodic box anywhere, for it is repeated; of an
-// isolated set outside of it too. `run` is of one rank. Points are rounded as particles are, to 2^-32 of a box that holds
-// them all, but for the exact sums. Throws Error where a coordinate is not a finite number, or the points of an isolated set
-// lie so far apart that the softening is too small for such a box.
+// The same at arbitrary points, in length units: anywhere in a periodic box, which repeats itself; also outside of an
+// isolated set. `run` is of one rank. Except for exact sums, points are rounded as particles are, to 2^-32 of a box
+// that holds them all. Throws Error where a coordinate is not finite, or the points of an isolated set lie so far apart
+// that the softening is too small for such a box.
 SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::array<double, 3>>& points);
 
 // Makes `gravity` open cells as a run would with these particles: by theta_early where forces in a periodic box nearly
-// cancel, by estimated error in isolated sets (gravity.opening). Computes all forces for it.
+// cancel, by estimated error in isolated sets (gravity.opening). Computes all forces to decide this.
 void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles);
 
-// `wanted` indices of [0, particles), evenly spread; all of them where wanted is 0 or more than `particles`.
+// `wanted` indices of [0, particles), evenly spread; all where `wanted` is 0 or more than `particles`.
 std::vector<std::size_t> spread_targets(std::size_t particles, std::size_t wanted);
 
 }  // namespace maki

@@ -100,7 +100,7 @@ std::string summary_of(const GroupCatalogue& catalogue) {
 
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // IDs that go to all ranks
+constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // IDs in one broadcast to all ranks
 
 }  // namespace
 

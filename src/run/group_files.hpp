@@ -1,4 +1,4 @@
-// Groups of friends as files: beside the snapshots of a run, and for maki groups.
+// Files of friends-of-friends groups: beside the snapshots of a run, and for maki groups.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace maki {
 
-// "a/groups_003_mass_function.txt" of "a/groups_003.hdf5".
+// "a/groups_003_mass_function.txt" for "a/groups_003.hdf5".
 std::string mass_function_path(const std::string& catalogue);
 
-// Writes the catalogue to `path` and its mass function beside it; without `expected` the column of what is expected is 0.
-// Throws Error where a file exists (unless `overwrite`) or cannot be written.
+// Writes the catalogue to `path` and its mass function beside it; without `expected` its column is 0. Throws Error
+// where a file exists (unless `overwrite`) or cannot be written.
 void write_group_files(const std::string& path, const GroupCatalogue& catalogue, const MassFunction* expected,
                        const Provenance& provenance, bool overwrite);
 
-// "a/links_003.hdf5" of "a/groups_003.hdf5"; of other names the same with "links_" before.
+// "a/links_003.hdf5" for "a/groups_003.hdf5"; for other names "links_" is put in front.
 std::string links_path(const std::string& catalogue);
 
-// Links a catalogue with an earlier one, and writes links_path() of it. Returns a sentence on it. Throws Error as
-// read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where the first is not the earlier one.
+// Links a catalogue with an earlier one, and writes links_path(later). Returns a sentence on the links. Throws Error as
+// read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where `earlier` is not the earlier one.
 std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite);
 
-// The catalogue that rank 0 of the site `place` has, on all ranks of all sites; of a site alone each rank's own. Collective
-// over all sites. Throws Error where the message is not whole.
+// The catalogue of rank 0 at the site `place`, on all ranks of all sites; with one site each rank's own. Collective
+// over all sites. Throws Error where the message is incomplete.
 GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".
 std::string summary_of(const GroupCatalogue& catalogue);
 
-// Bytes that members_among() takes for a particle of the rank.
+// Bytes that members_among() takes for each particle of the rank.
 inline constexpr double kMembersBytes = sizeof(std::uint64_t) + sizeof(std::size_t) + 0.125;
 
-// For each of this rank's particles whether its ID is one of `members`, which rank 0 has. Collective.
+// For each of this rank's particles, whether its ID is in rank 0's `members`. Collective.
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,
                                 const Communicator& ranks);
 

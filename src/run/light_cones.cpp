@@ -16,7 +16,7 @@
 namespace maki {
 namespace {
 
-// Of sides: then there are some 10^4 columns of images, through which each particle looks.
+// In sides: each particle is then tested in some 10^4 columns of images.
 constexpr double kFarthest = 50;
 
 std::array<double, 3> direction_of(const std::vector<double>& directions, std::size_t observer) {
@@ -37,7 +37,7 @@ void check_reach(const ConeShells& shells, double side) {
 
 // A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
 constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
-// On the host while a shell is written: its record, a row of the set, and the scale factor.
+// Host bytes a particle while a shell is written: its record, a row of the set, and the scale factor.
 constexpr double kShellHostBytes = sizeof(ShellParticle) + Snapshot::kBytes + sizeof(double);
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace maki {
 
 namespace {
 
-// The device is chosen before there is a stream, and after world() has found this rank's share of its machine.
+// The device is chosen before a stream exists, and after world() has found this rank's share of its machine.
 const std::string& on_usual_device(const std::string& origin) {
   select_device(usual_device(), usual_threads());
   return origin;

@@ -1,4 +1,4 @@
-// A snapshot on the device, for what only looks at it.
+// A snapshot on the device, for measurements.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace maki {
 
-// Puts a set, of many ranks each its share, on the usual device of the rank (CPU: on its threads).
-// Collective. Throws Error.
+// Copies a set, with many ranks each rank's share, to the rank's default device (CPU: its threads). Collective. Throws
+// Error.
 class LoadedSet {
  public:
-  // Of a file.
+  // From a file.
   explicit LoadedSet(const std::string& path, const Communicator& ranks = Communicator::world());
-  // Of what is in memory; `origin` says in products where it came from.
+  // From memory; `origin` names the source in products.
   LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks);
 
   const Communicator& ranks() const { return place_.ranks; }
   DeviceSet set() const { return {stream_, particles_.source, frame_, header_, *place_.sites}; }
-  // For what sorts the particles.
+  // For callers that sort the particles.
   const Stream& stream() const { return stream_; }
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
   const SnapshotHeader& header() const { return header_; }
-  // What the reader has to say; empty of a set in memory.
+  // The reader's report; empty for a set from memory.
   const ReadReport& report() const { return report_; }
   const std::vector<std::string>& notes() const { return report_.notes; }
-  // Where the products of this set say they come from.
+  // Provenance for products of this set.
   Provenance provenance() const;
 
  private:

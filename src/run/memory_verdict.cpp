@@ -14,7 +14,7 @@
 namespace maki {
 namespace {
 
-constexpr double kUsable = 0.95;       // of free memory: estimates err, and other programs want some
+constexpr double kUsable = 0.95;       // of free memory: estimates have errors, and other programs need some
 constexpr double kFewestLists = 0.05;  // of free memory: the least for lists, which are then made in batches
 
 MemoryEstimate without_lists(MemoryEstimate e) {
@@ -33,7 +33,7 @@ std::string number_text(const Config& config, std::uint64_t n) {
   return fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n))));
 }
 
-// In a CPU build these are all ranks of the machine, whose memory is that of the device.
+// In a CPU build all ranks of the machine, whose memory is the device's.
 int ranks_on_this_device(const Communicator& ranks, int machine) {
   struct Place {
     int machine;

@@ -57,7 +57,7 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
   try {
     call();
   } catch (const sites::SiteLost&) {
-    throw;  // every site has heard of it
+    throw;  // every site has received it
   } catch (const std::exception& error) {
     problem = error.what();
     thrown = std::current_exception();
@@ -102,7 +102,7 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, con
 
 namespace {
 
-// The steps of which every site has a restart, the latest first.
+// The steps with a restart at every site, the latest first.
 std::vector<std::uint64_t> common_restarts(const std::vector<sites::Hello>& hellos) {
   std::vector<std::uint64_t> common = hellos.front().restarts;
   std::erase_if(common, [&](std::uint64_t step) {
@@ -192,7 +192,7 @@ Tallies of_all_ranks(const Tallies& mine, const Communicator& ranks) {
   return all;
 }
 
-// Removes all elements but those for which `kept` is true. One array at a time is held twice.
+// Keeps only the elements for which `kept` is true. One array at a time is held twice.
 template <class T>
 void keep(std::vector<T>& values, const std::vector<bool>& kept) {
   std::size_t end = 0;
@@ -221,8 +221,8 @@ Tallies keep_slab(Snapshot& set, const Frame& frame, const sites::Slabs& slabs, 
   return tallies;
 }
 
-// Slabs with equal numbers of particles, to 2^-20 of the side. All sites take those of the first, as machines may round
-// positions differently. Collective.
+// Slabs with equal numbers of particles, to 2^-20 of the side. All sites take the slabs of the first, as machines may
+// round positions differently. Collective.
 constexpr int kPlaceBits = 20;
 sites::Slabs slabs_by_number(const Prepared& run, const Frame& frame, sites::Sites& sites, const Communicator& ranks) {
   std::vector<std::uint64_t> in_place(std::size_t{1} << kPlaceBits);

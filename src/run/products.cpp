@@ -39,7 +39,7 @@ std::string moment(const SnapshotHeader& header) {
                          : fmt::format("t = {:.4g}", header.time);
 }
 
-// Where a window of this extent begins on an axis, sides of the box.
+// The beginning of a window of this extent on an axis, sides of the box.
 double window_begin(const PictureOptions& given, const Frame& frame, std::size_t axis, double extent) {
   const double middle = given.centre ? ((*given.centre)[axis] - frame.corner[axis]) / frame.side : 0.5;
   return middle - extent / 2;
@@ -60,8 +60,8 @@ ProjectionOptions projection_options(const PictureOptions& given, const Frame& f
   return options;
 }
 
-// Mass in each pixel over the mean particle mass, smoothed where particles are few. In isolated sets each particle
-// counts alike, as a star would outshine its disk. Empty on ranks above 0.
+// Mass in each pixel over the mean particle mass, smoothed where particles are few. In isolated sets all particles have
+// equal weight, as a star would outshine its disk. Empty on ranks above 0.
 std::vector<double> particles_a_pixel(const DeviceSet& set, ProjectionOptions options) {
   const std::size_t n = set.particles.size();
   const SourceParticle* source = set.particles.data();

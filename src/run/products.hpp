@@ -15,7 +15,7 @@
 
 namespace maki {
 
-// A particle set on the device, or this rank's share of it, and what is known of it. It lies on the ranks of the site
+// A particle set on the device, or this rank's share of it, with its header and frame. It lies on the ranks of the site
 // `place` (GatheredSet), which measures; all sites write the results.
 struct DeviceSet {
   const Stream& stream;
@@ -33,53 +33,53 @@ std::uint64_t particles_of_all(const DeviceSet& set);
 struct PictureOptions {
   int pixels = 1024;                                 // along a side
   int axis = 2;                                      // line of sight
-  double width = 0;                                  // of the part that is shown, length units; 0: all of the box
-  double depth = 0;                                  // of the slab that is projected, length units; 0: all of the box
+  double width = 0;                                  // of the picture, length units; 0: the whole box
+  double depth = 0;                                  // of the projected slab, length units; 0: the whole box
   double low = 0, high = 0;                          // ends of the colour scale in units of the mean; 0: from the data
-  std::optional<std::array<double, 3>> centre = {};  // of both, length units; none: the middle of the box
+  std::optional<std::array<double, 3>> centre = {};  // of picture and slab, length units; none: the middle of the box
 };
 
 struct SpectrumOptions {
   int cells = 0;            // of the mesh along a side
-  int folding = 2;          // the highest, a power of two
+  int folding = 2;          // the largest, a power of two
   PowerTheory theory = {};  // of the set, on rank 0
 };
 
 // The power spectrum up to the Nyquist wave number of the mesh, times the folding. Throws Error where the set has no
-// periodic box.
-// Collective, also over the sites; all get the same.
+// periodic box. Collective, also over the sites; the same for all.
 PowerTable power_of(const DeviceSet& set, const SpectrumOptions& options);
-// The same as a file. Throws Error where it cannot be written. Rank 0 of each site writes.
+// Writes the power spectrum to a file; rank 0 of each site writes. Throws Error where that fails.
 void write_power_of(const DeviceSet& set, const SpectrumOptions& options, const std::string& path,
                     const Provenance& provenance, bool overwrite);
 
-// The spectra of two sets and their cross spectrum, likewise; the sets are at one site. Throws Error where they are not in
-// boxes of one size.
+// The spectra of two sets at one site and their cross spectrum, likewise. Throws Error where their boxes differ in
+// size.
 CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const SpectrumOptions& options);
 
-// The bispectrum of a set at one site, with tree level beside it where the linear spectrum is given. Collective. Throws
-// Error as power_of() does, and where options make no sense.
+// The bispectrum of a set at one site, with that at tree level where the linear spectrum is given. Collective. Throws
+// Error as power_of() does, and on invalid options.
 BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& options,
                               const std::function<double(double)>& linear);
 
-// The projected density of mass, of an isolated set that of particle numbers, in units of its mean: pixels x pixels, the
-// first of the two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On all ranks.
-// Collective, also over the sites.
+// The projected mass density (in isolated sets number density) in units of its mean: pixels x pixels, the first of the
+// two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On all ranks. Collective,
+// also over the sites.
 std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& options);
-// The same as PNG. Throws Error where it cannot be written. Rank 0 of each site writes.
+// Writes the picture as PNG; rank 0 of each site writes. Throws Error where that fails.
 void write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
                       const Provenance& provenance, bool overwrite);
 
-// The unit of length as people write it: "Mpc/h"; "" for pure numbers.
+// The unit of length as text: "Mpc/h"; "" for pure numbers.
 std::string length_unit_name(const UnitSystem& units);
 
-// An even mesh with as many cells as particles along a side: modes are all counted up to the Nyquist wave number of the
-// particles, and those beyond, where shot noise and the lattice rule, come from foldings.
+// An even mesh with as many cells as particles along a side: all modes count up to the Nyquist wave number of the
+// particles. Modes beyond, where shot noise and the lattice dominate, come from foldings.
 int default_power_mesh(std::uint64_t particles);
-// One of which the third that bispectra use reaches the Nyquist wave number of the particles.
+// A mesh such that a third of it, the range of bispectra, reaches the Nyquist wave number of the particles.
 int default_bispectrum_mesh(std::uint64_t particles);
 
-// Bytes on the device for an output: of the mesh of a power spectrum, of a picture or of groups, and of gathered_bytes().
+// Bytes on the device for an output: of the mesh of a power spectrum, of a picture or of groups, and of
+// gathered_bytes().
 double product_bytes(const Config& config, std::uint64_t particles, bool periodic);
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);

@@ -1,4 +1,4 @@
-// A run that goes on from a restart.
+// Resuming a run from a restart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace maki {
 namespace {
 
-// Throws Error where settings differ that a run cannot change on the way, such as its initial conditions.
+// Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
     const bool fixed = key.section == "units" || key.section == "box" || key.section == "cosmology" ||
@@ -56,7 +56,7 @@ Config configuration_before(const RestartInfo& info) {
   return parse_config(info.provenance.configuration, info.path + "/complete.toml");
 }
 
-// The configuration of a restart, with settings that change from here on. Throws Error where they would make another run.
+// The configuration of a restart with changed settings. Throws Error where these would make it another run.
 Config configuration_of(const RestartInfo& info, std::vector<std::string> settings, const std::string& from) {
   const std::string name = info.path + "/complete.toml";
   const Config before = configuration_before(info);
@@ -105,12 +105,12 @@ RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std:
                         const FiledRun::Options& given) {
   RunFileOptions options = run_file_options(run, info.run, settings);
   given.apply(options);
-  options.overwrite = true;  // of files that the run wrote after this restart; log and metrics are continued
+  options.overwrite = true;  // of files written after this restart; log and metrics continue
   options.resumed_at = info.step;
   return options;
 }
 
-// The steps before the run goes on that may fail at one site alone.
+// The steps before a run resumes that may fail at only one site.
 struct Ready {
   RestartInfo info;
   std::optional<KeptState> from;

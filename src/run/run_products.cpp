@@ -53,7 +53,7 @@ void RunProducts::output(const OutputState& state) {
     write_snapshot_of(state, {copy, {}, members_among(*copy, write_groups(state).member_ids, ranks())});
   } else {
     RunFiles::output(state);
-    if (state.index < 0) return;  // a run stopped early is at no output that was asked for
+    if (state.index < 0) return;  // a run stopped early is not at a configured output
     if (groups_) write_groups(state);
   }
   if (power_mesh_ <= 0 && !pictures_) return;
@@ -79,7 +79,7 @@ void RunProducts::report() {
   }
 }
 
-// The expectation is nice to have: a run does not end because a table of its spectrum has been moved.
+// The expected mass function is optional: a run does not end because a table of its spectrum has been moved.
 std::unique_ptr<const MassFunction> RunProducts::expected_masses(const SnapshotHeader& header) {
   try {
     if (spectrum_) return mass_function_of(*spectrum_, header);
@@ -89,7 +89,8 @@ std::unique_ptr<const MassFunction> RunProducts::expected_masses(const SnapshotH
   return nullptr;
 }
 
-// Of a copy, which is sorted and divided among ranks anew; over several sites at one of them, for all.
+// Finds groups in a copy of the particles, which is sorted and divided among ranks anew; over several sites at one
+// site, for all.
 GroupCatalogue RunProducts::groups_of(const OutputState& state) {
   sites::GatheredParticles all(*place().sites, state.stream, state.particles);
   GroupCatalogue found;
@@ -152,7 +153,7 @@ void RunProducts::drifted(const Drift& drift) {
     for (const std::string& file : cone.drifted(drift, *timeline_)) message(fmt::format("Light cone: wrote {}", file));
 }
 
-// A restart without light cones would be none: it is not begun where their state cannot be written.
+// A restart without light cones would be useless: it does not begin where their state cannot be written.
 void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
   const auto is_kept = [this](std::uint64_t other) {

@@ -13,8 +13,8 @@
 
 namespace maki {
 
-// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light
-// cones. Over ranks one on each.
+// RunFiles with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light cones. One
+// object on each rank.
 class RunProducts : public RunFiles {
  public:
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
@@ -23,7 +23,7 @@ class RunProducts : public RunFiles {
   void film(const OutputState& state) override;
   void drifted(const Drift& drift) override;
   void restart(const std::shared_ptr<const KeptState>& kept) override;
-  // Writes report.html where output.report asks for it, after finish(). A page that cannot be written leads to a message.
+  // Writes report.html if output.report is set, after finish(). A failure leads only to a message.
   void report();
 
  private:

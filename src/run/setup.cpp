@@ -113,7 +113,7 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
     reach = extent / 2;
   }
   if (reach == 0) reach = 0.25;  // one particle: any box will do
-  // The side is a little more than four times that, so that nothing lies on the edge of the middle half.
+  // The side is a little more than four times the reach, so that no particle is on the edge of the middle half.
   box.side = std::exp2(std::ceil(std::log2(4.01 * reach)));
   return box;
 }
@@ -121,7 +121,7 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
 int device_of(const Config& config) { return static_cast<int>(config.run.device.value_or(usual_device())); }
 
 void use_device(const Config& config) {
-  Communicator::world();  // the job finds out which share of its machine this rank has
+  Communicator::world();  // determines this rank's share of its machine
   select_device(device_of(config), static_cast<int>(config.run.threads.value_or(usual_threads())));
 }
 
@@ -142,7 +142,7 @@ MeshOptions mesh_options(const Config& config) {
   if (config.run.kind == RunKind::kIsolated) return {};
   const Config::Gravity& gravity = config.gravity;
   std::int64_t auto_bits = 0;
-  // Deterministic runs are the same over any number of sites.
+  // Deterministic runs have the same bits for any number of sites.
   if (config.sites.ring.size() > 1 || config.run.deterministic)
     auto_bits = numbers_of(config).refine_root ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
   return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,

@@ -1,5 +1,4 @@
-// From a configuration to a run that can begin: initial conditions, options of forces and steps. Used by run, ic and
-// forces.
+// Prepares a run from a configuration: initial conditions, options of forces and steps. Used by run, ic and forces.
 #pragma once
 
 #include <string>
@@ -16,42 +15,40 @@ namespace maki {
 // A run that is ready to start.
 struct Prepared {
   Config config;     // resolved
-  Snapshot initial;  // this rank's share; empty where prepare() was told so
+  Snapshot initial;  // this rank's share; empty without prepare()'s with_particles
   UnitSystem units;
   double gravitational_constant = 1;
   double side = 0;                 // of the box, length units
-  std::array<double, 3> centre{};  // of the box; where isolated the set's middle, else side/2
+  std::array<double, 3> centre{};  // of the box; isolated: the set's middle, else side/2
   double start_redshift = 0;
   std::uint64_t particles = 0;       // of all ranks
-  std::vector<std::uint32_t> slabs;  // of an isolated set over sites: where they begin (keep_own_slab())
-  std::vector<std::string> notes;    // what was taken from where, for the log
+  std::vector<std::uint32_t> slabs;  // of an isolated set over sites: the starts of the slabs (keep_own_slab())
+  std::vector<std::string> notes;    // sources of values, for the log
 };
 
-// Makes or reads the initial conditions and resolves the configuration with them. with_particles = false leaves
-// cosmological ones unmade where that can be avoided. Collective; all but the share is alike on all ranks. Throws
-// Error.
+// Makes or reads the initial conditions and resolves the configuration with them. with_particles = false does not make
+// cosmological ones where possible. Collective; everything except the share is the same on all ranks. Throws Error.
 Prepared prepare(Config config, bool with_particles = true, const Communicator& ranks = Communicator::world());
-// As prepare(), for a set that exists already, of which each rank has a share: `maki forces`.
+// The same for an existing set, of which each rank has a share: `maki forces`.
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
-// Initial conditions as a configuration asks for them (initial_conditions.cpp), this rank's share of the rows
-// (share_of, host/comm/communicator.hpp). Collective. Throw Error.
-// initial.kind lpt or pancake, of a resolved configuration.
+// Initial conditions of a configuration (initial_conditions.cpp), this rank's share of the rows (share_of,
+// host/comm/communicator.hpp). Collective. Throw Error. initial.kind lpt or pancake, of a resolved configuration.
 Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
-// initial.kind plummer, cold_sphere, kepler_disk or two_body; the configuration need not be resolved. Velocities suit
-// the run's constant of gravity.
+// initial.kind plummer, cold_sphere, kepler_disk or two_body; the configuration need not be resolved. Velocities are
+// for the run's gravitational constant.
 Snapshot make_isolated_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
 
-// The box of an isolated set: the set lies in its middle half, so that it may double its extent before the box does
-// (docs/design.md, "Numbers"). The side is a power of two of the length unit: fractions of it are exact. The centre is
-// the origin where the set lies about it, else the middle of its extent. Collective; a share may be empty.
+// The box of an isolated set. The set lies in its middle half (docs/design.md, "Numbers"), so that its extent may
+// double before the box does. The side is a power of two of the length unit, so that fractions of it are exact. The
+// centre is the origin where the set surrounds it, else the middle of its extent. Collective; a share may be empty.
 struct IsolatedBox {
   double side = 0;
   std::array<double, 3> centre{};
 };
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Communicator::self());
 
-// The device that run.device names, or this rank's.
+// The device of run.device, or this rank's.
 int device_of(const Config& config);
 // Applies run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
 void use_device(const Config& config);
@@ -64,7 +61,7 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units);
 StepOptions step_options(const Config& config, const UnitSystem& units);
 // GravityOptions::ghost_level: of deterministic runs of periodic boxes, else 0.
 int ghost_level(const Prepared& run);
-// All of it.
+// All options of a simulation.
 SimulationOptions simulation_options(const Prepared& run);
 
 }  // namespace maki

@@ -23,9 +23,9 @@ namespace maki {
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> known) {
   check_kinds(config);
   const std::uint64_t particles = known ? *known : planned_particles(config, ranks);
-  modelled_run(config, particles, ranks);  // a machine that is none is refused before there are particles
+  modelled_run(config, particles, ranks);  // an invalid machine is refused before particles are made
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
-  pool_trim();  // of runs before, in a process that makes several
+  pool_trim();  // memory of earlier runs in the same process
   const MachineMemory memory = machine_memory(ranks);
   Admission admission;
   try {
@@ -35,7 +35,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
     throw;
   }
   const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or(".")));
-  if (!known && !disk.empty()) admission.notes.push_back(disk);  // files of a resumed run are on the disk in part
+  if (!known && !disk.empty()) admission.notes.push_back(disk);  // a resumed run has some files on the disk already
   admission.list_budget = list_budget(config, particles, memory);
   if (memory.shared && !config.run.ignore_memory)
     pool_set_limit(pool_report().reserved + static_cast<std::size_t>(0.95 * memory.device_free));
@@ -73,7 +73,7 @@ std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, 
   if (!config.run.machine) return modelled;
   root_succeeds(ranks, [&] {
     modelled.machine = read_machine(*config.run.machine);
-    maki_step(run, *modelled.machine);  // says what the machine lacks
+    maki_step(run, *modelled.machine);  // throws where the machine lacks constants
   });
   return modelled;
 }

@@ -1,4 +1,4 @@
-// What `maki run` and `maki resume` have in common, from a configuration to a simulation that can begin.
+// Common parts of `maki run` and `maki resume`, from a configuration to a simulation that can begin.
 #pragma once
 
 #include <cstddef>
@@ -19,33 +19,34 @@ struct Admission {
   std::vector<std::string> notes;
   std::size_t list_budget = 0;
 };
-// Whether the run fits beside what the process holds, before anything of it is allocated or written, once the device is
-// selected. All ranks come to the same verdict. `particles` where they are known; else those of the initial conditions. Throws Error, after the estimate
-// was shown.
+// Checks, once the device is selected and before anything is allocated or written, that the run fits into memory beside
+// what the process already holds. All ranks reach the same verdict. `particles`: their number if known, else that of
+// the initial conditions. Throws Error after printing the estimate.
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});
 
-// simulation_options() of a run that was admitted: lists have the room that the verdict leaves them.
+// simulation_options() of an admitted run: lists get the memory that the verdict leaves them.
 SimulationOptions simulation_options(const Prepared& run, const Admission& admission);
 
-// Leaves the other sites once the files of all of them are there, so that none takes the run for done while another has to
-// do its end again. Returns the exit code: 0, or why the run ended early (run_files.hpp). Collective over ranks and sites.
+// Leaves the other sites once the files of all sites are complete, so that no site counts the run as done while another
+// has to repeat its end. Returns the exit code: 0, or why the run ended early (run_files.hpp). Collective over ranks
+// and sites.
 int leave_sites(const OpenSites& ring, const RunResult& result);
 
-// Of a periodic box: what Maki's own model has to know of it, on rank 0 with the machine of run.machine. Throws Error
-// where that is none, or says too little for so many ranks of this site and for all sites.
+// Input of Maki's own model for a periodic box, on rank 0 with the machine of run.machine. Throws Error where that is
+// no machine, or has too few constants for this number of ranks and sites.
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
-// What a step will take there, for `maki run --estimate`; empty where there is no machine.
+// The predicted time of a step for `maki run --estimate`; empty without a machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
-// How a run writes its snapshots.
+// Options of a run's snapshots.
 WriteOptions snapshot_options(const Config& config);
 // `name`: of the run (src/io/run_directory.hpp). `settings`: RunHead.
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
 Timeline timeline_of(const Prepared& run);
-// What is about to happen, in a few lines; the device is that of the first rank.
+// A summary of the run in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);
-// Both on the first rank; say_now() for those who watch a log while nothing else is said.
+// Both print on the first rank; say_now() flushes, for readers of a log that is otherwise silent.
 void say_now(const std::string& line);
-// say_now() in the form that run.progress asks for.
+// say_now() in the form of run.progress.
 std::function<void(const std::string&)> announcer(const Config& config);
 void print_lines(std::FILE* out, const std::vector<std::string>& lines);
 

@@ -6,7 +6,7 @@
 namespace maki {
 namespace {
 
-// Scale factors at even times: physical time by ln a on a fine grid, and linear between its points.
+// Scale factors at evenly spaced times: physical time by ln a on a fine grid, with linear interpolation.
 std::vector<double> even_in_time(std::size_t count, const Timeline& timeline, double start, double end) {
   constexpr std::size_t kCells = 4096;
   const double first = std::log(start), step = std::log(end / start) / kCells;

@@ -1,4 +1,4 @@
-// Pictures of a film: when they are taken, and the particles at a moment within the last step.
+// Pictures of a film: their moments, and the particles at a moment within the last step.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@ namespace maki {
 
 enum class Cadence { kScaleFactor, kLogScaleFactor, kTime };
 
-// `count` moments (scale factors, or times) from `start` to `end`, both included; a single one is the end. Even in what
-// `cadence` says; in isolated runs always in time.
+// `count` moments (scale factors, or times) from `start` to `end`, both included; a single one is the end. Evenly
+// spaced in the variable of `cadence`; in isolated runs always in time.
 std::vector<double> film_times(std::size_t count, Cadence cadence, const Timeline& timeline, double start, double end);
 
-// Positions `factor` (sides per momentum unit, as drift() has it) before those of `now`. Momenta go along, ids do not.
+// `now` with positions drifted back by `factor` (sides per momentum unit, as in drift()). Momenta are copied, ids are
+// not.
 Particles drifted_back(const Stream& stream, const Particles& now, double factor);
 
-// Bytes of a particle on the device while a picture of a film is taken, beside those of the picture.
+// Bytes a particle on the device while a picture of a film is taken, beside those of the picture.
 inline constexpr double kFilmBytes = 34;
 
 }  // namespace maki

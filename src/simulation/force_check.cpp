@@ -18,12 +18,12 @@ namespace {
 struct Accelerations {
   HostParticles particles;
   std::vector<Vector3> run;  // of both ranges
-  std::vector<Vector3> off;  // these less those that a strict walk finds; zeros where there is no tree
+  std::vector<Vector3> off;  // `run` minus those of the strict walk; zeros without a tree
 };
 
 struct Sampled {
   Vector3 position, acceleration, off;  // as Accelerations
-  double weight;                        // number of particles of the set that it stands for
+  double weight;                        // number of particles of the set that it represents
 };
 
 double square(const Vector3& v) { return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]; }
@@ -36,8 +36,8 @@ std::vector<Vector3> download(const Stream& stream, const VectorArray& of) {
   return all;
 }
 
-// Particles where forces see them, without remainders of coordinates, in whose momenta accelerations of the run stand: they
-// go where the particles go.
+// Particles at the positions of the force evaluation, without remainders of coordinates. Their momenta hold
+// accelerations of the run, which move with them.
 Particles with_accelerations(const Stream& stream, const Particles& of, const VectorArray& acceleration) {
   Particles particles = copy_of(stream, of);
   particles.momentum.copy_from(stream, acceleration);
@@ -45,8 +45,8 @@ Particles with_accelerations(const Stream& stream, const Particles& of, const Ve
   return particles;
 }
 
-// The accelerations of a tree made now and opened by a smaller angle. Particles, and `carried`, get its order, and over
-// ranks go where its domains are.
+// The accelerations of a new tree with a smaller opening angle. Particles and `carried` get its order, and over ranks
+// move to its domains.
 std::vector<Vector3> strict_walk(const Stream& stream, GravityOptions options, const Communicator& ranks,
                                  Particles& particles, VectorArray& carried) {
   options.theta *= kStrictTheta;
@@ -110,8 +110,9 @@ SquareSums square_sums(const Communicator& ranks, const Accelerations& of) {
   return {sums[0], sums[1], sums[2]};
 }
 
-// A third of the wanted ones with equal chances, a third with chances as the squares of their accelerations, a third as
-// those of their differences from the strict walk: a few particles in haloes make most of the mean square error.
+// Draws a third of the wanted particles with equal probability, a third in proportion to the squares of their
+// accelerations, and a third to the squares of their differences from the strict walk: a few particles in haloes have
+// most of the mean square error.
 std::vector<Sampled> choose(const Accelerations& of, const SquareSums& sums, double wanted) {
   const auto part = [](double of_one, double of_all, double otherwise) {
     return of_all > 0 ? of_one / of_all : otherwise;
@@ -129,12 +130,12 @@ std::vector<Sampled> choose(const Accelerations& of, const SquareSums& sums, dou
   return chosen;
 }
 
-// Errors relative to each particle's force, and how many particles each stands for.
+// An error relative to the particle's force, and the number of particles that it represents.
 struct WeightedError {
   double relative, weight;
 };
 
-// The error that the part `part` of all particles is below.
+// The error below which the fraction `part` of all particles lies.
 double quantile(const std::vector<WeightedError>& sorted, double part) {
   double all = 0, below = 0;
   for (const WeightedError& error : sorted) all += error.weight;
@@ -145,8 +146,8 @@ double quantile(const std::vector<WeightedError>& sorted, double part) {
   return sorted.back().relative;
 }
 
-// The mean square by the difference estimator of survey sampling: the difference from the strict walk, which is known of all
-// particles, and from the sample only what the squares of the true errors are more or less than those of it.
+// The mean square by the difference estimator of survey sampling: the squared differences from the strict walk, known
+// for all particles, plus the sample's estimate of the squared true errors minus the squared differences.
 ForceError compare(const std::vector<Sampled>& targets, const std::vector<Vector3>& exact, const SquareSums& sums) {
   ForceError error;
   error.targets = targets.size();
@@ -194,7 +195,7 @@ ForceError measure_force_error(const Stream& stream, const Particles& particles,
     far.copy_from(stream, gravity.long_acceleration());
   else
     far.fill_zero(stream);
-  // Each range goes with a set of particles of its own.
+  // Each range has its own copy of the particles.
   sites::GatheredParticles far_all(sites, stream, with_accelerations(stream, particles, far));
   far = std::move(far_all.particles().momentum);
   far_all.particles() = {};

@@ -102,16 +102,16 @@ GravityField::Reach GravityField::measure_reach(double t) {
   return reach;
 }
 
-// Uses the known bound, the same on all ranks, rather than a reduction over particles, for which the host would have to
-// wait. Where others' sums come later, sites exchange the measured distances.
+// Uses the known bound, the same on all ranks, instead of a reduction over particles, which would make the host wait.
+// Over several sites, whose sums arrive later, sites exchange the measured distances.
 bool GravityField::all_are_inside() {
   constexpr double kRounding = 16;  // units
   const std::optional<double> known = std::exchange(known_reach_sides_, {});
   return known && agreement_.delay() == 0 && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
 }
 
-// All sites decide alike, and wait for nobody: they double early enough for what has happened since they heard of each
-// other.
+// All sites make the same decision without waiting: they double early enough for all motion since their last known
+// sums.
 void GravityField::keep_in_box(double t) {
   if (all_are_inside()) return;
   constexpr double kFarthest = static_cast<double>(kMiddleHalf) + 0.5;
@@ -139,7 +139,7 @@ bool GravityField::may_double() const {
 void GravityField::take_out(double t, bool from_here) {
   const HostParticles out = from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{};
   const Left left = sums_over_all(out);
-  if (left.count == 0) return;  // over sites: none has come as far as one could have
+  if (left.count == 0) return;  // over sites: no particle has gone as far as the bound
   gravity_.particles_removed();
   total_ -= left.count;
   if (total_ == 0)

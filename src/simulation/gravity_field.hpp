@@ -1,4 +1,4 @@
-// Gravity as the integrator sees it, with opening angle, softening and (isolated sets) box that change along a run.
+// Gravity for the integrator, with opening angle, softening and (isolated sets) box that change during a run.
 #pragma once
 
 #include <functional>
@@ -16,24 +16,24 @@ struct Left {
   std::uint64_t count = 0;
   double kinetic = 0;   // 1/2 sum m v^2
   double nearness = 0;  // sum m / r, r from the middle in sides
-  double others = 0;    // mass of those that stay
+  double others = 0;    // mass of the remaining particles
 };
 
-// Particles of this rank that left an isolated set's largest box: they keep their velocities and feel no force.
-// `positions` (length units) are those at `times`, the moments when they left.
+// Particles of this rank that left an isolated set's largest box; they keep their velocities and feel no force.
+// `positions` (length units) are at `times`, when they left.
 struct Escapers : EscaperRows {
   // Over all ranks: the number of escapers, and their energy, kinetic and potential as if all other particles were in
   // the middle of the box.
   std::uint64_t total = 0;
   double energy = 0;
 
-  void append_to(Snapshot& snapshot, double time) const;  // where they are at `time`
+  void append_to(Snapshot& snapshot, double time) const;  // with positions at `time`
 };
 
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not:
-// the rms force is compared with G m / d^2, of the mean mass m and the mean distance d, in the same units. The factor
-// was measured (bench/NOTES.md, "The opening angle"). Those on a lone heavy particle (Gravity::has_lone_particle) nearly
-// cancel as long as matter is smooth around it, however hard it pulls the others.
+// compares the rms force with G m / d^2, for the mean mass m and the mean distance d, in the same units. The factor was
+// measured (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle (Gravity::has_lone_particle)
+// nearly cancel as long as matter is smooth around it, however strongly it attracts the others.
 inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
 
 struct FieldOptions {
@@ -64,7 +64,7 @@ class GravityField : public ForceField {
 
   const Escapers& escapers() const { return escapers_; }
 
-  // The state that a restart keeps; to be restored, with this rank's escapers, before the first call for forces.
+  // The state for a restart; to be restored, with this rank's escapers, before the first evaluation.
   FieldState state() const;
   void restore(const FieldState& state, const EscaperRows& escapers);
 
@@ -74,7 +74,7 @@ class GravityField : public ForceField {
   // Largest distance of a particle from the middle on any axis, units of the last bit.
   struct Reach {
     std::int64_t here = 0;  // measured at this site
-    double anywhere = 0;    // upper bound for all sites, by which they decide alike
+    double anywhere = 0;    // upper bound for all sites, for the same decision at all
   };
   Reach measure_reach(double t);
   void keep_in_box(double t);

@@ -16,7 +16,7 @@ namespace maki {
 
 namespace {
 
-// Of the largest acceleration from one step to the next, as far as the choice of steps believes it.
+// Largest growth of the largest acceleration from one step to the next that the choice of steps assumes.
 constexpr double kLargestGrowth = 1.25;
 
 // Joins the parts of sites.
@@ -49,7 +49,7 @@ StepReport Integrator::start(double t, bool want_potential) {
   evaluate(true, want_potential);
   measure(true);
   decisive_ = older_ = latest();
-  later_.assign(static_cast<std::size_t>(lag_), decisive_);  // it speaks for the steps that there were not, too
+  later_.assign(static_cast<std::size_t>(lag_), decisive_);  // it also stands for steps before the start
   sent_before_ = sent_last_;
   return {t, 0, 0, true, want_potential, decisive_};
 }
@@ -66,9 +66,9 @@ void Integrator::resume(const IntegratorState& state) {
   long_begin_ = state.long_begin;
   agreement_.begin();
   forces_.prepare_potentials();
-  const bool has_stepped = state.long_begin < state.time;  // else these are start()'s forces, which knew of none before
+  const bool has_stepped = state.long_begin < state.time;  // else these are the forces of start()
   if (has_stepped) forces_.rms_acceleration_is(state.decisive.rms_acceleration);
-  evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
+  evaluate(true, state.has_potential);  // with potentials, sums have another order and rounding
   measure(true);
   decisive_ = state.decisive;
   sent_last_ = state.sent_last;
@@ -76,8 +76,8 @@ void Integrator::resume(const IntegratorState& state) {
   collect_sent();
 }
 
-// The measures of the last two evaluations may have been on their way when the run was left: the steps to come are
-// those that they would have led to. A round trip.
+// The measures of the last two evaluations may have been in transit when the run ended. Sites exchange them again, so
+// that the next steps are the same as without the interruption. One round trip.
 void Integrator::collect_sent() {
   using Parts = std::array<MeasurePart, 2>;
   const auto join_both = [](Parts& sum, const Parts& one) {
@@ -90,7 +90,7 @@ void Integrator::collect_sent() {
   if (lag_ == 1) later_.pop_front();
 }
 
-// What the step is chosen by: all sites have it by now.
+// Takes the measures that choose the step, which all sites have by now.
 void Integrator::learn_measures() {
   agreement_.begin();
   take_known();
@@ -118,9 +118,9 @@ double Integrator::choose_short_end() const {
   return length < remaining ? time_ + length : long_end_;
 }
 
-// What the middle of the coming step will be like, by the trend of the two measures that are allowed to speak. Without
-// the trend, steps lag behind: too long on the way into a pericentre, too short on the way out, and orbits drift in
-// energy (e = 0.5, 1000 steps an orbit, 100 orbits: 4e-5 of it; with the trend 2e-9, in exact arithmetic).
+// The measure in the middle of the coming step, extrapolated from the two measures that may be used. Without the trend,
+// steps lag behind: too long on the way into a pericentre, too short on the way out, and orbits drift in energy (e =
+// 0.5, 1000 steps an orbit, 100 orbits: 4e-5 of it; with the trend 2e-9, in exact arithmetic).
 StepMeasure Integrator::expected_measure() const {
   StepMeasure expected = decisive_;
   if (older_.acceleration > 0) {
@@ -136,7 +136,7 @@ double Integrator::safe_step(double step, const StepMeasure& from) const {
   return std::min(step, 0.125 * frame_.side / from.max_momentum);
 }
 
-// With a mesh, accelerations of one range alone may be larger; and nobody asks.
+// With a mesh, accelerations of one range may be larger than their sum; and the reach is not needed.
 void Integrator::know_reach(const StepMaxima& maxima) {
   if (!forces_.has_mesh())
     farthest_ = {static_cast<double>(maxima.reach) / kSideToUnits, maxima.momentum, maxima.acceleration};

@@ -1,4 +1,4 @@
-// Kick-drift-kick leapfrog in two nested scales of time (docs/design.md, "Numbers").
+// Kick-drift-kick leapfrog with two nested time steps (docs/design.md, "Numbers").
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@
 
 namespace maki {
 
-// The source of accelerations: G = 1, mass / side^2, in the order of the particles. An evaluation may reorder particles,
-// double the box (Frame::side) or take escapers out; accelerations of a range that is not evaluated change accordingly.
+// The source of accelerations: G = 1, mass / side^2, in the order of the particles. An evaluation may reorder
+// particles, double the box (Frame::side) or remove escapers; accelerations of a range that is not evaluated change
+// accordingly.
 class ForceField {
  public:
   virtual ~ForceField() = default;
@@ -25,12 +26,12 @@ class ForceField {
   // States that no particle will be further from the middle than `reach_sides` on any axis at the next evaluation, so
   // that this need not be measured.
   virtual void all_are_within(double /*reach_sides*/) {}
-  // States the rms distance that particles have gone since the last call or evaluation, by the measure that a step is
-  // chosen by.
+  // States the rms distance that particles have moved since the last call or evaluation, from the measure by which a
+  // step is chosen.
   virtual void drifted(double /*rms_sides*/) {}
-  // States the rms acceleration (units of StepMeasure) that the last measure found by which a step is chosen.
+  // States the rms acceleration (units of StepMeasure) of the last measure by which a step is chosen.
   virtual void rms_acceleration_is(double /*rms*/) {}
-  // Exchanges beforehand what sites need of each other for potentials (the total mass).
+  // Exchanges in advance the data between sites for potentials (the total mass).
   virtual void prepare_potentials() {}
   virtual bool has_mesh() const = 0;        // whether there is a long range
   virtual std::uint64_t total() const = 0;  // particles of all ranks
@@ -46,32 +47,32 @@ struct StepReport {
   double step = 0;             // length of the short step, timeline units
   double long_step = 0;        // length of the long step that it belongs to
   bool long_boundary = false;  // the long-range force was evaluated at its end; synchronise() is possible
-  bool has_potential = false;  // potentials at the end of the step were asked for and computed
-  StepMeasure measure;         // the latest that all sites know; at one site, that of the end of the step
+  bool has_potential = false;  // potentials at the end of the step were wanted and computed
+  StepMeasure measure;         // the latest that all sites know; at one site the one at the end of the step
   double begin = 0;            // t at the beginning of the step, to the bit
 };
 
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
-// the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
-// a step, positions at its end. Lengths of steps are chosen from reductions of earlier steps (docs/design.md, "The walk of
-// a step"): maxima in each step and one sum in each long step, over all ranks and over all sites, whose messages have
-// arrived by then. All calls are collective.
+// the mesh. Adjacent kicks are one kick, unless synchronise() is called between them: momenta are at the middle of a
+// step, positions at its end. Lengths of steps are chosen from reductions of earlier steps (docs/design.md, "The walk
+// of a step"): maxima in each step and one sum in each long step, over all ranks and over all sites, whose messages
+// have arrived by then. All calls are collective.
 class Integrator {
  public:
   // All references have to outlive this.
   Integrator(const RunContext& run, Particles& particles, ForceField& forces, const Timeline& timeline,
              const StepOptions& options, const Frame& frame);
 
-  // Sets the clock to t, with positions and momenta both of that time, and evaluates both ranges.
-  // Throws Error where an acceleration or a momentum is not a number.
+  // Starts at time t, with positions and momenta both at that time, and evaluates both ranges. Throws Error where an
+  // acceleration or a momentum is not a number.
   StepReport start(double t, bool want_potential);
 
-  // One short step towards `target`, which is hit exactly and never passed. Steps left to it are of equal length, and
-  // it ends a long step. Throws as start().
+  // One short step towards `target`, which is hit exactly and never passed. The remaining steps to it have equal
+  // lengths, and it ends a long step. Throws as start().
   StepReport advance(double target, Potentials potentials);
 
-  // state(): what a restart keeps; throws std::logic_error where no long step has ended. resume() goes on from it and
-  // evaluates both ranges again; throws Error as start().
+  // state(): the state for a restart; throws std::logic_error where no long step has ended. resume() continues from it
+  // and evaluates both ranges again; throws Error as start().
   IntegratorState state() const;
   void resume(const IntegratorState& state);
 
@@ -123,7 +124,7 @@ class Integrator {
   double long_end_ = 0;
   bool has_potential_ = false;           // of the last evaluation
   MeasurePart sent_last_, sent_before_;  // as in IntegratorState
-  // Upper bounds over all particles: the last measure and what kicks and drifts since then may have added.
+  // Upper bounds over all particles: the last measure, plus the largest changes by kicks and drifts since.
   struct Bounds {
     double reach_sides;   // |x - 1/2| on any axis
     double momentum;      // |p|, velocity units
@@ -136,7 +137,7 @@ class Integrator {
   // the one before that; `later_` holds the known measures of later steps, one for each step to come.
   StepMeasure decisive_, older_;
   std::deque<StepMeasure> later_;
-  std::optional<std::uint64_t> taken_;  // the last evaluation of which all sites' measures were taken
+  std::optional<std::uint64_t> taken_;  // the last evaluation whose measures of all sites were taken
 };
 
 }  // namespace maki

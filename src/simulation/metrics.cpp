@@ -10,7 +10,7 @@ namespace {
 
 double high_water(const RankRecord& rank) { return static_cast<double>(rank.memory_high_water); }
 
-// Means over ranks of the phases that took time anywhere.
+// Means over ranks of the phases that took time on any rank.
 JsonObject mean_phases(const std::vector<RankRecord>& ranks) {
   JsonObject phases;
   for (const std::string& path : phase_paths(ranks)) {

@@ -17,7 +17,7 @@
 
 namespace maki {
 
-// Record of one site, from its message of sums (SiteMeasures).
+// Record of one site, from its sums (SiteMeasures).
 struct SiteRecord {
   double force_seconds = 0;        // of its slowest rank: lists walked and evaluated (t_calc of SUSHI's eq. 1)
   std::uint64_t interactions = 0;  // pairs, of all its ranks
@@ -30,7 +30,7 @@ struct SitesRecord {
   std::uint64_t known_step = 0;   // the step that `sites` describes: one or two before this one
   std::vector<SiteRecord> sites;  // in the order of the ring; empty while nothing is known
   // Times of this site in this step; others are in StepMetrics and PhaseTimers.
-  double transform_seconds = 0;  // Fourier transforms of the whole mesh, which every site makes; 0 if unknown
+  double transform_seconds = 0;  // Fourier transforms of the whole mesh at every site; 0 if unknown
   double coding_seconds = 0;     // coding and decoding of mesh masses in messages
 };
 
@@ -50,7 +50,7 @@ struct StepMetrics {
   double rms_acceleration = 0;         // at the last end of a long step
   double rms_momentum = 0;             // likewise
   GravityCounts gravity;               // of this rank
-  std::optional<EnergyReport> energy;  // of synchronised states where it was computed
+  std::optional<EnergyReport> energy;  // of synchronised states, if computed
   double momentum_drift = 0;           // |sum m p - that at the start| / sum m |p|; with energy
   double force_residual = 0;           // |sum m a| / sum m |a|; with energy
   std::size_t memory_high_water = 0;   // bytes of device memory, of this rank
@@ -64,9 +64,10 @@ struct StepMetrics {
 RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers);
 
 // One line without its end. Phases are seconds of this step by path, "tree/walk"; numbers that are not finite are null.
-// Over many ranks counts are sums, phases means, the memory is that of the rank with most, and an object "ranks" gives
-// smallest, mean and largest of each. Over several sites time, energies and particles are of the whole simulation, all
-// else is of this site, and an object "sites" describes the other sites, messages and waiting times.
+// Over many ranks counts are sums, phases are means, the memory is that of the rank with most, and an object "ranks"
+// has smallest, mean and largest of each. Over several sites time, energies and particles are those of the whole
+// simulation, all other numbers those of this site, and an object "sites" describes the other sites, messages and
+// waiting times.
 std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 
 }  // namespace maki

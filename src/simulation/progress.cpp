@@ -11,7 +11,7 @@ namespace maki {
 
 namespace {
 
-// How often a terminal's line is drawn anew, and how often there is a line of JSON, seconds.
+// Seconds between redraws of a terminal's line, and between lines of JSON.
 constexpr double kRedraw = 0.1, kJsonInterval = 1;
 
 std::string rate_text(double rate) {

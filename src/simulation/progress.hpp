@@ -19,7 +19,7 @@ struct ProgressState {
 };
 
 enum class ProgressForm {
-  kScreen,  // one line that is written over itself on a terminal; elsewhere as kLines
+  kScreen,  // one line that is overwritten on a terminal; elsewhere as kLines
   kLines,   // a plain line every few seconds
   kJson,    // each line is a JSON object, one a second at most for steps
 };
@@ -27,16 +27,16 @@ enum class ProgressForm {
 // Silent where `out` is null.
 class Progress {
  public:
-  // `interval`: seconds between plain lines. Open MPI's mpirun puts a terminal between itself and its ranks, where kLines
-  // is right.
+  // `interval`: seconds between plain lines. Use kLines under Open MPI's mpirun, which puts a terminal between itself
+  // and its ranks.
   explicit Progress(std::FILE* out = stdout, double interval = 5, ProgressForm form = ProgressForm::kScreen);
-  ~Progress() { finish(); }  // what comes next, an error perhaps, begins a line
+  ~Progress() { finish(); }  // later output, such as an error, begins a new line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void step(const ProgressState& state);
   void message(const std::string& text);  // a line of its own; as JSON {"message": text}
   void event(const std::string& json);    // shown as JSON only: a line of step_log.hpp
-  void finish();                          // leaves the last line standing
+  void finish();                          // keeps the last line
 
  private:
   void clear_line();
@@ -53,7 +53,7 @@ class Progress {
 std::string duration_text(double seconds);
 std::string progress_line(const ProgressState& state, double mean_seconds);
 // {"step": 397, "a": 0.44, "z": 1.26, "seconds": ..., "elapsed": ..., "steps_left": ..., "seconds_left": ...,
-// "particles_per_second": ...}, in isolated runs "t" in place of a and z; "seconds" of recent steps in the mean.
+// "particles_per_second": ...}, in isolated runs "t" in place of a and z; "seconds" is the mean of recent steps.
 std::string progress_json(const ProgressState& state, double mean_seconds);
 
 }  // namespace maki

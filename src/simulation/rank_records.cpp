@@ -11,8 +11,8 @@
 namespace maki {
 namespace {
 
-// The message of a rank: this, then a PhaseNumbers for each path that rank 0 knows already, in the order in which it
-// heard of them. The second one: a PhaseNumbers for each new path, then the new paths, a line each.
+// The message of a rank: Head, then a PhaseNumbers for each path that rank 0 knows already, in the order in which it
+// got them. The second message: a PhaseNumbers for each new path, then the new paths, a line each.
 struct Head {
   std::uint64_t particles, memory_high_water, memory_held;
   double seconds;

@@ -13,8 +13,8 @@
 
 namespace maki {
 
-// The record of one rank, for a step or for the whole run so far; in the latter the counts of gravity that add_counts()
-// names are sums over steps.
+// The record of one rank, for a step or for the whole run so far; in the latter the counts of add_counts() are sums
+// over steps.
 struct RankRecord {
   std::uint64_t particles = 0;
   std::uint64_t memory_high_water = 0;  // bytes of device memory in use by arrays, at most
@@ -24,15 +24,14 @@ struct RankRecord {
   std::vector<PhaseTime> phases;
 };
 
-// Adds those counts of a step that can be summed: interactions, groups walked again, and counts of local essential
-// trees.
+// Adds the counts of a step that can be summed: interactions, groups walked again, and counts of local essential trees.
 void add_counts(GravityCounts& total, const GravityCounts& step);
 
 class RecordGatherer {
  public:
   explicit RecordGatherer(const Communicator& ranks);
-  // The records of all ranks on rank 0, an empty vector elsewhere. One small message from each rank; a second one where
-  // there are phases that are new to rank 0. Collective.
+  // The records of all ranks on rank 0, an empty vector elsewhere. One small message from each rank, and a second one
+  // where rank 0 does not know its phases yet. Collective.
   std::vector<RankRecord> gather(const RankRecord& mine);
 
  private:
@@ -58,8 +57,8 @@ std::vector<std::string> phase_paths(const std::vector<RankRecord>& ranks);
 // The counts of gravity over ranks: sums, the longest list, and counts that are the same on all ranks.
 GravityCounts over_ranks(const std::vector<RankRecord>& ranks);
 
-// Aligned text for the end of a run: the time of each phase as smallest, mean and largest over ranks; shares of the
-// work and their imbalance; memory by rank; traffic between ranks. Of one rank the tree of its timers.
+// Aligned text for the end of a run: smallest, mean and largest time of each phase over ranks; shares of the work and
+// their imbalance; memory by rank; traffic between ranks. For one rank the tree of its timers.
 std::string run_report(const PhaseTimers& timers, const std::vector<RankRecord>& ranks, std::uint64_t steps);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// The stream, timers, ranks and sites that all parts of a step share.
+// The stream, timers, ranks and sites that all parts of a step use.
 #pragma once
 
 #include "host/comm/communicator.hpp"

@@ -28,7 +28,7 @@ ProgressForm form_of(const RunFileOptions& options) {
   return under_mpi() ? ProgressForm::kLines : ProgressForm::kScreen;
 }
 
-// Throws Error where the file (or the set of files, named without what follows) is one of those that overwriting removes.
+// Throws Error where overwriting would remove the initial file (or set of files, by its base name).
 void spare_initial_file(const RunFileOptions& options) {
   namespace fs = std::filesystem;
   const fs::path file = options.initial_file;
@@ -122,7 +122,7 @@ void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traff
 
 void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
   if (!sites_record_)
-    sites_record_.emplace(SitesRecord{}, place_.sites->take_traffic());  // nothing is known of the others yet
+    sites_record_.emplace(SitesRecord{}, place_.sites->take_traffic());  // the other sites are not known yet
   sites_report_->step(own_record(ranks(), metrics, timers), sites_record_->first, sites_record_->second);
   sites_record_.reset();
   metrics.sites = sites_report_->json();
@@ -180,7 +180,7 @@ std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reaso
 bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
   const bool by_steps = options_.restart_steps > 0 && steps >= last_restart_step_ + options_.restart_steps;
-  // Where a disk is slower than the interval, the next one waits for it, and not the run.
+  // If the disk is slower than the interval, the next restart waits for it, not the run.
   const bool by_time = options_.restart_interval > 0 && !restart_writer_.busy() && !snapshot_writer_.busy() &&
                        stop_.elapsed() >= last_restart_ + options_.restart_interval;
   return by_steps || by_time;
@@ -239,7 +239,7 @@ std::string RunFiles::of_rank_with_most(const std::string& mine) const {
   return broadcast_text(ranks(), mine, rank_with_most());
 }
 
-// The arrays of the rank that held most.
+// The arrays of the rank with most memory.
 std::string RunFiles::memory_of_largest(bool by_family) const {
   const std::vector<PoolUse> arrays = pool_report().peaks.front().arrays;
   const std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
@@ -277,7 +277,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   settle_restart();
   write_report(result, timers);
   const std::string memory = memory_of_largest(true);
-  // The rank with most, and that with most from the system.
+  // The rank with most memory in use, and the rank with most from the system.
   const PoolReport pool = pool_report();
   std::array<std::uint64_t, 2> most = {pool.high_water, pool.most_reserved};
   ranks().max(most);

@@ -1,7 +1,7 @@
-// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Rank 0 alone
-// writes these files and messages; snapshots are written by all ranks together. Each of several sites has a directory
-// of its own, with its log, metrics, sites_trace.csv and sites_report.txt (sites_report.hpp), and its file of each
-// snapshot, snapshot_003.<place in the ring>.hdf5.
+// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Only rank 0 writes
+// these files and messages; all ranks together write snapshots. Each of several sites has its own directory, with its
+// log, metrics, sites_trace.csv and sites_report.txt (sites_report.hpp), and its file of each snapshot,
+// snapshot_003.<place in the ring>.hdf5.
 #pragma once
 
 #include <cstdio>
@@ -31,8 +31,8 @@ inline constexpr int kExitStopped = 3;
 // Exit code of `maki run` where another site of the run is lost and the state is in restarts.
 inline constexpr int kExitSiteLost = 4;
 
-// Number of restarts that are kept. Where a site is lost, the others write restarts of the last two long steps at once,
-// one of which all sites have in common; they may also have to go back to an earlier one.
+// Number of kept restarts. When a site is lost, the others write restarts of the last two long steps at once, of which
+// all sites share one; they may also have to go back to an earlier one.
 constexpr int restarts_to_keep(int setting, bool over_sites) {
   return over_sites ? (setting > 2 ? setting : 2) + 2 : setting;
 }
@@ -40,58 +40,58 @@ constexpr int restarts_to_keep(int setting, bool over_sites) {
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;
-  WriteOptions snapshots;           // stopped.hdf5 is whole and exact whatever they say
+  WriteOptions snapshots;           // stopped.hdf5 is always complete and exact
   int metrics_interval = 1;         // steps between lines of metrics and log
   double time_limit = 0;            // seconds; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
   std::uint64_t restart_steps = 0;  // steps between restarts; 0: none for this reason
-  int restarts_kept = 2;            // 0: none at all, not even where the run is stopped
-  // The step of the restart from which the run goes on: log and metrics are continued, and lines and files of later
-  // steps are written anew.
+  int restarts_kept = 2;            // 0: no restarts, not even when the run is stopped
+  // The step of the restart from which the run resumes: log and metrics continue, and lines and files of later steps
+  // are replaced.
   std::optional<std::uint64_t> resumed_at;
   std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
   std::vector<std::string> settings;   // that the user chose (RunHead)
-  std::string initial_file;            // that it begins with; never removed
+  std::string initial_file;            // initial conditions; never removed
   std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;        // nullptr: silent
   bool json_progress = false;
-  bool signals = true;                  // SIGTERM and SIGINT stop the run; false: whoever makes its steps sees to them
+  bool signals = true;                  // SIGTERM and SIGINT stop the run; false: the caller handles signals
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
 class RunFiles : public RunObserver {
  public:
-  // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none. With
-  // options.overwrite all files of an earlier run are removed just before the first file.
-  // Signals are watched from here on (options.signals). Throws Error where the directory cannot be made, is in use by
-  // a run, or holds a run already (unless options.overwrite). One object on each rank; all calls but message() are
-  // collective. Over several sites all sites have to call output() and finish().
+  // Makes the directory; files are made with the first step or output, so that a refused run leaves none. With
+  // options.overwrite all files of an earlier run are removed just before the first file is made. Signals are watched
+  // from here on (options.signals). Throws Error where the directory cannot be made, is in use by a run, or holds a run
+  // already (unless options.overwrite). One object on each rank; all calls but message() are collective. Over several
+  // sites all sites have to call output() and finish().
   RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
   void sites_record(const SitesRecord& record, const SitesTraffic& traffic) override;
-  // A snapshot is written beside the steps that follow (snapshot_writer.hpp), and told of once it is complete, at the end of a
-  // step; stopped.hdf5 is complete at once. One that cannot be written ends the run: Error.
+  // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
+  // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error.
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
-  // A restart is written beside the steps that follow (restart_writer.hpp), and told of once it is complete, at the end of a
-  // step. One that cannot be written leads to a message, and the former ones stay. Waits for the one before, and for a
-  // snapshot that is under way: a run that goes on from a restart has all outputs before it.
+  // A restart is written during later steps (restart_writer.hpp), and reported at the end of the step in which it is
+  // complete. A restart that cannot be written leads to a message, and the earlier ones stay. Waits for the previous
+  // restart, and for an unfinished snapshot, so that a resumed run has all outputs before its restart.
   void restart(const std::shared_ptr<const KeptState>& kept) override;
 
-  // Waits for a snapshot that is under way. Throws Error where it cannot be written.
+  // Waits for an unfinished snapshot. Throws Error where it cannot be written.
   void settle_snapshot();
 
   // Facts for the predictions in sites_report.txt. No effect for one site.
   void describe(const SitesRunFacts& facts);
 
   // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of
-  // memory (since the last pool_watch()), and where the run ended. For many ranks also the distribution over ranks; for
-  // several sites also sites_report.txt.
+  // memory (since the last pool_watch()), and the end of the run. With many ranks also the distribution over ranks;
+  // with several sites also sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
-  void let_go() { lock_.reset(); }  // the directory is free for other runs from here on, or when this object goes
+  void let_go() { lock_.reset(); }  // frees the directory for other runs, as the destructor does
 
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }
@@ -99,8 +99,8 @@ class RunFiles : public RunObserver {
   const RunPlace& place() const { return place_; }
 
  protected:
-  void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins with it
-  void count_output_traffic();  // enters messages between sites for an output into the report
+  void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins the snapshot
+  void count_output_traffic();  // adds messages between sites for an output to the report
 
  private:
   StepLog& log();
@@ -118,7 +118,7 @@ class RunFiles : public RunObserver {
   void settle_restart();
   void told(const RestartOutcome& restart);
   void told(const SnapshotOutcome& snapshot);
-  void event(const std::string& line);  // of metrics, and for who reads progress as JSON
+  void event(const std::string& line);  // of metrics, and of progress as JSON
   void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;
@@ -131,14 +131,14 @@ class RunFiles : public RunObserver {
   std::optional<StepLog> log_;
   std::optional<SitesReport> sites_report_;                           // over several sites
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
-  std::vector<std::string> first_words_;                              // messages from before there was a log
+  std::vector<std::string> first_words_;                              // messages before the log exists
   std::vector<std::string> snapshots_;
   SnapshotWriter snapshot_writer_;
-  std::string snapshot_line_, snapshot_moment_;  // of the one under way: its event, and when it is of
-  RestartWriter restart_writer_;                 // goes before the lock on the directory does
+  std::string snapshot_line_, snapshot_moment_;  // of the unfinished snapshot: its event and its time
+  RestartWriter restart_writer_;                 // destroyed before the lock on the directory
   double last_restart_ = 0;                      // time of the last restart, seconds since the start
   std::uint64_t last_restart_step_ = 0;
-  std::set<std::uint64_t> restarts_;  // steps of restarts that were written or read, or are being written
+  std::set<std::uint64_t> restarts_;  // steps of restarts written, read or being written
   std::string restart_;               // path of the last restart
   std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank

@@ -1,4 +1,4 @@
-// The state of a run where a long step has ended, as restarts keep it. Particles are apart (ParticleRows).
+// The state of a run at the end of a long step, for restarts. Particles are separate (ParticleRows).
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ namespace maki {
 
 struct RunResult {
   std::string stopped_by;  // empty: the end was reached
-  bool site_lost = false;  // stopped because another site does not answer any more
+  bool site_lost = false;  // stopped because another site no longer answers
   double time = 0;         // scale factor, or time
   std::uint64_t steps = 0;
   std::uint64_t rebuilds = 0;
   std::uint64_t long_steps = 0;
-  std::uint64_t particles = 0;         // of all ranks, without those set aside
+  std::uint64_t particles = 0;         // of all ranks, without escapers
   std::optional<EnergyReport> energy;  // last
   double worst_energy_error = 0;       // largest |error| of all energies
   double momentum_drift = 0;           // last
@@ -49,12 +49,12 @@ struct FieldState {
   double escaped_energy = 0;
 };
 
-// Sums for an energy that is not complete: over several sites the sums of the others arrive one step later.
+// Sums for an incomplete energy: over several sites the sums of the others arrive one step later.
 struct EnergySample {
   double a = 1;
   bool with_potential = false;
   std::uint64_t step = 0;
-  double potential_unit = 1;  // of the box as it was
+  double potential_unit = 1;  // of the box at that time
   double escaped = 0;         // energy of escapers, which are not in the sums
   SiteTotals sums;            // of this site
 };

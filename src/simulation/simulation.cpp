@@ -135,7 +135,7 @@ bool Simulation::long_step(double until) {
   return false;
 }
 
-// At an output. After it, for momenta are synchronised by then, comes what is due where a long step ends.
+// Makes an output, if due, and then the work at the end of a long step, as momenta are synchronised by then.
 void Simulation::arrive() {
   const Target target = targets_[reached_++];
   integrator_->synchronise();
@@ -163,8 +163,8 @@ RunResult Simulation::finish() {
   return result_;
 }
 
-// Whether to stop, for the reason of the lowest rank that has one, and whether the first wants a restart. Requests of
-// a site are known to all two steps later.
+// Asks whether to stop, for the reason of the lowest rank with one, and whether the first rank wants a restart. All
+// sites know a site's requests two steps later.
 void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason(long_step_seconds_);
   const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
@@ -180,7 +180,7 @@ void Simulation::ask_observer() {
   if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
   agreement_.request(requests_);
   const std::uint64_t all = agreement_.requests();
-  // Requests from before the last one was written are fulfilled.
+  // Requests older than the last restart are fulfilled.
   restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;
   if (!(all & kStop)) return;
   result_.stopped_by = asked[0] > 0        ? reason
@@ -263,7 +263,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
-// Gives the observer the sums of the sites that are known by now.
+// Passes the known sums of the sites to the observer.
 void Simulation::report_sites() {
   const sites::Slabs& slabs = gravity_->slabs();
   SitesRecord record;

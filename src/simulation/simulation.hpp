@@ -30,7 +30,7 @@ struct SimulationOptions {
   double side = 0;                  // of the box, length units
   std::array<double, 3> centre{};   // of the box
   double end = 1;                   // scale factor, or time
-  std::vector<double> outputs;      // scale factors, or times; the end is always one
+  std::vector<double> outputs;      // scale factors, or times; the end is always an output
   std::vector<double> film;         // scale factors, or times, in order: moments of a film's pictures
   int energy_interval = 10;         // steps between computations of the energy; 0: never
   std::uint64_t error_targets = 0;  // particles whose forces are compared with exact sums at each output; 0: none
@@ -38,28 +38,28 @@ struct SimulationOptions {
 
 // The state at an output; positions and momenta are of the same time. Particles are this rank's.
 struct OutputState {
-  // Place in the sorted list of all outputs, also those before the start; -1: the run was stopped.
+  // Index in the sorted list of all outputs, also those before the start; -1: the run was stopped.
   int index = 0;
   SnapshotHeader header;  // of this time
   const Stream& stream;
   const Particles& particles;
   const Frame& frame;
   const Escapers& escapers;
-  std::optional<ForceError> force_error = {};  // where SimulationOptions::error_targets asks for it
+  std::optional<ForceError> force_error = {};  // if SimulationOptions::error_targets is set
 
   // This rank's share of the state on the host, with its escapers.
   Snapshot snapshot() const;
-  // The same as the device has it, which takes no longer than the copy: numbers are converted when they are asked for.
+  // The same in the device's numbers, which takes only the time of the copy: the source converts numbers when they are
+  // read.
   std::shared_ptr<const ParticleSource> copy() const;
 };
 
-// A drift that has been made. Particles are this rank's, with the positions of its end and the momenta by which they
-// drifted.
+// A completed drift. Particles are this rank's, with the positions at its end and the momenta of the drift.
 struct Drift {
   std::uint64_t step;
   double begin, end;  // timeline
   bool boundary;      // a long step ends with it: a restart may follow
-  // The factor of drift() from a moment of the drift to its end; from its beginning, the very number that was used.
+  // The factor of drift() from a moment of the drift to its end; from its beginning, exactly the number used.
   std::function<double(double)> since;
   const Stream& stream;
   const Particles& particles;
@@ -67,8 +67,8 @@ struct Drift {
   const SnapshotHeader& header;  // of the start of the run
 };
 
-// Receives the events of a run; by default does nothing. One observer on each rank: all get the same, except for those
-// parts of StepMetrics and PhaseTimers that describe their own rank.
+// Receives the events of a run; by default does nothing. One observer on each rank: all get the same events, except for
+// the parts of StepMetrics and PhaseTimers that describe their own rank.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
@@ -78,18 +78,18 @@ class RunObserver {
   // Over several sites, just before step() of the same step; `traffic`: messages since the last call.
   virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
-  // A moment of SimulationOptions::film, with index its number there: positions are those of the moment, momenta and ids
-  // mean nothing, and escapers are not in it. Steps are the same with and without.
+  // A moment of SimulationOptions::film, with its index there: positions are at that moment, momenta and ids are
+  // meaningless, and escapers are left out. A film does not change the steps.
   virtual void film(const OutputState&) {}
   // After each step; on all ranks.
   virtual void drifted(const Drift&) {}
-  // Called after each long step with its wall-clock seconds. Returns why the run has to stop here, or "". All ranks
-  // stop if one has a reason; that of the lowest such rank is reported.
+  // Called after each long step with its wall-clock seconds. Returns the reason to stop the run here, or "". All ranks
+  // stop if one has a reason; the reason of the lowest such rank is reported.
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
-  // Takes a state to be written as a restart, which may go on beside the steps that follow: the state stays as it is while
-  // it is held. Also called where the run is stopped, before the output with index -1.
+  // Takes a state to write as a restart, possibly during later steps: the state does not change while it is held. Also
+  // called when the run is stopped, before the output with index -1.
   virtual void restart(const std::shared_ptr<const KeptState>&) {}
 };
 
@@ -98,34 +98,34 @@ class Simulation {
  public:
   // `initial` is this rank's share; it may be empty, but not that of all ranks. `initial.header.comoving` has to be
   // timeline.is_comoving(). Throws Error where the end is not after the start, the softening is below 256 units of the
-  // last bit, or the set does not fit. Over several sites `initial` has to lie in this site's slab, all sites call
-  // alike, and "all ranks" are those of all sites.
+  // last bit, or the set does not fit. Over several sites `initial` has to lie in this site's slab, all sites make the
+  // same calls, and "all ranks" are those of all sites.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const RunPlace& place = {});
-  // Goes on from a state given to RunObserver::restart(). This rank may hold any part of its particles, as they are
-  // sent to the ranks that own them. options.side and options.centre are not used. Throws Error where the end of the
-  // run, or its outputs up to here, are no longer what they were.
+  // Continues from a state passed to RunObserver::restart(). This rank may hold any part of its particles, which are
+  // then sent to the ranks that own them. options.side and options.centre are not used. Throws Error where the end of
+  // the run, or its outputs up to here, have changed.
   Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const RunPlace& place = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // To the end, or to where the observer wants to stop: then its last output has index -1, and a run that starts from
+  // Runs to the end, or until the observer stops the run: then its last output has index -1, and a run that starts from
   // that state continues this one. Call it once.
-  // Where another of several sites is lost, the observer gets the states after the last two long steps, one of which
-  // all sites have in common, and the run ends as if stopped.
+  // When another site is lost, the observer gets the states after the last two long steps, of which all sites share
+  // one, and the run ends as if stopped.
   RunResult run();
 
   // The same piece by piece: begin() once, then long_step() as long as it returns true, then finish().
   //
-  // Evaluates the first forces; an output that lies at the start is written.
+  // Evaluates the first forces, and writes an output at the start.
   void begin();
-  // To where the next long step ends, and no further than `until` (scale factor, or time), which is hit exactly. Returns
-  // whether the run goes on; nothing happens where `until` is not ahead.
+  // Makes the steps to the end of the next long step, at most to `until` (scale factor, or time), which is hit exactly.
+  // Returns whether the run goes on; does nothing where `until` is not ahead.
   bool long_step(double until = std::numeric_limits<double>::infinity());
-  // Ends the run where it stands, as if the observer had wanted that: with a restart, and the output of index -1. No effect
-  // where it has ended.
+  // Ends the run now, as if the observer had stopped it: with a restart, and the output of index -1. No effect after
+  // its end.
   void stop(const std::string& reason);
   // Kicks momenta to the time of the positions; between calls of long_step().
   void synchronise();
@@ -176,8 +176,8 @@ class Simulation {
   void tell_of_drift(const StepReport& report);
   SnapshotHeader header_at(double file_time) const;
   double file_time() const;                    // scale factor, or time
-  double on_timeline(double file_time) const;  // the same as the timeline has it
-  static constexpr double kSameTime = 1e-9;    // times closer than this, relative, are one
+  double on_timeline(double file_time) const;  // the same in the timeline's variable
+  static constexpr double kSameTime = 1e-9;    // relative difference below which times are equal
 
   const Stream& stream_;
   SimulationOptions options_;
@@ -200,7 +200,7 @@ class Simulation {
   std::size_t reached_ = 0;  // of the targets
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false;
   std::uint64_t requests_ = 0;                    // of this site
-  bool restart_wanted_ = false;                   // at this boundary; alike on all ranks
+  bool restart_wanted_ = false;                   // at this boundary; the same on all ranks
   std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   MomentumTotals first_momentum_;

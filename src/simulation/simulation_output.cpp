@@ -1,4 +1,4 @@
-// What a run gives out: which outputs and when, pictures for a film, snapshots.
+// Output of a run: the list of outputs, pictures for a film, snapshots.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,8 +51,8 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
   return targets;
 }
 
-// The pictures whose moments lie in the last step. Momenta are still those by which its particles drifted, and no message
-// about energies is on its way.
+// Takes the pictures whose moments are in the last step. Momenta are still those of the drift, and no message about
+// energies is in transit.
 void Simulation::take_film() {
   const std::vector<double>& film = options_.film;
   for (; next_picture_ < film.size() && film[next_picture_] <= file_time() * (1 + kSameTime); ++next_picture_) {
@@ -84,7 +84,7 @@ OutputState Simulation::state(int index) const {
 }
 
 void Simulation::write_output(int index) {
-  StepMetrics of_last;  // what is on its way is taken before other messages of its kind
+  StepMetrics of_last;  // receives messages in transit before others of their kind
   finish_energy(of_last);
   const PhaseTimers::Scope scope(timers_, "output");
   OutputState output = state(index);
@@ -103,8 +103,8 @@ Snapshot Simulation::snapshot() const { return state(0).snapshot(); }
 
 namespace {
 
-// Comoving runs sample the kinetic energy this often in ln a for the Layzer-Irvine integral (trapezoids: 1e-4; where steps
-// are 0.08 long, 3e-4).
+// Comoving runs sample the kinetic energy this often in ln a for the Layzer-Irvine integral (trapezoids: 1e-4; where
+// steps are 0.08 long, 3e-4).
 constexpr double kKineticInterval = 0.04;
 
 double norm(const std::array<double, 3>& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
@@ -142,7 +142,7 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
   if (agreement_.delay() == 0 || at_output) finish_energy(metrics);
 }
 
-// Over several sites called a step later, when the sums of the others have come, or where an output is due anyway.
+// Over several sites called one step later, when the sums of the others have arrived, or at an output.
 void Simulation::finish_energy(StepMetrics& metrics) {
   if (!sample_) return;
   const EnergySample sample = *sample_;
@@ -168,9 +168,9 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
 }
 
-// What a run keeps of its state, and how it goes on from it.
+// States of a run, and resuming from them.
 
-// Both ranges once more where the run was left: the step that ends here has been told of.
+// Evaluates both ranges again at the state of the restart; the observer already got the step that ends here.
 void Simulation::resume() {
   integrator_->resume(resumed_from_->integrator);
   gravity_->release_potentials();
@@ -188,8 +188,8 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   restart_wanted_ = false;
 }
 
-// Keeps the state: for a restart; and where sums of other sites come later, at each boundary the last two, as a site that is
-// lost may not have ended the last step.
+// Keeps the state for a restart; over several sites also the states of the last two boundaries, as a lost site may not
+// have ended the last step.
 void Simulation::keep_state(std::uint64_t next_output) {
   const bool for_others = agreement_.delay() > 0;
   if (!restart_wanted_ && !for_others) return;
@@ -201,7 +201,7 @@ void Simulation::keep_state(std::uint64_t next_output) {
   copy_state(next_output, kept_.back());
 }
 
-// Another site does not answer any more. What this one has computed since the last boundary is of no use.
+// Another site no longer answers. The work of this site since the last boundary is discarded.
 RunResult Simulation::leave(const std::string& reason) {
   observer_.message(reason);
   for (const auto& kept : kept_) observer_.restart(kept);
@@ -214,10 +214,10 @@ RunResult Simulation::leave(const std::string& reason) {
   return result_;
 }
 
-// Into the memory of the state that was there, unless that is being written.
+// Reuses the memory of the state in `place`, unless it is being written.
 void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const {
   if (!place || place.use_count() > 1) place = std::make_shared<KeptState>();
-  std::atomic_thread_fence(std::memory_order_acquire);  // what a writer read of it has been read
+  std::atomic_thread_fence(std::memory_order_acquire);  // a writer's reads of it have ended
   KeptState& kept = *place;
   RunState& state = kept.state;
   state.header = header_;

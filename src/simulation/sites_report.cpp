@@ -68,7 +68,7 @@ std::string explanation(const sites::Sites& sites) {
       sites.name(sites.me()));
 }
 
-// What a trace has of the steps up to this one, with its head.
+// The lines of a trace up to this step, with its header.
 std::string lines_until(const std::string& path, std::uint64_t step) {
   std::ifstream in(path);
   std::string lines;
@@ -169,7 +169,7 @@ void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const Si
   add(last_, traffic);
   if (sites_.ranks().rank() == 0) write_line(last_);
   sums_.particles = own.particles;
-  if (own.step == 0) return;  // sites begin when they begin: that is no step's time
+  if (own.step == 0) return;  // sites start at different times, which is not the time of a step
   const sites::Traffic all = sum(last_);
   ++sums_.steps;
   sums_.mesh_steps += own.long_step_end ? 1 : 0;

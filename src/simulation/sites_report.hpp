@@ -1,5 +1,5 @@
-// How a run over several sites spent its time and what it sent: sites_trace.csv, a part of each line of metrics, and a
-// table at the end in the form of SUSHI's table 7.
+// Times and messages of a run over several sites: sites_trace.csv, a part of each line of metrics, and a table at the
+// end in the form of SUSHI's table 7.
 //
 // Waiting times are those of the gateway for messages that had not arrived; all ranks of the site wait with it. A wait
 // for the whole transit of a message corresponds to half a round trip.
@@ -32,7 +32,7 @@ struct OwnRecord {
   double time = 0;                                // scale factor, or time
   bool rebuilt = false;                           // lists were made anew
   bool long_step_end = false;                     // the mesh was used
-  double seconds = 0;                             // of the slowest rank, as the next three
+  double seconds = 0;                             // of the slowest rank, as the next three members
   double force_seconds = 0;                       // lists walked and evaluated
   double tree_seconds = 0;                        // the short-range force, with waiting times
   double mesh_seconds = 0;                        // the long-range force, with waiting times
@@ -46,7 +46,7 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
 
 // Sums over the steps of one site, from step 1 on. Sent between sites as bytes.
 struct SiteSums {
-  struct Kind {  // kinds of steps: with new lists; of the rest, with the mesh; all others
+  struct Kind {  // kinds of steps: with new lists; others with the mesh; all others
     std::uint64_t steps = 0, waits = 0;
     double seconds = 0, waited = 0;
   };
@@ -64,12 +64,12 @@ struct SiteSums {
   double work() const { return seconds - waited(); }
 };
 
-// The table and the lines below it. `sites` and `names` in the order of the ring, of one length.
+// The table and the lines below it. `sites` and `names` in the order of the ring, of equal length.
 std::string sites_table(const std::vector<SiteSums>& sites, const std::vector<std::string>& names,
                         const SitesRunFacts& facts);
-// Estimated seconds a step of a single site that has all ranks: each site's time without waiting, weighted by its share
-// of the ranks, less the repeated transforms of the mesh and the coding of masses. (Trees for other sites count as work
-// that a single site would do as well.)
+// Estimated seconds a step of a single site with all ranks: each site's time without waiting, weighted by its share of
+// the ranks, less the repeated transforms of the mesh and the coding of masses. (Trees for other sites count as work
+// that a single site would do too.)
 double one_site_seconds(const std::vector<SiteSums>& sites);
 double efficiency(const std::vector<SiteSums>& sites);  // eq. 14
 
@@ -82,11 +82,11 @@ class SitesReport {
 
   // `traffic`: messages since the last call or output(). Throws Error where the disk is full.
   void step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic);
-  // Messages of an output; those of other phases than Phase::kOutput count to the next step.
+  // Messages of an output; those of phases other than Phase::kOutput count for the next step.
   void output(const SitesTraffic& traffic);
   // A JSON object about the last step.
   std::string json() const;
-  // The table, the same at all sites; where a site is lost, a table of this site alone. Collective over all sites
+  // The table, the same at all sites; where a site is lost, a table of only this site. Collective over all sites
   // (Phase::kOutput).
   std::string finish();
 

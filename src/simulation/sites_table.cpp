@@ -14,7 +14,7 @@ namespace {
 
 using All = std::vector<SiteSums>;
 
-constexpr double kSampledShare = 1e-4;  // r_samp, as SUSHI's large runs had it
+constexpr double kSampledShare = 1e-4;  // r_samp of SUSHI's large runs
 
 double steps_of(const SiteSums& site) { return static_cast<double>(std::max<std::uint64_t>(site.steps, 1)); }
 
@@ -37,7 +37,7 @@ double largest(const All& sites, const std::function<double(const SiteSums&)>& n
   return most;
 }
 
-// Seconds that one site with all ranks would not spend: all but one of the sites' transforms, and what messages take.
+// Seconds that one site with all ranks would save: all but one of the sites' transforms, and the coding of messages.
 double spared(const All& sites, const SiteSums& site) {
   return site.coding + site.transform * (1 - 1 / static_cast<double>(sites.size()));
 }

@@ -1,4 +1,4 @@
-// A copy of a run's particles on the host, bit by bit as they are on the device, for those who write them while steps go on.
+// A copy of a run's particles on the host, with the same bits as on the device, for writing during later steps.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace maki {
 
-// The numbers of OutputState::snapshot(), to the bit; its escapers come last.
+// The same bits as OutputState::snapshot(); its escapers come last.
 class StateCopy : public ParticleSource {
  public:
   static constexpr double kBytes = ParticleRows::kBytes;  // a particle

@@ -1,4 +1,4 @@
-// One step of the leapfrog, as docs/design.md, "The walk of a step", has it.
+// One step of the leapfrog (docs/design.md, "The walk of a step").
 #include <cmath>
 #include <stdexcept>
 
@@ -7,7 +7,7 @@
 namespace maki {
 namespace {
 
-// Of kicks and drifts in single precision, and more.
+// Relative bound on roundings of kicks and drifts in single precision.
 constexpr double kRoundings = 1e-4;
 
 }  // namespace
@@ -37,7 +37,7 @@ void Integrator::synchronise() {
   kick_long(time_);
 }
 
-// Of forces at the present positions.
+// The kick factor for forces at the present positions.
 double Integrator::kick_factor(double from, double to) const {
   return options_.growth_exact ? timeline_.growing_kick_factor(from, to, time_) : timeline_.kick_factor(from, to);
 }
@@ -79,7 +79,7 @@ void Integrator::kick_long(double to) {
   long_kicked_to_ = to;
 }
 
-// Forces at the new positions: of the mesh too where a long step ends.
+// Evaluates forces at the new positions, with the mesh where a long step ends.
 void Integrator::evaluate(bool boundary, bool want_potential) {
   has_potential_ = want_potential;
   if (farthest_) forces_.all_are_within(farthest_->reach_sides * (1 + kRoundings));

@@ -6,20 +6,20 @@
 namespace maki {
 
 struct StepOptions {
-  double eta = 0.025;               // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
-  double max_dlna = 0.02;           // comoving: no short step is longer (but for kStretch), d ln a
-  double long_dlna = 0.02;          // comoving: no long step of several short ones is longer, d ln a
-  double long_displacement = 0.25;  // rms displacement in one long step, of r_cut
-  double max_step = 0;              // no step is longer, t; 0: no limit
-  double fixed_step = 0;  // all short steps have this length (shortened evenly to hit outputs), t; 0: adaptive
-  double softening = 0;   // comoving Plummer length, length units
-  double max_physical_softening = 0;  // a * softening is never more, length units; 0: no cap
+  double eta = 0.025;                 // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
+  double max_dlna = 0.02;             // comoving: longest short step (except for kStretch), d ln a
+  double long_dlna = 0.02;            // comoving: longest long step of several short ones, d ln a
+  double long_displacement = 0.25;    // rms displacement in one long step, of r_cut
+  double max_step = 0;                // longest step, t; 0: no limit
+  double fixed_step = 0;              // length of all short steps (shortened evenly to hit outputs), t; 0: adaptive
+  double softening = 0;               // comoving Plummer length, length units
+  double max_physical_softening = 0;  // largest a * softening, length units; 0: no cap
   double r_cut = 0;                   // comoving, length units; 0 without a mesh
   int max_substeps = 64;              // short steps in a long one, at most
-  // True: a site alone chooses each step by the end of the last one. Else, and over several sites always, by the end of the
-  // one before that, which all sites know by then.
+  // True: one site chooses each step by the end of the last step. Else, and always over several sites, by the end of
+  // the step before that, which all sites know by then.
   bool by_newest = false;
-  bool growth_exact = true;  // comoving: kicks and drifts as if forces and momenta grew as in linear theory
+  bool growth_exact = true;  // comoving: kick and drift factors for forces and momenta that grow as in linear theory
 };
 
 // Measures by which steps are chosen, in units of the run.
@@ -30,11 +30,11 @@ struct StepMeasure {
   double rms_acceleration = 0;  // rms |grad phi|, velocity^2 / length (comoving)
 };
 
-// What one site contributes to a StepMeasure over all sites.
+// The contribution of one site to a StepMeasure over all sites.
 struct MeasurePart {
   double acceleration = 0;  // as in StepMeasure
   double max_momentum = 0;  // as in StepMeasure
-  // Its part of the mean squares of |p| and |grad phi|; -1 where no long step has ended.
+  // The site's part of the mean squares of |p| and |grad phi|; -1 where no long step has ended.
   double mean_square_momentum = 0;
   double mean_square_acceleration = 0;
 };
@@ -50,12 +50,13 @@ double short_step(const StepOptions& options, const Timeline& timeline, double t
 double long_step(const StepOptions& options, const Timeline& timeline, double t, const StepMeasure& measure,
                  double short_step);
 
-// First of equal steps that make up `remaining`: the whole number of them nearest to remaining / wanted, but none longer by
-// more than the part `stretch`. With stretch = 0 the fewest that are not longer.
+// Length of the equal steps that make up `remaining`: their number is the integer nearest to remaining / wanted, such
+// that no step exceeds `wanted` by more than the fraction `stretch`. With stretch = 0 the fewest steps not longer than
+// `wanted`.
 double divide_evenly(double remaining, double wanted, double stretch);
 
-// A short step may be this much longer than the criterion says where that spares one: where the criterion shrinks by a hair
-// in a long step, its rest would be halved. Fixed steps are never stretched.
+// Fraction by which a short step may exceed the criterion where that saves a step: otherwise a slightly smaller
+// criterion within a long step would halve its last step. Fixed steps are never stretched.
 inline constexpr double kStretch = 0.08;
 
 }  // namespace maki

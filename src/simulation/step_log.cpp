@@ -107,7 +107,7 @@ namespace {
 
 constexpr int kLinesBetweenHeaders = 50;
 
-// The step of a line of metrics; -1 where the line tells of none.
+// The step of a line of metrics; -1 for other lines.
 std::int64_t step_of(const std::string& line) {
   const auto step = json_member(line, "step");
   return step ? std::atoll(step->c_str()) : -1;
@@ -117,7 +117,7 @@ std::string metrics_path_in(const std::string& directory) {
   return (std::filesystem::path(directory) / "metrics.jsonl").string();
 }
 
-// What a run wrote after the step where it is resumed will come again; its last line may be half a line.
+// Removes the lines after the step of the restart, which the run will write again; the last line may be incomplete.
 void cut_after(const std::string& path, std::uint64_t step) {
   std::ifstream file(path);
   std::uintmax_t keep = 0;

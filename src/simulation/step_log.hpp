@@ -1,6 +1,6 @@
-// The two files that tell how a run went: metrics.jsonl for programs and log.txt for people, and the lines of metrics.jsonl
-// beside those of steps (metrics.hpp): what a run is, where it goes on, its outputs and its end. None of these has a member
-// "step", by which lines of steps are known.
+// The two records of a run: log.txt for people, and metrics.jsonl for programs. Its lines other than those of steps
+// (metrics.hpp) describe the run, its resumption, its outputs and its end; they have no member "step", which identifies
+// lines of steps.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,10 @@
 
 namespace maki {
 
-// The lines of metrics.jsonl beside those of steps: what a run is, where it goes on, its outputs and its end. None has a
-// member "step", by which lines of steps are known.
+// Facts of a run for its first line.
 struct RunHead {
   std::string run;  // its name (src/io/run_directory.hpp)
-  // What the user chose, "box.size = "50 Mpc/h""; of a run that goes on what changed.
+  // The user's settings, such as "box.size = "50 Mpc/h""; for a resumed run the changed ones.
   std::vector<std::string> settings = {};
   int ranks = 1;          // of this site
   std::string site = {};  // its name in a run over several
@@ -29,16 +28,16 @@ struct RunHead {
 // This machine's name, "" where it has none.
 std::string host_name();
 
-// The first line: run, host, the moment (UTC), ranks, settings, and in "provenance" version, git hash, compiler, device and
-// the resolved configuration. A run that goes on has another such line, with the step after which it does ("resumed_at").
+// The first line: run, host, time (UTC), ranks, settings, and in "provenance" version, git hash, compiler, device and
+// the resolved configuration. A resumed run has another such line, with the step of its restart ("resumed_at").
 std::string head_line(const RunHead& head, const Provenance& provenance, std::optional<std::uint64_t> resumed_at = {});
 
 // "output": its number, -1 where the run was stopped; a and z, or t; "file"; "force_error" where it was measured.
 std::string output_line(const OutputState& state, const std::string& file);
 
-// The last line, "end": why the run stopped, "" where it came to its end; steps, the largest energy error, wall-clock
-// seconds of this process; seconds of each phase since it began, as smallest, mean and largest over ranks; device memory at
-// the peak of the rank with most, and the bytes of its families of arrays.
+// The last line. "end": the reason why the run stopped, "" where it is done. Also steps, the largest energy error,
+// wall-clock seconds of this process, smallest, mean and largest seconds of each phase over ranks since its start, the
+// peak of device memory on the rank with most, and the bytes of its families of arrays.
 struct RunEnd {
   RunResult result;
   double elapsed = 0;
@@ -56,12 +55,12 @@ class StepLog {
   StepLog(const std::string& directory, const RunHead& head, const Provenance& provenance, bool overwrite,
           std::optional<std::uint64_t> resumed_at = {});
 
-  // Whether the step gets a line: every `interval`-th step does, and each with energies.
+  // Whether the step gets a line: every `interval`-th step, and each step with energies.
   static bool is_due(const StepMetrics& metrics, int interval);
-  // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error when the disk is full, as do the
-  // others.
+  // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error when the disk is full, as do event(),
+  // message() and finish().
   void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
-  // A line of metrics that is not a step's (head_line() and the others).
+  // A line of metrics other than a step's (head_line() and so on).
   void event(const std::string& line);
   // A sentence, with the wall-clock time of the run in front.
   void message(const std::string& text, double elapsed);
@@ -76,20 +75,19 @@ class StepLog {
   int lines_since_header_ = -1;
 };
 
-// The name of the run whose metrics lie in the directory, "" where they tell of none; nothing where there are no
-// metrics.
+// The name of the run whose metrics are in the directory, "" where they have no name; none where there are no metrics.
 std::optional<std::string> run_in(const std::string& directory);
 // Whether that run has come to its end, by the last line of its metrics.
 bool has_ended(const std::string& directory);
 
-// One aligned line and the line of names above it. For many ranks there are two more columns: the imbalance of work
-// (largest number of interactions over the mean), and MB that all ranks sent for local essential trees.
+// One aligned line, and the line of column names above it. For many ranks there are two more columns: the imbalance of
+// work (largest number of interactions over the mean), and MB that all ranks sent for local essential trees.
 std::string log_columns(bool comoving, bool many_ranks = false);
 std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 
 // A table of the arrays on the device at the peak of its memory use.
 
-// Arrays by what they belong to: the name up to the dot ("tree" of "tree.moments"). Largest first.
+// Arrays by family, the name up to the dot ("tree" of "tree.moments"). Largest first.
 std::vector<PoolUse> families(const std::vector<PoolUse>& arrays);
 
 // One aligned line for each entry, "name  MB  bytes a particle", and their sum.

@@ -26,7 +26,7 @@ double waited(const SitesTraffic& traffic, std::initializer_list<sites::Phase> p
   return sum;
 }
 
-// All ranks wait with the gateway, which is the first of them: what it waited for is part of what all took.
+// All ranks wait with the gateway, the first rank: its waiting time is part of the times of all ranks.
 void set_apart(MeasuredSteps& mean, const MeasuredSteps& waits) {
   const auto move = [](double& from, double& to, double seconds) {
     from = std::max(0.0, from - seconds), to += seconds;

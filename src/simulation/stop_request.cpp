@@ -13,7 +13,7 @@ volatile std::sig_atomic_t received_signal = 0;
 
 void remember_signal(int number) {
   if (received_signal == SIGINT && number == SIGINT) {
-    // The user is in a hurry.
+    // A second SIGINT ends the process.
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
   }

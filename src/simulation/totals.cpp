@@ -10,7 +10,7 @@ namespace maki {
 
 namespace {
 
-// A comparison loses what is not a number.
+// NaN as infinity, since comparisons would drop NaN.
 double comparable(double value) { return std::isnan(value) ? std::numeric_limits<double>::infinity() : value; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Sums over all particles of a run: over this rank's particles on its device, then over ranks, rounded once. The same
-// bits on all ranks and for any number of ranks (exact_sum of host/comm/exact_sum.hpp). Collective.
+// Sums over all particles of a run: over this rank's particles on its device, then over ranks, rounded once. They have
+// the same bits on all ranks and for any number of ranks (exact_sum of host/comm/exact_sum.hpp). Collective.
 #pragma once
 
 #include <array>
@@ -64,19 +64,18 @@ struct EnergyState {
   double removed = 0;  // energy of particles that were set aside
 };
 
-// Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is nothing beside it.
-// Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da
-// stays what it was; error = its change over the largest |a W| so far. A softening that varies with a is not part of
-// this.
+// Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is negligible beside it.
+// Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is
+// constant; error = its change over the largest |a W| so far. A softening that varies with a is not included.
 class EnergyTracker {
  public:
   explicit EnergyTracker(bool comoving) : comoving_(comoving) {}
 
-  // Kinetic energy alone, between full samples: sharpens the integral (trapezoids in a).
+  // Only the kinetic energy, between full samples: refines the integral (trapezoids in a).
   void add_kinetic(double a, double kinetic);
   // Both energies at one synchronised state.
   EnergyReport add(double a, double kinetic, double potential);
-  // Takes out the energy (kinetic, and potential against all others) of particles that are set aside.
+  // Subtracts the energy (kinetic, and potential against all others) of escapers.
   void remove(double energy) { s_.removed += energy; }
 
   const EnergyState& state() const { return s_; }

@@ -10,7 +10,7 @@ namespace maki {
 
 namespace {
 
-// Beyond it spans are collected unasked: some callers never do.
+// Number of spans that triggers a collection, for callers that never collect.
 constexpr std::size_t kMostSpans = 1024;
 
 void reset_seconds(PhaseTimers::Node& node) {
@@ -30,7 +30,7 @@ void write_line(std::string& text, const std::string& name, std::size_t width, d
   text += fmt::format("{:<{}}  {:>10.3f} s  {:>5.1f} %  {:>9}\n", name, width, seconds, percent, calls);
 }
 
-// Time that no child accounts for, in lines of its own where it is worth one.
+// Time not in any child; the table has a line for it where it is large enough.
 double unaccounted(const PhaseTimers::Node& node) {
   double rest = node.total_seconds;
   for (const auto& child : node.children) rest -= child->total_seconds;

@@ -11,10 +11,10 @@
 
 namespace maki {
 
-// Scopes nest: a Scope opened while another is open becomes its child. A Scope with a stream times the work that is
-// queued there while it is open, on the device's clock; its seconds arrive with collect(). Phases of two streams may
-// overlap: then their sum exceeds the time that passed. Not for use from several threads. A profiler sees each Scope as a
-// range of the host (kernels/device/device.hpp).
+// Scopes nest: a Scope opened while another is open becomes its child. A Scope with a stream times the work queued
+// there while it is open, by the device's clock; collect() adds its seconds. Phases of two streams may overlap: their
+// sum then exceeds the elapsed time. Not thread-safe. Profilers show each Scope as a range of the host
+// (kernels/device/device.hpp).
 class PhaseTimers {
  public:
   struct Node {
@@ -42,8 +42,8 @@ class PhaseTimers {
   };
 
   PhaseTimers();
-  // Adds what scopes with a stream have timed; all of them are closed. Waits for their work, so call it where the
-  // host has just waited anyway.
+  // Adds the times of scopes with a stream, which must all be closed. Waits for their work, so call it where the host
+  // has just waited anyway.
   void collect();
   void reset();  // seconds back to 0, totals kept
   const Node& root() const { return *root_; }

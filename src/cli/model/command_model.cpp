@@ -1,4 +1,4 @@
-// maki model: how long a step will take, where, and what limits it. No run is made.
+// maki model: the predicted time of a step on a machine, and what limits it.
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -25,7 +25,7 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> settings;
-  std::optional<Config> run;  // what they say
+  std::optional<Config> run;  // the configuration read
   std::string machine, sites_file;
   std::string kind, method;
   double particles = 0, mesh = 0, theta = 0, processes = 1;
@@ -38,7 +38,8 @@ struct Options {
 
 double cube(double side) { return side * side * side; }
 
-// Of a configuration, what no option gives: numbers, mesh, opening angle, reach, and how long lists are kept.
+// Takes values that no option gives from a configuration: numbers, mesh, opening angle, reach, and how long lists are
+// kept.
 void take_from_config(Options& given) {
   if (given.config.empty()) return;
   const Prepared run = prepare(load_config(given.config, given.settings), false, Communicator::self());
@@ -83,7 +84,7 @@ model::Problem problem_of(const Options& given) {
   return p;
 }
 
-// Of a configuration, or of a box with all defaults.
+// Memory of the configuration, or of a box with all defaults.
 model::RankMemory memory_of(const Options& given, const model::MakiRun& run) {
   Config config = given.run ? *given.run : parse_config("", "maki model", {"run.kind=cosmology", "box.size=1 Mpc/h"});
   config.gravity.mesh = std::llround(std::cbrt(run.cells));

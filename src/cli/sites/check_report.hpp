@@ -1,4 +1,4 @@
-// What `maki sites check` says of the links of a site and of the machine it is on.
+// The report of `maki sites check`: the links of a site and the settings of its machine.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace maki {
 
-// Files that this process may have open, at most.
+// The largest number of files that this process may have open.
 std::uint64_t open_files_limit();
 
-// What this machine is set to that slows links of this rate and round trip, with the command that mends it: sockets'
-// memory, slow starts after pauses, too few open files. Links that were not measured count with the plan's pacing, else
-// 1 Gbit/s, and 0.3 s.
+// Settings of this machine that slow links of this rate and round trip, each with the command that corrects it: socket
+// memory, slow start after pauses, too few open files. For a link that was not measured, the rate is the plan's pacing
+// (else 1 Gbit/s) and the round trip 0.3 s.
 std::vector<wan::Limit> limits_here(const sites::RingPlan& plan, const std::vector<sites::LinkCheck>& links,
                                     const wan::KernelLimits& kernel, std::uint64_t open_files);
 
-// What keeps this site from running with its neighbours, a sentence each. Empty: nothing.
+// Problems that keep this site from running with its neighbours, a sentence each.
 std::vector<std::string> problems_of(const sites::RingPlan& plan, const std::vector<sites::LinkCheck>& links);
-// Notes on what does not keep the site from running: clocks that differ, a neighbour that waits to run already.
+// Notes on harmless findings: clocks that differ, a neighbour that already waits to run.
 std::vector<std::string> notes_on(const sites::RingPlan& plan, const std::vector<sites::LinkCheck>& links);
 
 // One line for each neighbour, below a line of headings.

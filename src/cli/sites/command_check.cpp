@@ -1,4 +1,4 @@
-// maki sites check: whether the sites of a run can reach each other, run the same, and how fast the way is.
+// maki sites check: whether the sites of a run can reach each other and agree on the run, and how fast their links are.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
@@ -48,7 +48,7 @@ void add_once(std::vector<wan::Limit>& all, const wan::Limit& limit) {
   if (std::none_of(all.begin(), all.end(), same)) all.push_back(limit);
 }
 
-// The most that call this site with one key; where certificates or nothing tell callers apart, all of them.
+// The most streams that call this site with one key; with certificates or without security, all streams.
 int streams_of_a_key(const sites::RingPlan& plan) {
   std::map<std::string, int> streams;
   for (const int neighbour : sites::neighbours(plan)) {
@@ -88,9 +88,9 @@ std::vector<wan::Limit> limits_here(const sites::RingPlan& plan, const std::vect
     }
     if (links.empty()) add(intended, kAssumedRoundTrip);
   }
-  // Streams that are made anew are there twice for a while.
+  // Reconnected streams exist twice for a while.
   std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(streams);
-  if (const int most = streams_of_a_key(plan); most > wan::kMaxStreams)  // so many any key may have
+  if (const int most = streams_of_a_key(plan); most > wan::kMaxStreams)  // any key may have this many
     needed = std::max(needed, kPartOfAKey * static_cast<std::uint64_t>(most));
   if (open_files < needed) {
     all.push_back({fmt::format("{} files may be open at once, and {} streams to {} neighbour{} need up to {}",
@@ -165,7 +165,7 @@ struct Options {
   double wait = 0;
 };
 
-// The problem, where there is one.
+// Adds the error of `call`, if any.
 template <class Call>
 void try_out(std::vector<std::string>& problems, Call call) {
   try {
@@ -175,7 +175,7 @@ void try_out(std::vector<std::string>& problems, Call call) {
   }
 }
 
-// What can be seen without the neighbours.
+// Problems that show without the neighbours.
 std::vector<std::string> problems_here(const sites::RingPlan& plan) {
   std::vector<std::string> problems;
   const sites::SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];

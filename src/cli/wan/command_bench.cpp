@@ -1,4 +1,4 @@
-// maki wan bench: how fast two sites can talk, and by which settings.
+// maki wan bench: the speed of a path between two sites, and its best settings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace maki {
 namespace {
 
-// What `maki wan bench` found, for people and as JSON.
+// The results of `maki wan bench`, as text and as JSON.
 struct BenchOutput {
   std::string peer;
   PathChoices choices;  // as the user gave them
@@ -58,7 +58,7 @@ std::string table(const BenchOutput& output) {
   return text;
 }
 
-// The fastest that was seen, bytes/s.
+// The largest measured rate, bytes/s.
 double best_rate(const BenchOutput& output) {
   double rate = 0;
   for (const wan::SizeRow& row : output.result.rows)
@@ -183,7 +183,7 @@ void serve(const Options& given) {
   wan::serve_bench(service);
 }
 
-// What the user set is kept, all else is searched.
+// Keeps the user's settings; all others are searched.
 void keep_given(const Options& given, const PathChoices& choices, wan::TuneOptions& tune) {
   const wan::PathSettings defaults;
   const auto is_given = [&](const char* key) {

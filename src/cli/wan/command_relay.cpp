@@ -55,7 +55,7 @@ void raise_file_limit(const wan::RelaySettings& settings) {
                  limit.rlim_cur, settings.sessions, wanted));
 }
 
-// Lines of the log above a last line that is written anew each second. Only a terminal has that one.
+// Lines of the log above a last line that is redrawn each second (only on a terminal).
 class Screen {
  public:
   Screen() : terminal_(isatty(STDERR_FILENO) == 1) {
@@ -109,7 +109,7 @@ void run_relay(const Options& given) {
   const Screen screen;
   wan::RelayStatus last;
   {
-    // Blocked first, so that one that comes early is not lost; threads made from here on inherit it.
+    // Signals are blocked first, so that an early one is not lost; later threads inherit this.
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     wan::Relay relay(settings);
     fmt::print("relay: listening on {}, {}; Ctrl-C ends it\n", relay.address().text(),

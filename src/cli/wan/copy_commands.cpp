@@ -27,7 +27,7 @@ void end_on_signals() {
   std::signal(SIGTERM, [](int) { interrupted = 1; });
 }
 
-// Received files stay open until they are on the disk, many at a time.
+// Raises the limit on open files: many received files are open at a time, until they are on the disk.
 void allow_many_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -49,7 +49,7 @@ wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double 
   return wan::Path::connect(host, choices.security, choices.settings, {own_name(), choices.relay, within});
 }
 
-// No copy has more under way: nobody is to fill more memory than that.
+// Limits memory to what a copy needs for data in transit.
 PathChoices read_copy_options(const PathOptions& given) {
   PathChoices choices = read_path_options(given);
   auto& unmatched = choices.settings.unmatched_limit;
@@ -126,7 +126,7 @@ void run_copy(const CopyCommand& given) {
   if (to ? !remote.empty() : remote.size() != sources.size()) throw_sides();
   for (const RemotePath& one : remote)
     if (one.host != remote[0].host) throw_sides();
-  // What is wrong here is said before anyone is called.
+  // Local errors are reported before any call.
   if (to)
     for (const std::string& source : sources) wan::copy::local_source(source);
 
@@ -156,7 +156,7 @@ struct SyncCommand {
   PathOptions path;
 };
 
-// Attempts that last so long, one after another, leave time to hear a signal.
+// Seconds of one attempt: short enough to react to signals between attempts.
 constexpr double kAttempt = 10;
 
 void run_sync(const SyncCommand& given) {

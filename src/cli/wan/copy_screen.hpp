@@ -1,4 +1,4 @@
-// What a copy says while it runs: one line that is written over on a terminal, a line every few seconds elsewhere.
+// Progress of a copy: on a terminal one line that is overwritten, elsewhere a line every few seconds.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ class CopyScreen {
   CopyScreen(const wan::copy::Progress& progress, bool quiet);
   ~CopyScreen() { end(); }
 
-  void note(bool failed, const std::string& text);  // any thread; after a hundred only the first of each kind
-  void end();                                       // no line is written over any more
+  void note(bool failed, const std::string& text);  // any thread; after a hundred notes only the first of each kind
+  void end();                                       // no line is overwritten any more
 
  private:
   void run();

@@ -11,7 +11,7 @@ namespace maki {
 
 namespace {
 
-// Runs `set` and puts where the value stood before its complaint.
+// Runs `set` and puts the place of the value in front of its error.
 template <class Set>
 void at_place(const std::string& where, Set set) {
   try {

@@ -1,5 +1,5 @@
-// The options of `maki wan` commands: those that all share, with the file that may hold them (a [path] table); who may
-// have which folder (`maki wan serve`); and how a file at another site is named.
+// Options of the `maki wan` commands: the common ones, with the file that may hold them (a [path] table); the folders
+// of each peer (`maki wan serve`); and names of files at another site.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,15 +25,15 @@ struct PathOptions {
 
 void add_path_options(CLI::App& command, PathOptions& options);
 
-// `base`, what the file says, what the command line says: the later wins. Throws Error for an unreadable file, unknown
-// keys (naming the nearest), values that do not fit (naming file and line, or the option), a path that is neither
-// secured nor said to be insecure, a relay without key or target.
+// Merges `base`, the file and the command line; later ones override. Throws Error for an unreadable file, unknown keys
+// (naming the nearest), values that do not fit (naming file and line, or the option), a path that is neither secured
+// nor said to be insecure, a relay without key or target.
 PathChoices read_path_options(const PathOptions& options, const PathChoices& base = {});
 
-// The file alone, into `choices`; nothing is asked of the whole. `name` stands for the file in messages.
+// Reads only the file into `choices`, without checks across keys. `name` stands for the file in messages.
 void read_path_table(const std::string& text, const std::string& name, PathChoices& choices);
 
-// A [path] table of what differs from the defaults: to paste, and to be read again.
+// A [path] table of the settings that differ from the defaults, for a file.
 std::string path_toml(const PathChoices& choices);
 
 // What a command line said: keep it alive until the command has run.
@@ -54,8 +54,9 @@ struct Allowed {
 Allowed parse_allowed(const std::string& text);
 
 std::vector<std::string> keys_of(const ShareOptions& options);
-// Each of --allow gets its own folder, all others that `security` lets in --root. The last of security.key_files are
-// keys_of(options), unless certificates are used. Throws Error where somebody has no folder, or a folder nobody.
+// Each peer of --allow gets its own folder; all other peers that `security` admits get --root. The last of
+// security.key_files are keys_of(options), unless certificates are used. Throws Error where a peer has no folder, or a
+// folder no peer.
 void set_shares(const ShareOptions& options, const wan::Security& security, wan::copy::ServerOptions& server);
 // One line for each peer and the folder that it may access.
 std::vector<std::string> shares_text(const wan::copy::ServerOptions& server);
@@ -63,10 +64,10 @@ std::vector<std::string> shares_text(const wan::copy::ServerOptions& server);
 // HOST:PORT/path: a file or folder that another site serves.
 struct RemotePath {
   wan::Endpoint host;
-  std::string path;  // below the root that is served; what follows the first slash
+  std::string path;  // below the served root; the text after the first slash
 };
 
-// Nothing for what is a path of this machine: no port in front, or "./" to say so. "[::1]:6000/a", "host:6000" (the
+// None for a path of this machine: without a port in front, or with "./". Remote: "[::1]:6000/a", "host:6000" (the
 // root).
 std::optional<RemotePath> parse_remote(const std::string& text);
 

@@ -1,4 +1,4 @@
-// Reference sums in double precision: what they have in common, and the direct sum over an isolated set.
+// Reference sums in double precision: their common parts, and the direct sum over an isolated set.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct ReferenceForces {
   std::vector<double> potential;      // mass / side, G = 1; without the target's own -m / softening
 };
 
-// Element by element, the sum of all parts of a set that lies on several processes. Collective.
+// Sums arrays element by element over the processes that hold a set. Collective.
 using SumOfParts = std::function<void(std::span<double>)>;
 
 struct DirectReferenceOptions {
@@ -43,12 +43,12 @@ struct DirectReferenceOptions {
 // particles), on all threads.
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                  const std::vector<std::size_t>& targets, const DirectReferenceOptions& options);
-// The same at places of the caller's, the same ones on all processes, of a set of which each process holds a part.
+// The same at positions `targets`, equal on all processes, where each process holds a part of the set.
 ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                           const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
                                           const SumOfParts& sum);
 
-// What the reference sums have in common: a sum for each target, over processes that hold parts of the set.
+// A sum for each target, over processes that hold parts of the set; common to the reference sums.
 struct TargetSum {
   double ax = 0, ay = 0, az = 0, potential = 0;
 
@@ -84,7 +84,7 @@ class TargetSums {
 // SumOfParts where this process holds all particles.
 inline void whole_set(std::span<double>) {}
 
-// Positions of the targets with these indices; of all where there are none.
+// Positions of the particles with the indices `targets`; of all if empty.
 inline std::vector<Vector3> places_of(const std::vector<Vector3>& positions, const std::vector<std::size_t>& targets) {
   if (targets.empty()) return positions;
   std::vector<Vector3> places;

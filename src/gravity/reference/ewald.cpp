@@ -12,7 +12,7 @@ namespace {
 constexpr double kReach = 5.6;  // erfc(5.6) = 2e-15, exp(-5.6^2) = 2e-14
 const double kTwoOverRootPi = 2 / std::sqrt(M_PI);
 
-// The smooth part erf(alpha r) / r of the pair, whose transform the waves carry, as g and p. Finite at r = 0.
+// The smooth part erf(alpha r) / r of the pair, which the wave sum computes, as g and p. Finite at r = 0.
 PairValue smooth_pair(double r2, double alpha) {
   const double x2 = alpha * alpha * r2;
   if (x2 < 1e-3) {
@@ -24,13 +24,13 @@ PairValue smooth_pair(double r2, double alpha) {
   return {(p - kTwoOverRootPi * alpha * std::exp(-x2)) / r2, p};
 }
 
-// Newton's pair less the smooth part, without cancellation far out.
+// Newton's pair minus the smooth part, without cancellation at large r.
 PairValue near_pair(double r2, double alpha) {
   const double r = std::sqrt(r2), p = std::erfc(alpha * r) / r;
   return {(p + kTwoOverRootPi * alpha * std::exp(-alpha * alpha * r2)) / r2, p};
 }
 
-// One half of the waves, for k and -k give the same: kx > 0, or kx = 0 and ky > 0, or both 0 and kz > 0.
+// One half of the waves, as k and -k contribute equally: kx > 0, or kx = 0 and ky > 0, or both 0 and kz > 0.
 struct Waves {
   int most;  // of |kx|, |ky|, |kz|
   std::vector<std::array<int, 3>> k;
@@ -149,7 +149,7 @@ void add_near(const Vector3& d, double mass, const EwaldOptions& options, int im
         const bool nearest = i == 0 && j == 0 && k == 0;
         PairValue pair{0, 0};
         if (r2 == 0) {
-          pair.p = -smooth_pair(0, alpha).p;  // the target's own term: only the waves' share is taken back
+          pair.p = -smooth_pair(0, alpha).p;  // the target's own term: only its part in the waves is subtracted
         } else if (nearest && options.softening > 0) {
           const PairValue soft = softened_newton(r2, options.kind, options.softening), smooth = smooth_pair(r2, alpha);
           pair = {soft.g - smooth.g, soft.p - smooth.p};
@@ -173,7 +173,7 @@ ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, 
   double total_mass = 0;
   for (const double m : masses) total_mass += m;
   sum({&total_mass, 1});
-  // Images of the nearest image that the near sum reaches; the mean of the near part is taken back (mean Phi = 0).
+  // Images of the nearest image that the near sum reaches. The mean of the near part is subtracted (mean Phi = 0).
   const int images = static_cast<int>(std::ceil(std::max(0.0, kReach / options.alpha - 0.5)));
   const double background = M_PI * total_mass / (options.alpha * options.alpha);
   TargetSums near(targets.size());

@@ -25,8 +25,8 @@ struct EwaldOptions {
 // Time: waves (17000 of them) x particles + targets x particles, on all threads.
 ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                 const std::vector<std::size_t>& targets, const EwaldOptions& options);
-// The same at places of the caller's, the same ones on all processes, of a set of which each process holds a part. A target
-// that is a particle has its position to the last bit.
+// The same at positions `targets`, equal on all processes, where each process holds a part of the set. A target that is
+// a particle has the particle's position to the last bit.
 ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                          const std::vector<Vector3>& targets, const EwaldOptions& options,
                                          const SumOfParts& sum);

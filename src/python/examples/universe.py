@@ -22,7 +22,7 @@ folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ".")
 start = maki.initial_conditions(particles_per_side=side, box={"size": "50 Mpc/h"}, seed=20110, redshift=49)
 print(start, start.header.units)
 
-# %% Forces at points, by tree and mesh as a run has them, and as Ewald's sum over all images has them
+# %% Forces at points, by tree and mesh as in a run, and by Ewald's sum over all images
 points = np.random.default_rng(1).uniform(0, start.header.box_size, size=(200, 3))
 acceleration, potential = maki.forces(start, points)
 exact, exact_potential = maki.forces(start, points, method="ewald")
@@ -30,7 +30,7 @@ error = np.linalg.norm(acceleration - exact, axis=1) / np.linalg.norm(exact, axi
 print(f"box: error of the force at points {np.median(error):.1e} (median), {np.percentile(error, 99):.1e} (99 %); "
       f"of the potential {np.abs(potential - exact_potential).max() / exact_potential.std():.1e} of its rms, at most")
 
-# %% The same of an isolated cluster, beside a direct sum over all pairs
+# %% Forces of an isolated cluster, beside a direct sum over all pairs
 cluster = maki.initial_conditions(run={"kind": "isolated"}, initial={"kind": "plummer"}, particles=20000, softening=0.01,
                                   truncation_radius=10.)
 points = np.random.default_rng(2).normal(size=(500, 3))

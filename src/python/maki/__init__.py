@@ -12,7 +12,7 @@ the message of the program.
 """
 import os as _os
 
-# As the program has it: threads that wait at a barrier let others run soon. libgomp reads this once, when it is loaded.
+# As in the program: threads that wait at a barrier soon let others run. libgomp reads this once, when it is loaded.
 if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & _os.environ.keys():
     _os.environ["GOMP_SPINCOUNT"] = "2000"
     from . import _core

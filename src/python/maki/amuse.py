@@ -40,7 +40,7 @@ class Maki:
         self.keys.update(keys)
         self.initialize_code()
 
-    # ---- the code as a whole
+    # ---- the whole code
 
     def initialize_code(self):
         self._table = {name: numpy.zeros(0) for name in FIELDS}
@@ -165,7 +165,7 @@ class Maki:
     def get_potential_at_point(self, eps, x, y, z):
         return self._shaped(self._forces_at(x, y, z)[1], numpy.broadcast(x, y, z))
 
-    # ---- what is known of the whole
+    # ---- totals of the system
 
     def get_time(self):
         return self._time
@@ -203,7 +203,7 @@ class Maki:
         away = self._columns(PLACE) - self.get_center_of_mass_position()
         return numpy.sqrt((away ** 2).sum(axis=1).max())
 
-    # ---- how it is done
+    # ---- implementation
 
     def _changed(self):
         self._simulation = self._forces = None
