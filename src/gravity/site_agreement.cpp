@@ -17,7 +17,7 @@ namespace {
 constexpr double kToleranceUse = 0.7;
 // The largest reference error where fresh lists are nearly exact.
 constexpr double kMostExact = 1e-4;
-// Cost of walking a group again, in interactions of each of its particles.
+// Cost of walking all groups again, in interactions a particle.
 constexpr double kRewalkCost = 200;
 // The usual imbalance of domains cut by cost.
 constexpr double kUsualImbalance = 1.02;
