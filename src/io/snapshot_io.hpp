@@ -76,7 +76,8 @@ std::vector<double> read_extra_dataset(const std::string& path, const std::strin
 // The configuration that a snapshot of Maki holds, as TOML; empty for others. Throws Error.
 std::string read_configuration(const std::string& path);
 
-// What `maki info` prints: lines about header, particles, units, cosmology and provenance. Throws Error.
+// What `maki info` prints: of snapshots lines about header, particles, units, cosmology and provenance; what catalogues of
+// groups, their links, maps, pictures and tables hold, and of which run. Throws Error, also for restarts and other text.
 std::vector<std::string> describe_file(const std::string& path);
 
 }  // namespace maki
