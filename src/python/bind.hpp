@@ -91,8 +91,8 @@ void bind_products(nb::module_& module);
 void bind_groups(nb::module_& module);
 
 // A set that came from Python as a reader would leave it: checked, and positions in a periodic box wrapped. Sentences on
-// what was repaired go into `notes`. Throws Error.
-Snapshot checked(Snapshot set, std::vector<std::string>& notes);
+// what was repaired go into `notes`. Collective over `ranks`, each of which gives its share. Throws Error.
+Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks = Communicator::self());
 // Puts the particles into the order of their ids.
 void sort_by_id(Snapshot& set);
 
