@@ -71,9 +71,7 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
   if (ratio > 0) lines.add("density", "the mean is {:.6f} of Omega0 rho_crit", ratio);
 }
 
-void describe_provenance(const FileHeader& header, Lines& lines) {
-  const Provenance& p = header.provenance;
-  if (!header.writer.empty()) lines.add("written by", "{}", header.writer);
+void describe_provenance(const Provenance& p, Lines& lines) {
   if (!p.version.empty()) lines.add("written by", "{}, commit {}", p.version, p.git_hash);
   if (!p.compiler.empty()) lines.add("compiler", "{}", p.compiler);
   if (!p.device.empty()) lines.add("device", "{}", p.device);
@@ -106,7 +104,7 @@ void describe_catalogue(hid_t file, Lines& lines) {
   describe_set(header, 0, lines);
   for (const char* name : {"Group", "IDs"})
     for (const auto& dataset : gadget::list_datasets(file, name, header.set.units)) lines.add("dataset", "{}", dataset);
-  describe_provenance(header, lines);
+  describe_provenance(header.provenance, lines);
 }
 
 void describe_links(hid_t file, Lines& lines) {
@@ -121,7 +119,7 @@ void describe_links(hid_t file, Lines& lines) {
   lines.add("earlier one", "{}", catalogue("Previous"));
   for (const char* name : {"Progenitors", "Group", "PreviousGroup"})
     for (const auto& dataset : gadget::list_datasets(file, name, {})) lines.add("dataset", "{}", dataset);
-  lines.add("note", "run, units and configuration are those of the catalogues");
+  describe_provenance(gadget::read_provenance(file), lines);
 }
 
 // False where the file holds particles, or something else.
@@ -161,7 +159,8 @@ std::vector<std::string> describe_file(const std::string& path) {
   describe_set(header, mass, lines);
   for (const auto& dataset : header.datasets) lines.add("dataset", "{}", dataset);
   for (const auto& note : notes) lines.add("note", "{}", note);
-  describe_provenance(header, lines);
+  if (!header.writer.empty()) lines.add("written by", "{}", header.writer);
+  describe_provenance(header.provenance, lines);
   return lines.take();
 }
 

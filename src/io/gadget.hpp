@@ -46,6 +46,8 @@ FileHeader read_binary_header(const std::string& path);
 FileHeader read_header(const std::string& path);
 bool looks_binary(const std::string& path);
 
+// What /Maki says of the origin of an HDF5 file; empty where there is none.
+Provenance read_provenance(std::int64_t file);
 // What catalogues of groups say in the same way as snapshots: time, box, cosmology, units, provenance. `file`: of HDF5, with a
 // group Header.
 void read_hdf5_facts(std::int64_t file, FileHeader& header);

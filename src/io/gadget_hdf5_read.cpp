@@ -13,6 +13,23 @@
 
 namespace maki::gadget {
 
+Provenance read_provenance(hid_t file) {
+  Provenance p;
+  if (!hdf5_exists(file, "Maki")) return p;
+  H5Id maki = open_group(file, "Maki");
+  p.version = read_text(maki, "Version").value_or("");
+  p.git_hash = read_text(maki, "GitHash").value_or("");
+  p.compiler = read_text(maki, "Compiler").value_or("");
+  p.device = read_text(maki, "Device").value_or("");
+  const auto rms = read_scalar<double>(maki, "ForceErrorRms");
+  const auto targets = read_scalar<std::uint64_t>(maki, "ForceErrorTargets");
+  if (rms && targets)
+    p.force_error = {*rms, read_scalar<double>(maki, "ForceErrorMedian").value_or(0),
+                     read_scalar<double>(maki, "ForceError99Percent").value_or(0), *targets};
+  p.configuration = read_text_dataset(maki, "Configuration");
+  return p;
+}
+
 namespace {
 
 template <class T>
@@ -64,26 +81,17 @@ void read_cosmology(const Lookup& number, FileHeader& header) {
   if (const auto comoving = number({"ComovingIntegrationOn", "Cosmological run"})) header.comoving = *comoving != 0;
 }
 
-void read_provenance(hid_t file, hid_t group, FileHeader& header) {
+void read_writer(hid_t file, hid_t group, FileHeader& header) {
+  if (hdf5_exists(file, "Maki")) {
+    H5Id maki = open_group(file, "Maki");
+    header.selection = {read_scalar<double>(maki, "Fraction").value_or(1), read_text(maki, "Particles") == "groups",
+                        read_scalar<std::uint64_t>(maki, "ParticlesOfRun").value_or(0)};
+    header.provenance = read_provenance(file);
+    return;  // Code is a name of the layout
+  }
   header.writer = read_text(group, "Code").value_or("");
   if (const auto commit = read_text(group, "Git_commit"))
     header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
-  if (!hdf5_exists(file, "Maki")) return;
-  H5Id maki = open_group(file, "Maki");
-  header.writer.clear();  // a name of the layout
-  header.selection = {read_scalar<double>(maki, "Fraction").value_or(1), read_text(maki, "Particles") == "groups",
-                      read_scalar<std::uint64_t>(maki, "ParticlesOfRun").value_or(0)};
-  Provenance& p = header.provenance;
-  p.version = read_text(maki, "Version").value_or("");
-  p.git_hash = read_text(maki, "GitHash").value_or("");
-  p.compiler = read_text(maki, "Compiler").value_or("");
-  p.device = read_text(maki, "Device").value_or("");
-  const auto rms = read_scalar<double>(maki, "ForceErrorRms");
-  const auto targets = read_scalar<std::uint64_t>(maki, "ForceErrorTargets");
-  if (rms && targets)
-    p.force_error = {*rms, read_scalar<double>(maki, "ForceErrorMedian").value_or(0),
-                     read_scalar<double>(maki, "ForceError99Percent").value_or(0), *targets};
-  p.configuration = read_text_dataset(maki, "Configuration");
 }
 
 std::string type_name(hid_t dataset) {
@@ -141,7 +149,7 @@ std::vector<std::string> list_datasets(hid_t file, const std::string& group_name
 
 void read_hdf5_facts(hid_t file, FileHeader& header) {
   H5Id group = open_group(file, "Header");
-  read_provenance(file, group, header);
+  read_writer(file, group, header);
   const Lookup number(file);
   header.set.time = number({"Time"}).value_or(1);
   header.set.redshift = number({"Redshift"}).value_or(0);

@@ -37,19 +37,22 @@ void write(const std::string& path, const std::string& text) { std::ofstream(pat
 
 TEST(DescribeFile, TellsOfACatalogueAndItsLinks) {
   const TempDir dir;
-  const GroupCatalogue catalogue{make_snapshot(1000).header, 0.2, 32, 1000, {{.length = 3}, {.length = 2}}, {7, 8, 9, 1, 2}};
+  const GroupCatalogue catalogue{
+      make_snapshot(1000).header, 0.2, 32, 1000, {{.length = 3}, {.length = 2}}, {7, 8, 9, 1, 2}};
   write_group_catalogue(dir / "groups_003.hdf5", catalogue, make_provenance());
   expect_contains(description(dir / "groups_003.hdf5"),
                   {"a catalogue of groups", "2, with 5 members of 1000 particles", "linking length 0.2", "z = 3",
                    "50 Mpc/h", "Group/GroupMass              float32  2, 1e10 Msun/h",
-                   "Group/GroupPos               float32  2 x 3, Mpc/h, comoving", "float32  2 x 3, km/s, physical times a^0.5",
-                   "IDs/ID                       uint32   5", "Maki 0.1.0", "size = \"50 Mpc/h\""});
+                   "Group/GroupPos               float32  2 x 3, Mpc/h, comoving",
+                   "float32  2 x 3, km/s, physical times a^0.5", "IDs/ID                       uint32   5",
+                   "Maki 0.1.0", "size = \"50 Mpc/h\""});
   CatalogueGroups later = read_catalogue_groups(dir / "groups_003.hdf5"), earlier = later;
   later.name = "groups_004.hdf5", later.redshift = 1;
   write_merger_links(dir / "links_004.hdf5", link_catalogues(earlier, later), earlier, later);
   expect_contains(description(dir / "links_004.hdf5"),
-                  {"links of groups to their progenitors", "'groups_004.hdf5', z = 1, 2 groups", "'groups_003.hdf5', z = 3",
-                   "Progenitors/Shared           int64    2, Particles in both", "PreviousGroup/Descendant"});
+                  {"links of groups to their progenitors", "'groups_004.hdf5', z = 1, 2 groups",
+                   "'groups_003.hdf5', z = 3", "Progenitors/Shared           int64    2, Particles in both",
+                   "PreviousGroup/Descendant", "Maki 0.1.0", "size = \"50 Mpc/h\""});
 }
 
 TEST(DescribeFile, TellsOfAMapOfTheSky) {
@@ -60,8 +63,7 @@ TEST(DescribeFile, TellsOfAMapOfTheSky) {
     write_sky_map(file, SkyMap(ranks, nside), ranks);
     expect_contains(description(dir / "map.fits"),
                     {"a map of the sky", "RING order, " + std::to_string(12 * nside * nside) + " pixels",
-                     "rows         48", "MASS", "1e10 Msun/h",
-                     "ZNEAR        0.5  redshift of the near edge"});
+                     "rows         48", "MASS", "1e10 Msun/h", "ZNEAR        0.5  redshift of the near edge"});
   }
   for (const std::uintmax_t bytes : {9000u, 3000u, 100u}) {
     std::filesystem::resize_file(dir / "map.fits", bytes);
@@ -72,7 +74,8 @@ TEST(DescribeFile, TellsOfAMapOfTheSky) {
 TEST(DescribeFile, TellsOfTables) {
   const TempDir dir;
   write(dir / "power_000.txt", "# Power spectrum\n# Redshift 3\n#  K  P\n 0.1 200\n 0.2 1e2\n 0.3 nan\n");
-  expect_contains(description(dir / "power_000.txt"), {"a table of numbers", "rows         3", "2: K  P", "Redshift 3"});
+  expect_contains(description(dir / "power_000.txt"),
+                  {"a table of numbers", "rows         3", "2: K  P", "Redshift 3"});
 }
 
 std::string chunk(const std::string& name, const std::string& data) {
