@@ -48,6 +48,8 @@ job=${SLURM_JOB_ID:-none}
 jobs=$output/jobs.txt
 
 export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1} OMP_PROC_BIND=close OMP_PLACES=cores
+# From Slurm 22.05 on srun does not take --cpus-per-task over from sbatch, and gives each rank one core.
+export SRUN_CPUS_PER_TASK=$OMP_NUM_THREADS
 # export NCCL_SOCKET_IFNAME=ib0      # where NCCL picks the wrong network
 # export MAKI_PAYLOAD=staged         # where neither NCCL nor CUDA-aware MPI does on this machine
 
@@ -96,9 +98,9 @@ record() { { echo "$1" >> "$jobs"; } 2>/dev/null || give_up 1 "$jobs cannot be w
 if [ -e "$output/done" ]; then echo "maki: $output is finished (remove $output/done to run it again)"; exit 0; fi
 mkdir -p "$output"
 touch "$jobs"
-queue_next "$@"
-said=$(mktemp)
+said=$(mktemp || mktemp -p "$output" .said.XXXXXX)   # before there is a next job, which would find no room either
 trap 'rm -f "$said"' EXIT
+queue_next "$@"
 
 # Whether the program has ended for want of another site, which did not come or was lost; words tell of it where the run had
 # not begun yet.

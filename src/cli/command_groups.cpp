@@ -155,7 +155,7 @@ void add_links_command(CLI::App& program) {
                   "maki links output/quickstart/groups_*.hdf5 --branch 0", options, on_first_rank(link));
   command->add_option("CATALOGUES", options->catalogues, "files of maki groups, in the order of time")
       ->required()
-      ->expected(2, 100000);
+      ->expected(2, -1);
   command
       ->add_option("--branch", options->branch,
                    "write nothing; print this group of the last catalogue and its main progenitors")

@@ -174,9 +174,11 @@ void add_info_command(CLI::App& program) {
   const auto describe = [](const Options& given) {
     for (const std::string& line : describe_file(given.file)) fmt::print("{}\n", line);
   };
-  CLI::App* command = add_command(program, "info", "Say what is in a snapshot or in initial conditions",
-                                  "maki info output/snapshot_003.hdf5", options, on_first_rank(describe));
-  command->add_option("FILE", options->file, "HDF5 or GADGET binary; one file of a set stands for all")->required();
+  CLI::App* command =
+      add_command(program, "info",
+                  "Say what is in a file: snapshots, initial conditions, groups and links, maps, tables, pictures",
+                  "maki info output/snapshot_003.hdf5", options, on_first_rank(describe));
+  command->add_option("FILE", options->file, "file to describe; one file of a set stands for all")->required();
 }
 
 }  // namespace maki

@@ -9,6 +9,7 @@
 
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
+#include "src/io/gadget_write.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/safe_file.hpp"
 
@@ -47,6 +48,7 @@ CatalogueGroups read_catalogue_groups(const std::string& path) {
   found.redshift = read_scalar<double>(header, "Redshift").value_or(0);
   found.box_size = read_scalar<double>(header, "BoxSize").value_or(0);
   found.particles = read_scalar<std::uint64_t>(header, "Particles").value_or(0);
+  found.provenance = gadget::read_provenance(file);
   const std::uint64_t groups = required(header, "Ngroups_Total", path), ids = required(header, "Nids_Total", path);
   found.ids = read_column<std::uint64_t>(file, "IDs/ID", ids, 1);
   const auto length = read_column<std::int32_t>(file, "Group/GroupLen", groups, 1);
@@ -206,6 +208,7 @@ void write_merger_links(const std::string& path, const MergerLinks& links, const
   SafeFile safe(path, overwrite);
   H5Id file = create_hdf5(safe.temporary_path());
   write_header(file, earlier, later);
+  gadget::write_provenance(file, later.provenance);
   write_links(file, links.links);
   {
     H5Id group = create_group(file, "Group"), previous = create_group(file, "PreviousGroup");

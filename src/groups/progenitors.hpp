@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/groups/properties.hpp"
+#include "src/io/snapshot.hpp"
 
 namespace maki {
 
@@ -24,6 +25,7 @@ struct CatalogueGroups {
     std::array<float, 3> position{};
   };
   std::vector<Row> rows;  // by group
+  Provenance provenance = {};
   std::size_t size() const { return rows.size(); }
   std::uint64_t length(std::size_t group) const { return begins[group + 1] - begins[group]; }
 };
@@ -54,8 +56,9 @@ struct MergerLinks {
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
-// FirstProgenitor, ProgenitorCount, MainProgenitor) and /PreviousGroup (by earlier group: Descendant). Throws Error
-// where the file exists (unless `overwrite`) or cannot be written; then nothing is left behind.
+// FirstProgenitor, ProgenitorCount, MainProgenitor), /PreviousGroup (by earlier group: Descendant) and /Maki, the
+// provenance of the later catalogue. Throws Error where the file exists (unless `overwrite`) or cannot be written; then
+// nothing is left behind.
 void write_merger_links(const std::string& path, const MergerLinks& links, const CatalogueGroups& earlier,
                         const CatalogueGroups& later, bool overwrite = false);
 

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "src/io/description.hpp"
 #include "src/io/gadget.hpp"
+#include "src/io/hdf5_file.hpp"
 
 namespace maki {
 
@@ -22,25 +24,7 @@ double header_mass(const FileHeader& header) {
   return mass;
 }
 
-class Lines {
- public:
-  template <class... Arguments>
-  void add(const char* label, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    text_.push_back(fmt::format("{:<12} {}", label, fmt::format(format, std::forward<Arguments>(arguments)...)));
-  }
-  std::vector<std::string> take() { return std::move(text_); }
-  void add_line(const std::string& line) { text_.push_back(line); }
-  void add_block(const std::string& text) {
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      text_.push_back("  " + text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-
- private:
-  std::vector<std::string> text_;
-};
+using Lines = DescriptionLines;
 
 std::string length_name(const UnitSystem& units) {
   const double mpc = units.length_cgs / 3.085677581491367e24;
@@ -87,9 +71,7 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
   if (ratio > 0) lines.add("density", "the mean is {:.6f} of Omega0 rho_crit", ratio);
 }
 
-void describe_provenance(const FileHeader& header, Lines& lines) {
-  const Provenance& p = header.provenance;
-  if (!header.writer.empty()) lines.add("written by", "{}", header.writer);
+void describe_provenance(const Provenance& p, Lines& lines) {
   if (!p.version.empty()) lines.add("written by", "{}, commit {}", p.version, p.git_hash);
   if (!p.compiler.empty()) lines.add("compiler", "{}", p.compiler);
   if (!p.device.empty()) lines.add("device", "{}", p.device);
@@ -99,6 +81,61 @@ void describe_provenance(const FileHeader& header, Lines& lines) {
   lines.add_block(p.configuration);
 }
 
+// ---- groups and their links ----------------------------------------------------------------------------------------------------
+
+void describe_catalogue(hid_t file, Lines& lines) {
+  FileHeader header;
+  gadget::read_hdf5_facts(file, header);
+  std::vector<std::string> notes;
+  gadget::complete_header(header, 0, notes);
+  H5Id group = open_group(file, "Header");
+  const auto count = [&](const char* name) { return read_scalar<std::uint64_t>(group, name).value_or(0); };
+  lines.add("format", "GADGET-4 HDF5, a catalogue of groups");
+  lines.add("groups", "{}, with {} members{}", count("Ngroups_Total"), count("Nids_Total"),
+            count("Particles") > 0 ? fmt::format(" of {} particles", count("Particles")) : "");
+  if (const auto files = count("NumFiles"); files > 1)
+    lines.add("part", "one of {} files; it holds {} groups", files, count("Ngroups_ThisFile"));
+  if (hdf5_exists(file, "Config")) {
+    H5Id config = open_group(file, "Config");
+    if (const auto length = read_scalar<double>(config, "FOF_LINKLENGTH"))
+      lines.add("friends", "linking length {:g} mean distances, groups of {} and more", *length,
+                read_scalar<std::int32_t>(config, "FOF_GROUP_MIN_LEN").value_or(1));
+  }
+  describe_set(header, 0, lines);
+  for (const char* name : {"Group", "IDs"})
+    for (const auto& dataset : gadget::list_datasets(file, name, header.set.units)) lines.add("dataset", "{}", dataset);
+  describe_provenance(header.provenance, lines);
+}
+
+void describe_links(hid_t file, Lines& lines) {
+  H5Id group = open_group(file, "Header");
+  const auto catalogue = [&](const std::string& earlier) {
+    return fmt::format("'{}', z = {:.6g}, {} groups", read_text(group, earlier + "Catalogue").value_or("?"),
+                       read_scalar<double>(group, earlier + "Redshift").value_or(0),
+                       read_scalar<std::uint64_t>(group, earlier + "Ngroups").value_or(0));
+  };
+  lines.add("format", "HDF5, links of groups to their progenitors");
+  lines.add("catalogue", "{}", catalogue(""));
+  lines.add("earlier one", "{}", catalogue("Previous"));
+  for (const char* name : {"Progenitors", "Group", "PreviousGroup"})
+    for (const auto& dataset : gadget::list_datasets(file, name, {})) lines.add("dataset", "{}", dataset);
+  describe_provenance(gadget::read_provenance(file), lines);
+}
+
+// False where the file holds particles, or something else.
+bool describe_groups(const std::string& path, Lines& lines) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable) || !is_hdf5(path)) return false;
+  H5Id file = open_hdf5(path);
+  if (!hdf5_exists(file, "Header") || hdf5_exists(file, "PartType1")) return false;
+  H5Id header = open_group(file, "Header");
+  const bool catalogue = read_scalar<std::uint64_t>(header, "Ngroups_Total").has_value();
+  if (!catalogue && !hdf5_exists(file, "Progenitors")) return false;
+  lines.add_file(path, 0, static_cast<double>(std::filesystem::file_size(path)));
+  catalogue ? describe_catalogue(file, lines) : describe_links(file, lines);
+  return true;
+}
+
 }  // namespace
 
 std::string read_configuration(const std::string& path) {
@@ -106,23 +143,24 @@ std::string read_configuration(const std::string& path) {
 }
 
 std::vector<std::string> describe_file(const std::string& path) {
+  Lines lines;
+  if (describe_plain_file(path, lines) || describe_groups(path, lines)) return lines.take();
   const std::vector<std::string> files = gadget::find_files(path);
   FileHeader header = gadget::read_header(files[0]);
   const double mass = header_mass(header);
   std::vector<std::string> notes;
   gadget::complete_header(header, mass, notes);
-  Lines lines;
   std::uintmax_t bytes = 0;
   for (const auto& file : files) bytes += std::filesystem::file_size(file);
-  lines.add("file", "{}{}, {:.1f} MiB", files[0], files.size() > 1 ? fmt::format(" and {} more", files.size() - 1) : "",
-            static_cast<double>(bytes) / 1048576.0);
+  lines.add_file(files[0], files.size() - 1, static_cast<double>(bytes));
   lines.add("format", "{}", header.format);
   describe_particles(header, lines);
   describe_selection(header, lines);
   describe_set(header, mass, lines);
   for (const auto& dataset : header.datasets) lines.add("dataset", "{}", dataset);
   for (const auto& note : notes) lines.add("note", "{}", note);
-  describe_provenance(header, lines);
+  if (!header.writer.empty()) lines.add("written by", "{}", header.writer);
+  describe_provenance(header.provenance, lines);
   return lines.take();
 }
 

@@ -34,7 +34,7 @@ struct FileHeader {
   std::string format;
   std::string writer;                 // of HDF5 files: Header/Code, Git_commit and the like
   Provenance provenance;              // of Maki's own files
-  std::vector<std::string> datasets;  // "PartType1/Coordinates  float64  262144 x 3"
+  std::vector<std::string> datasets;  // "PartType1/Coordinates  float64  262144 x 3, Mpc/h, comoving"
 };
 
 std::uint64_t sum(const std::array<std::uint64_t, kTypes>& counts);
@@ -45,6 +45,15 @@ FileHeader read_binary_header(const std::string& path);
 // Recognises the format by content: HDF5, or a record of 256 or 8 bytes in either byte order.
 FileHeader read_header(const std::string& path);
 bool looks_binary(const std::string& path);
+
+// The provenance in /Maki of an HDF5 file; empty where there is none.
+Provenance read_provenance(std::int64_t file);
+// The facts that catalogues of groups state as snapshots do: time, box, cosmology, units, provenance. `file`: of HDF5,
+// with a group Header.
+void read_hdf5_facts(std::int64_t file, FileHeader& header);
+// A line for each dataset of a group, in the form of FileHeader, with its unit or else its meaning; none without such a
+// group.
+std::vector<std::string> list_datasets(std::int64_t file, const std::string& group, const UnitSystem& units);
 
 // Rows of one file that a rank reads.
 struct Rows {

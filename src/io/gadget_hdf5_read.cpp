@@ -4,12 +4,31 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "kernels/error.hpp"
+#include "src/config/quantity.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 
 namespace maki::gadget {
+
+Provenance read_provenance(hid_t file) {
+  Provenance p;
+  if (!hdf5_exists(file, "Maki")) return p;
+  H5Id maki = open_group(file, "Maki");
+  p.version = read_text(maki, "Version").value_or("");
+  p.git_hash = read_text(maki, "GitHash").value_or("");
+  p.compiler = read_text(maki, "Compiler").value_or("");
+  p.device = read_text(maki, "Device").value_or("");
+  const auto rms = read_scalar<double>(maki, "ForceErrorRms");
+  const auto targets = read_scalar<std::uint64_t>(maki, "ForceErrorTargets");
+  if (rms && targets)
+    p.force_error = {*rms, read_scalar<double>(maki, "ForceErrorMedian").value_or(0),
+                     read_scalar<double>(maki, "ForceError99Percent").value_or(0), *targets};
+  p.configuration = read_text_dataset(maki, "Configuration");
+  return p;
+}
 
 namespace {
 
@@ -62,26 +81,17 @@ void read_cosmology(const Lookup& number, FileHeader& header) {
   if (const auto comoving = number({"ComovingIntegrationOn", "Cosmological run"})) header.comoving = *comoving != 0;
 }
 
-void read_provenance(hid_t file, hid_t group, FileHeader& header) {
+void read_writer(hid_t file, hid_t group, FileHeader& header) {
+  if (hdf5_exists(file, "Maki")) {
+    H5Id maki = open_group(file, "Maki");
+    header.selection = {read_scalar<double>(maki, "Fraction").value_or(1), read_text(maki, "Particles") == "groups",
+                        read_scalar<std::uint64_t>(maki, "ParticlesOfRun").value_or(0)};
+    header.provenance = read_provenance(file);
+    return;  // Code is a name of the layout
+  }
   header.writer = read_text(group, "Code").value_or("");
   if (const auto commit = read_text(group, "Git_commit"))
     header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
-  if (!hdf5_exists(file, "Maki")) return;
-  H5Id maki = open_group(file, "Maki");
-  header.writer.clear();  // a name of the layout
-  header.selection = {read_scalar<double>(maki, "Fraction").value_or(1), read_text(maki, "Particles") == "groups",
-                      read_scalar<std::uint64_t>(maki, "ParticlesOfRun").value_or(0)};
-  Provenance& p = header.provenance;
-  p.version = read_text(maki, "Version").value_or("");
-  p.git_hash = read_text(maki, "GitHash").value_or("");
-  p.compiler = read_text(maki, "Compiler").value_or("");
-  p.device = read_text(maki, "Device").value_or("");
-  const auto rms = read_scalar<double>(maki, "ForceErrorRms");
-  const auto targets = read_scalar<std::uint64_t>(maki, "ForceErrorTargets");
-  if (rms && targets)
-    p.force_error = {*rms, read_scalar<double>(maki, "ForceErrorMedian").value_or(0),
-                     read_scalar<double>(maki, "ForceError99Percent").value_or(0), *targets};
-  p.configuration = read_text_dataset(maki, "Configuration");
 }
 
 std::string type_name(hid_t dataset) {
@@ -98,23 +108,58 @@ herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
   return 0;
 }
 
-void list_datasets(hid_t file, FileHeader& header) {
-  for (std::size_t type = 0; type < kTypes; ++type) {
-    const std::string group_name = fmt::format("PartType{}", type);
-    if (!hdf5_exists(file, group_name)) continue;
-    H5Id group = open_group(file, group_name);
-    std::vector<std::string> names;
-    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names);
-    for (const auto& name : names) {
-      H5Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
-      if (!dataset.valid()) continue;
-      std::string shape;
-      for (const std::size_t extent : dataset_shape(dataset))
-        shape += fmt::format("{}{}", shape.empty() ? "" : " x ", extent);
-      header.datasets.push_back(fmt::format("{:<28} {:<8} {}", group_name + "/" + name, type_name(dataset), shape));
-    }
+// "Mpc/h, times a": the unit that the attributes of GADGET-4 tell, or without one what the dataset is; "" where they are missing.
+std::string unit_of(hid_t dataset, const UnitSystem& units) {
+  std::vector<std::string> factors;
+  for (const auto& [name, dimension] : {std::pair{"mass_scaling", Dimension::kMass},
+                                        {"length_scaling", Dimension::kLength},
+                                        {"velocity_scaling", Dimension::kVelocity}}) {
+    const double power = read_scalar<double>(dataset, name).value_or(0);
+    const std::string unit = unit_name(units, dimension);
+    if (power == 0 || unit.empty()) continue;
+    factors.push_back(power == 1 ? unit : fmt::format("({})^{:g}", unit, power));
   }
+  if (factors.empty())
+    return read_text(dataset, "Description").value_or(read_text(dataset, "VarDescription").value_or(""));
+  const double a = read_scalar<double>(dataset, "a_scaling").value_or(0);
+  return fmt::format("{}{}", fmt::join(factors, " "),
+                     a == 0   ? ""
+                     : a == 1 ? ", comoving"
+                              : fmt::format(", physical times a^{:g}", a));
 }
+
+}  // namespace
+
+std::vector<std::string> list_datasets(hid_t file, const std::string& group_name, const UnitSystem& units) {
+  if (!hdf5_exists(file, group_name)) return {};
+  H5Id group = open_group(file, group_name);
+  std::vector<std::string> names, lines;
+  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names);
+  for (const auto& name : names) {
+    H5Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!dataset.valid()) continue;
+    std::string shape;
+    for (const std::size_t extent : dataset_shape(dataset))
+      shape += fmt::format("{}{}", shape.empty() ? "" : " x ", extent);
+    lines.push_back(fmt::format("{:<28} {:<8} {}", group_name + "/" + name, type_name(dataset), shape));
+    if (const std::string unit = unit_of(dataset, units); !unit.empty()) lines.back() += ", " + unit;
+  }
+  return lines;
+}
+
+void read_hdf5_facts(hid_t file, FileHeader& header) {
+  H5Id group = open_group(file, "Header");
+  read_writer(file, group, header);
+  const Lookup number(file);
+  header.set.time = number({"Time"}).value_or(1);
+  header.set.redshift = number({"Redshift"}).value_or(0);
+  header.set.box_size = number({"BoxSize"}).value_or(0);
+  read_cosmology(number, header);
+  read_units(number, header);
+  if (header.comoving == false) header.set.units.with_h = false;
+}
+
+namespace {
 
 // The first of several names that exists in the group; empty where none does.
 std::string present(hid_t group, std::initializer_list<const char*> names) {
@@ -217,7 +262,7 @@ FileHeader read_hdf5_header(const std::string& path) {
   FileHeader header;
   const bool swift = read_text(group, "Code") == "SWIFT";
   header.format = swift ? "SWIFT HDF5" : "GADGET HDF5";
-  read_provenance(file, group, header);
+  read_hdf5_facts(file, header);
   const auto counts = read_attribute<std::uint64_t>(group, "NumPart_ThisFile");
   if (counts.empty()) {
     throw Error(fmt::format("cannot read '{}'", path), "'Header' has no attribute 'NumPart_ThisFile'",
@@ -236,15 +281,11 @@ FileHeader read_hdf5_header(const std::string& path) {
   header.mass_table = six<double>(group, "MassTable");
   header.files = read_scalar<std::int32_t>(group, "NumFilesPerSnapshot").value_or(1);
   if (header.files <= 1) header.totals = header.counts;
-  const Lookup number(file);
-  header.set.time = number({"Time"}).value_or(1);
-  header.set.redshift = number({"Redshift"}).value_or(0);
-  header.set.box_size = number({"BoxSize"}).value_or(0);
-  read_cosmology(number, header);
-  read_units(number, header);
-  if (header.comoving == false || swift) header.set.units.with_h = false;
+  if (swift) header.set.units.with_h = false;
   if (swift) read_swift(path, group, header);
-  list_datasets(file, header);
+  for (std::size_t type = 0; type < kTypes; ++type)
+    for (const std::string& line : list_datasets(file, fmt::format("PartType{}", type), header.set.units))
+      header.datasets.push_back(line);
   header.light_cone = std::any_of(header.datasets.begin(), header.datasets.end(), [](const std::string& dataset) {
     return dataset.find("/Ascale ") != std::string::npos;
   });

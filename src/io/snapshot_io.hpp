@@ -75,7 +75,8 @@ std::vector<double> read_extra_dataset(const std::string& path, const std::strin
 // The configuration in a snapshot of Maki, as TOML; empty for other files. Throws Error.
 std::string read_configuration(const std::string& path);
 
-// The lines of `maki info`: header, particles, units, cosmology and provenance. Throws Error.
+// The lines of `maki info`: of snapshots header, particles, units, cosmology and provenance; of catalogues of groups,
+// their links, maps, pictures and tables the contents, and the run. Throws Error, also for restarts and other text.
 std::vector<std::string> describe_file(const std::string& path);
 
 }  // namespace maki

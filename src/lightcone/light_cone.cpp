@@ -143,6 +143,9 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
   if (!place_.sites->alone() && drift.boundary) {
     if (remembered_.size() == 2) remembered_.erase(remembered_.begin());
     remembered_[drift.step] = state();
+    drop_spools(remembered_.begin()->first);
+  } else if (place_.sites->alone() && !files.empty()) {
+    drop_spools(drift.step);
   }
   return files;
 }
@@ -158,12 +161,6 @@ std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& tim
   for (std::size_t k = options_.shells.count(); k-- > 0;) {
     if (edges[k] < radii.after || edges[k] >= radii.before) continue;
     for (std::string& file : write_files(k, drift)) files.push_back(std::move(file));
-  }
-  if (!files.empty() && remembered_.empty()) {
-    std::uint64_t needed = 0;  // states of restarts that need the spools
-    root_succeeds(place_.ranks, [&] { needed = cone_state_steps(place_.folder).size(); });
-    place_.ranks.broadcast(&needed, sizeof needed, 0);
-    if (needed == 0) all_succeed(place_.ranks, [&] { remove_spools(drift.step); });
   }
   return files;
 }
@@ -294,12 +291,27 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
   all_succeed(place_.ranks, [&] { remove_spools(oldest); });
 }
 
+void LightCone::end() {
+  remembered_.clear();
+  drop_spools(last_step_);
+}
+
+// Removes spools that only a restart of `oldest` or later could need, where no restart has a state.
+void LightCone::drop_spools(std::uint64_t oldest) {
+  if (std::none_of(written_.begin(), written_.end(), [&](const auto& shell) { return shell.second <= oldest; })) return;
+  std::uint64_t states = 0;
+  root_succeeds(place_.ranks, [&] { states = cone_state_steps(place_.folder).size(); });
+  place_.ranks.broadcast(&states, sizeof states, 0);
+  if (states == 0) all_succeed(place_.ranks, [&] { remove_spools(oldest); });
+}
+
 // Removes spools of shells whose files a run resumed from `oldest` or later will not write again.
 void LightCone::remove_spools(std::uint64_t oldest) {
   for (const std::string& name : own_spools()) {
     const auto shell = written_.find(static_cast<std::size_t>(spool::shell_of(name)));
     if (shell != written_.end() && shell->second <= oldest) spool::cut(path(name), 0);
   }
+  std::erase_if(written_, [&](const auto& shell) { return shell.second <= oldest; });
 }
 
 }  // namespace maki

@@ -37,6 +37,8 @@ class LightCone {
   // boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws Error, the
   // same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
+  // The run has come to its end: spools go that no restart needs which is there. Throws Error, the same on all ranks.
+  void end();
 
  private:
   struct Radii {
@@ -58,6 +60,7 @@ class LightCone {
   void add_to_maps(const Radii& radii, const PixelsByShell& pixels);
   std::vector<std::string> write_files(std::size_t shell, const Drift& drift);
   ConeState state() const;
+  void drop_spools(std::uint64_t oldest);
   void remove_spools(std::uint64_t oldest);
 
   LightConeOptions options_;

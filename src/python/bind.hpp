@@ -91,8 +91,8 @@ void bind_products(nb::module_& module);
 void bind_groups(nb::module_& module);
 
 // Checks a set from Python, and wraps positions in a periodic box, as readers do. Adds sentences on repairs to `notes`.
-// Throws Error.
-Snapshot checked(Snapshot set, std::vector<std::string>& notes);
+// Collective over `ranks`, each of which gives its share. Throws Error.
+Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks = Communicator::self());
 // Sorts the particles by id.
 void sort_by_id(Snapshot& set);
 

@@ -40,11 +40,17 @@ E named(const std::string& word) {
   throw Error("there is no '" + word + "'", "", "see output.coordinates, velocities and layout in the configuration");
 }
 
-std::vector<std::string> write(const std::string& path, const Snapshot& set, const WriteOptions& options,
-                               const std::vector<nb::tuple>& extras, const std::string& configuration) {
+// What no reader would take is not written.
+nb::object write(const std::string& path, const Snapshot& set, const WriteOptions& options,
+                 const std::vector<nb::tuple>& extras, const std::string& configuration) {
   const std::vector<ExtraDataset> more = datasets(extras);
-  const Computing computing;
-  return write_snapshot(path, set, provenance(configuration, "host"), options, more, Communicator::world());
+  std::vector<std::string> names, notes;
+  {
+    const Computing computing;
+    const Communicator ranks = Communicator::world();
+    names = write_snapshot(path, checked(set, notes, ranks), provenance(configuration, "host"), options, more, ranks);
+  }
+  return nb::make_tuple(names, notes);
 }
 
 }  // namespace

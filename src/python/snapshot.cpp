@@ -95,11 +95,11 @@ std::vector<T> reordered(const std::vector<T>& values, const std::vector<std::si
 
 }  // namespace
 
-Snapshot checked(Snapshot set, std::vector<std::string>& notes) {
+Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks) {
   if (set.header.comoving && !(set.header.box_size > 0))
     throw Error("a comoving set needs a box", fmt::format("header.box_size is {}", set.header.box_size),
                 "set header.box_size, or header.comoving = False");
-  check_snapshot(set, "the given particles", notes);
+  check_snapshot(set, "the given particles", notes, ranks);
   return set;
 }
 

@@ -114,23 +114,12 @@ std::string run_section(const Source& source) {
                  text + details("All settings, as they were resolved", preformatted(first.provenance.configuration)));
 }
 
-// Seconds by phase: from the end of the run, else sums of the recorded steps.
-std::vector<std::pair<std::string, MinMeanMax>> phase_seconds(const RunRecords& records) {
-  if (records.end) return records.end->phases;
-  std::map<std::string, double> sums;
-  for (const Step& step : records.steps)
-    for (const auto& [path, seconds] : step.phases) sums[path] += seconds;
-  std::vector<std::pair<std::string, MinMeanMax>> all;
-  for (const auto& [path, sum] : sums) all.push_back({path, {sum, sum, sum}});
-  return all;
-}
-
 std::string phase_table(const RunRecords& records) {
-  const auto phases = phase_seconds(records);
+  const PhaseSeconds phases = records.phases();
   double whole = 0;
   for (const auto& [path, seconds] : phases) whole += path.find('/') == path.npos ? seconds.mean : 0;
   if (!(whole > 0)) return "";
-  const bool many = records.beginnings.back().ranks > 1 && records.end;
+  const bool many = records.beginnings.back().ranks > 1 && records.end && !records.earlier_by_steps;
   HtmlTable table{{"phase", many ? "seconds, mean of ranks" : "seconds", "share"}, {}, {}};
   if (many) table.heads.insert(table.heads.end(), {"least", "most"});
   for (const auto& [path, seconds] : phases) {
@@ -149,9 +138,16 @@ std::string phase_table(const RunRecords& records) {
 
 std::string time_section(const RunRecords& records) {
   std::string text = figures({time_figures(records)}) + phase_table(records);
-  if (!text.empty() && !records.end) text += paragraph("Sums of the steps that have a line in metrics.jsonl.");
-  if (records.end && records.beginnings.size() > 1)
-    text += paragraph("The table is of the time since the run was last resumed.");
+  if (text.empty()) return section("Where the time went", text);
+  const std::size_t processes = records.beginnings.size();
+  if (processes == 1 && !records.end) text += paragraph("Sums of the steps that have a line in metrics.jsonl.");
+  if (processes > 1)
+    text += paragraph(fmt::format(
+        "The table is the sum over the {} processes of the run{}.", processes,
+        records.end && !records.earlier_by_steps
+            ? ""
+            : "; those of which metrics.jsonl has no end count with the steps that have a line in it, and steps that a "
+              "later process made anew count once"));
   return section("Where the time went", text);
 }
 

@@ -135,9 +135,33 @@ End end_of(const ptree& line) {
   return end;
 }
 
+// A new child goes behind what is below its parent.
+void add(PhaseSeconds& sums, const std::string& path, const MinMeanMax& seconds) {
+  auto behind = sums.end();
+  const std::string family = path.substr(0, path.rfind('/') + 1);  // "" at the top of the tree
+  for (auto one = sums.begin(); one != sums.end(); ++one) {
+    if (one->first == path) {
+      one->second.min += seconds.min, one->second.mean += seconds.mean, one->second.max += seconds.max;
+      return;
+    }
+    if (one->first + '/' == family || one->first.starts_with(family)) behind = std::next(one);
+  }
+  sums.insert(behind, {path, seconds});
+}
+
+// The last process is one of those before from here on.
+void end_process(RunRecords& records) {
+  if (records.beginnings.empty()) return;
+  records.earlier_by_steps = records.earlier_by_steps || (!records.end && !records.step_phases.empty());
+  records.earlier_phases = records.phases();
+  records.step_phases.clear();
+  records.end.reset();
+}
+
 void take(const ptree& line, RunRecords& records) {
   if (line.count("step") > 0) {
     records.steps.push_back(step_of(line));
+    for (const auto& [path, seconds] : records.steps.back().phases) records.step_phases[path] += seconds;
   } else if (line.count("output") > 0) {
     Output output = output_of(line);  // a resumed run may write it again
     std::erase_if(records.outputs, [&](const Output& old) { return old.index >= 0 && old.index == output.index; });
@@ -145,12 +169,22 @@ void take(const ptree& line, RunRecords& records) {
   } else if (line.count("end") > 0) {
     records.end = end_of(line);
   } else if (line.count("run") > 0) {
+    end_process(records);
     records.beginnings.push_back(beginning_of(line));
-    records.end.reset();  // of the part before
   }
 }
 
 }  // namespace
+
+PhaseSeconds RunRecords::phases() const {
+  PhaseSeconds sums = earlier_phases;
+  if (end) {
+    for (const auto& [path, seconds] : end->phases) add(sums, path, seconds);
+  } else {
+    for (const auto& [path, seconds] : step_phases) add(sums, path, {seconds, seconds, seconds});
+  }
+  return sums;
+}
 
 void RecordReader::line(const std::string& text) {
   ++lines_;

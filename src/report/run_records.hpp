@@ -68,24 +68,30 @@ struct Output {
   std::optional<ForceError> force_error;
 };
 
+using PhaseSeconds = std::vector<std::pair<std::string, MinMeanMax>>;  // by path, each parent before its children
+
 struct End {
   std::string stopped_by;  // "": the run came to its end
   bool site_lost = false;
   double time = kUnknown;  // where it ended: scale factor, or time
   double steps = 0, rebuilds = 0, long_steps = 0, elapsed = 0;
-  std::vector<std::pair<std::string, MinMeanMax>> phases;  // seconds over ranks, each parent before its children
-  double memory = kUnknown;                                // bytes, of the rank with most
-  std::vector<std::pair<std::string, double>> arrays;      // bytes by family, largest first
+  PhaseSeconds phases;                                 // over ranks
+  double memory = kUnknown;                            // bytes, of the rank with most
+  std::vector<std::pair<std::string, double>> arrays;  // bytes by family, largest first
 };
 
 struct RunRecords {
   std::vector<Beginning> beginnings;  // the first, and those where the run was resumed
   std::vector<Step> steps;
   std::vector<Output> outputs;
-  std::optional<End> end;             // none: the run is under way, or was killed
-  std::vector<std::string> problems;  // sentences on lines that cannot be read
+  std::optional<End> end;                     // none: the run is under way, or was killed
+  PhaseSeconds earlier_phases;                // sums over the processes before the last
+  bool earlier_by_steps = false;              // one of these has no end in the files: its recorded steps count
+  std::map<std::string, double> step_phases;  // seconds by path, of the last process's recorded steps
+  std::vector<std::string> problems;          // sentences on lines that cannot be read
 
   bool comoving() const { return !steps.empty() && steps.front().comoving(); }
+  PhaseSeconds phases() const;  // sums over all processes
   // The time that the run has reached, or its end: the last step's line may be some steps older. Needs lines of steps.
   double reached() const { return end && end->time == end->time ? end->time : steps.back().time; }
   std::uint64_t last_step() const { return end ? static_cast<std::uint64_t>(end->steps) : steps.back().step; }

@@ -153,6 +153,12 @@ void RunProducts::drifted(const Drift& drift) {
     for (const std::string& file : cone.drifted(drift, *timeline_)) message(fmt::format("Light cone: wrote {}", file));
 }
 
+void RunProducts::finish(const RunResult& result, const PhaseTimers& timers) {
+  RunFiles::finish(result, timers);
+  if (!result.stopped_by.empty()) return;
+  for (LightCone& cone : cones_) cone.end();
+}
+
 // A restart without light cones would be useless: it does not begin where their state cannot be written.
 void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;

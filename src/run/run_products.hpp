@@ -23,6 +23,7 @@ class RunProducts : public RunFiles {
   void film(const OutputState& state) override;
   void drifted(const Drift& drift) override;
   void restart(const std::shared_ptr<const KeptState>& kept) override;
+  void finish(const RunResult& result, const PhaseTimers& timers);  // of RunFiles, and of light cones
   // Writes report.html if output.report is set, after finish(). A failure leads only to a message.
   void report();
 

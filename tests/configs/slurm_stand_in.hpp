@@ -40,7 +40,9 @@ printf '%q ' "$@" > "$STAND_IN/spool/$job.arguments"
 touch "$STAND_IN/queue/$job"
 echo "$job;stand-in")");
     script("scancel", R"(rm "$STAND_IN/queue/$1")");
+    // As Slurm from 22.05 on: cores are not taken over from sbatch.
     script("srun", R"(while [[ $1 == --* ]]; do shift; done
+[[ ${SRUN_CPUS_PER_TASK:-1} == "${SLURM_CPUS_PER_TASK:-1}" ]] || { echo "srun: one core a task"; exit 9; }
 exec ${STAND_IN_LAUNCHER:-} "$@")");
   }
 

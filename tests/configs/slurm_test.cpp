@@ -108,8 +108,9 @@ TEST_F(FullSlurm, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
   expect_the_bits_after(50, "end_redshift=0 time.max_dlna=0.004");
 }
 
+// On nodes without room for temporary files.
 TEST_F(Slurm, AJobThatWasStoppedIsFollowedByTheNext) {
-  SlurmStandIn in = slurm();
+  SlurmStandIn in = slurm("SLURM_CPUS_PER_TASK=2 TMPDIR=" + path("none"));
   submit(in, "end_redshift=7 output.redshifts=[8] time_limit=\"0.05 s\"");
   EXPECT_EQ(run_all(in, 400), 0);
   EXPECT_GT(jobs(), 1u);

@@ -84,3 +84,29 @@ def test_messages_are_those_of_the_program(box, tmp_path):
     assert issubclass(maki.Error, RuntimeError) and issubclass(maki.DeviceError, maki.Error)
     with pytest.raises(maki.Error, match="format"):
         maki.write(tmp_path / "t.hdf5", box, format="csv")
+
+
+def test_what_is_no_set_is_not_written(box, tmp_path):
+    shifted = box.copy()
+    shifted.positions = box.positions + 5
+    maki.write(tmp_path / "shifted.hdf5", shifted)
+    numpy.testing.assert_allclose(maki.read(tmp_path / "shifted.hdf5").positions, (box.positions + 5) % 30, rtol=0, atol=1e-9)
+    shifted.positions[3, 1] = numpy.nan
+    with pytest.raises(maki.Error, match="particle 3 .* not a number"):
+        maki.write(tmp_path / "none.hdf5", shifted)
+    assert not (tmp_path / "none.hdf5").exists()
+
+
+@pytest.mark.parametrize("wrong, said", [(dict(masses=numpy.ones(7)), r"masses have the shape \(7,\)"),
+                                         (dict(masses=numpy.ones((10, 1))), "one number for all"),
+                                         (dict(positions=numpy.ones((10, 3)) * 1j), "complex128: give real numbers"),
+                                         (dict(velocities=numpy.full((10, 3), "1")), "velocities are of the type"),
+                                         (dict(ids=numpy.arange(10) + 0.5), "whole numbers"),
+                                         (dict(ids=-numpy.arange(10)), "whole numbers")])
+def test_arrays_that_would_lose_something_are_refused(wrong, said):
+    right = dict(positions=numpy.ones((10, 3)), velocities=numpy.ones((10, 3)), masses=1, ids=numpy.arange(10.))
+    assert maki.snapshot(**right).ids.tolist() == list(range(10))
+    with pytest.raises(maki.Error, match=said):
+        maki.snapshot(**dict(right, **wrong))
+    with pytest.raises(TypeError, match="maki.Snapshot"):
+        maki.forces(right["positions"], softening=0.1)

@@ -176,3 +176,24 @@ def test_a_run_that_does_not_fit_is_refused_before_it_begins():
     with pytest.raises(maki.Error, match="memory"):
         maki.run(particles_per_side=8192, box={"size": 100}, quiet=True)
     assert maki.Simulation(**SPHERE, end_time=0.01).evolve().ended
+
+
+def test_time_goes_forward_to_one_moment():
+    sphere = maki.Simulation(**SPHERE).evolve(time=0.01)
+    for wrong, said in [(dict(time=0.005), "forward only"), (dict(time=numpy.nan), "forward only"),
+                        (dict(redshift=1), "has no redshift"), (dict(time=1, redshift=1), "give one of them")]:
+        with pytest.raises(maki.Error, match=said):
+            sphere.evolve(**wrong)
+    assert sphere.evolve(time=0.01).time == pytest.approx(0.01)
+
+
+def test_a_simulation_in_two_threads():
+    alone = maki.Simulation(**BOX, end_redshift=20).evolve()
+    shared, seen = maki.Simulation(**BOX, end_redshift=20), []
+    threads = [threading.Thread(target=lambda: seen.append([state.positions.sum() for state in shared])) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 2 and shared.steps == alone.steps
+    assert shared.redshift == pytest.approx(20)

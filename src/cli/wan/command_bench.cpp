@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -197,14 +199,17 @@ void keep_given(const Options& given, const PathChoices& choices, wan::TuneOptio
   tune.keep_congestion = is_given("congestion") || settings.congestion != defaults.congestion;
 }
 
-void write_json(const std::string& path, const BenchOutput& output) {
-  std::ofstream file(path);
-  file << bench_json(output);
+void write_json(const std::string& path, std::ios::openmode mode, const std::string& text) {
+  std::ofstream file(path, mode);
+  file << text;
   file.flush();
-  if (!file) throw Error(fmt::format("cannot write '{}'", path));
+  if (!file)
+    throw Error(fmt::format("cannot write '{}'", path), std::strerror(errno),
+                "see that its folder is there, and has room");
 }
 
 void call(const Options& given) {
+  if (!given.json.empty()) write_json(given.json, std::ios::app, "");  // before minutes have gone into the figures
   BenchOutput output;
   output.peer = given.peer;
   output.choices = read_path_options(given.path);
@@ -230,7 +235,7 @@ void call(const Options& given) {
   output.here = link.kernel_here();
   output.there = link.kernel_there();
   fmt::print("{}", bench_text(output));
-  if (!given.json.empty()) write_json(given.json, output);
+  if (!given.json.empty()) write_json(given.json, std::ios::trunc, bench_json(output));
 }
 
 void run_bench(const Options& given) {
@@ -251,8 +256,8 @@ void add_wan_bench(CLI::App& wan) {
   command->add_option("HOST:PORT", options->peer, "call the measurement there");
   command->add_option("--listen", options->listen, "be called at this ADDRESS:PORT (an empty address: any)");
   command->add_flag("--once", options->once, "with --listen: end after one measurement");
-  command->add_flag("--quick", options->quick, "half a minute");
-  command->add_flag("--full", options->full, "several minutes, more repetitions");
+  CLI::Option* quick = command->add_flag("--quick", options->quick, "half a minute");
+  command->add_flag("--full", options->full, "several minutes, more repetitions")->excludes(quick);
   command->add_flag("--no-sweep", options->no_sweep, "measure with the settings given, look for no others");
   command->add_option("--json", options->json, "write all figures to this file");
   add_path_options(*command, options->path);

@@ -94,6 +94,11 @@ void run_serve(const ServeOptions& given) {
   watching.join();
 }
 
+// SOURCE... DEST is one list, whose name says already that there may be many.
+class CopyUsage : public CLI::Formatter {
+  std::string make_option_usage(const CLI::Option* option) const override { return make_option_name(option, true); }
+};
+
 struct CopyCommand {
   std::vector<std::string> names;  // the sources, then the destination
   bool checksum = false, perms = false, quiet = false;
@@ -214,9 +219,10 @@ void add_wan_copy(CLI::App& wan) {
       "maki wan copy output/run1 OTHER-SITE:6000/runs --key site.key\n"
       "  maki wan copy OTHER-SITE:6000/runs/run1/ here --key site.key   # a slash at the end: what is in it",
       options, run_copy);
+  command->formatter(std::make_shared<CopyUsage>());
   command->add_option("SOURCE... DEST", options->names, "here, or there as HOST:PORT/path ([::1]:PORT/path)")
       ->required()
-      ->expected(2, 4097);
+      ->expected(2, -1);
   command->add_flag("--checksum", options->checksum, "compare contents also where size and time agree");
   command->add_flag(
       "-p,--perms", options->perms,

@@ -75,7 +75,7 @@ class Maki:
 
     def evolve_model(self, time):
         """To this time, exactly. Time goes forward only."""
-        if time < self._time:
+        if not time >= self._time:
             raise _core.Error(f"the model is at t = {self._time:g} and was asked to go to {time:g}: time goes forward only")
         if time > self._time:
             simulation = self._run()

@@ -17,18 +17,31 @@ def isolated_header():
     return header
 
 
+def real_numbers(values, name):
+    """An array of doubles in a row, of numbers that lose nothing but digits by it."""
+    given = numpy.asarray(values)
+    if given.dtype.kind not in "biufO":
+        raise _core.Error(f"{name} are of the type {given.dtype}: give real numbers")
+    return numpy.asarray(given, dtype=numpy.float64, order="C")
+
+
 def snapshot(positions, velocities, masses, ids=None, header=None):
     """A Snapshot of arrays: n x 3 positions and velocities, n masses (or one for all), n ids (1, 2, ... where there are
     none). Without a header the set is isolated, in pure numbers with G = 1; Header() is that of a comoving box, in Mpc/h,
     1e10 Msun/h and km/s, whose box_size, time and cosmology are yours to set."""
-    positions = numpy.ascontiguousarray(positions, dtype=numpy.float64)
+    positions = real_numbers(positions, "positions")
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise _core.Error(f"positions have the shape {positions.shape}: give n x 3 numbers")
-    masses = numpy.broadcast_to(numpy.asarray(masses, dtype=numpy.float64), positions.shape[:1])
+    masses = real_numbers(masses, "masses")
+    if masses.shape not in ((), (1,), positions.shape[:1]):
+        raise _core.Error(f"masses have the shape {masses.shape} (there are {len(positions)} particles): give one for each "
+                          "particle, or one number for all")
+    masses = numpy.ascontiguousarray(numpy.broadcast_to(masses, positions.shape[:1]))
     if ids is not None:
-        ids = numpy.ascontiguousarray(ids, dtype=numpy.uint64)
-    velocities = numpy.ascontiguousarray(velocities, dtype=numpy.float64)
-    return _core.Snapshot(positions, velocities, numpy.ascontiguousarray(masses), ids, header or isolated_header())
+        given, ids = real_numbers(ids, "ids"), numpy.asarray(ids).astype(numpy.uint64)
+        if (ids != given).any():
+            raise _core.Error("ids have to be whole numbers, 0 to 2^64 - 1")
+    return _core.Snapshot(positions, real_numbers(velocities, "velocities"), masses, ids, header or isolated_header())
 
 
 def read(path):
@@ -62,7 +75,8 @@ def write(path, snapshot, *, format="hdf5", files=1, compression=0, coordinates=
     """Writes a Snapshot: format "hdf5" (GADGET-4's layout), "gadget1" or "gadget2". `files` above 1 divides it, compression
     (1 to 9), fields, layout and `extra`, {"Name": n or n x 3 numbers}, are for HDF5; coordinates, velocities, fields and layout
     are those of output.coordinates and so on in a configuration; id_bits is 32, 64 or 0 (32 where all fit). The
-    configuration's text goes into the file. Returns the names of what was written; where that fails, nothing is left."""
+    configuration's text goes into the file. Positions outside of a periodic box are wrapped in the file, and sets that no file
+    may hold (a place that is no number) are refused. Returns the names of what was written; where that fails, nothing is left."""
     options = _core.WriteOptions()
     given = dict(format=format, files=files, compression=compression, coordinates=coordinates,
                  velocities=velocities, layout=layout, id_bits=id_bits, big_endian=big_endian, overwrite=overwrite)
@@ -72,7 +86,9 @@ def write(path, snapshot, *, format="hdf5", files=1, compression=0, coordinates=
         setattr(options, name, value)
     extras = [(name, numpy.ascontiguousarray(values, dtype=numpy.float64)) for name, values in (extra or {}).items()]
     text = "" if configuration is None else Configuration(configuration).toml()
-    return _core.write(os.fspath(path), snapshot, options, extras, text)
+    names, notes = _core.write(os.fspath(path), snapshot, options, extras, text)
+    tell(notes)
+    return names
 
 
 def quantity(snapshot, name):

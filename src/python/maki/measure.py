@@ -5,6 +5,7 @@ import numpy
 
 from . import _core
 from .configuration import Configuration, for_set, tell
+from .files import real_numbers
 
 AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -19,10 +20,13 @@ def forces(snapshot, points=None, method="run", config=None, **keys):
     Acceleration is -grad Phi in velocity^2 / length, Phi is in velocity^2, with laplace Phi = 4 pi G (rho - mean rho) in
     comoving coordinates and without a factor of a. Where a particle stands its own term is left out.
     """
+    if not isinstance(snapshot, _core.Snapshot):
+        raise TypeError(f"forces() takes a maki.Snapshot (maki.snapshot(positions, velocities, masses) makes one), "
+                        f"not {type(snapshot).__name__}")
     start = snapshot.header.time
     end = ["time.end_redshift=-0.9"] if snapshot.header.comoving else [f"time.end_time={abs(start) + start + 1!r}"]
     if points is not None:
-        points = numpy.ascontiguousarray(points, dtype=numpy.float64)
+        points = real_numbers(points, "points")
         if points.ndim != 2 or points.shape[1] != 3:
             raise _core.Error(f"points have the shape {points.shape}: give n x 3 numbers")
     acceleration, potential, notes = _core.forces(snapshot, for_set(snapshot, config, keys, end).core, method, points)

@@ -14,14 +14,14 @@ log = logging.getLogger("maki")
 class Simulation:
     """A run that is made step by step.
 
-    Simulation("quickstart.toml", end_redshift=5)   a configuration, with its own initial conditions
+    Simulation("quickstart.toml", seed=7)           a configuration, with its own initial conditions
     Simulation(snapshot, end_redshift=0)            particles that are there already; settings from keys and `config`
 
     Nothing is written unless `files` is true: then all that `maki run` writes goes into run.output_directory. `for state in
     simulation` makes a step at a time, up to where momenta and positions can be of one time, and gives the simulation itself
     back; evolve() makes as many as are needed. A run of isolated particles that are there has no end unless end_time gives
     one. Between steps the particles are in .positions, .velocities, .masses and .ids,
-    in the order of their ids, and .snapshot() is all of it.
+    in the order of their ids, and .snapshot() is all of it. Of several threads one at a time makes a step or looks.
     """
 
     def __init__(self, source=None, *, config=None, files=False, quiet=True, **keys):
@@ -41,17 +41,19 @@ class Simulation:
     def _begin(self, run):
         self._run = run
         self._state = self._finished = None
+        self._one_thread = threading.RLock()  # a callback looks while its thread makes a step
         self._asked = None
         self._watched(run.begin)
 
     def _watched(self, call):
         """Makes a call, and tells what the run had to say."""
-        self._state = None
-        try:
-            return call()
-        finally:
-            for text in self._run.messages():
-                log.info("%s", text)
+        with self._one_thread:
+            self._state = None
+            try:
+                return call()
+            finally:
+                for text in self._run.messages():
+                    log.info("%s", text)
 
     def __iter__(self):
         while self.step():
@@ -62,42 +64,51 @@ class Simulation:
     def step(self, until=None):
         """To where the next long step ends, at most to `until` (scale factor, or time). Whether the run goes on. Ctrl-C ends
         it there, with a restart where it has files."""
-        if self._finished:
-            return False
-        try:
-            more = self._watched(lambda: self._run.long_step(float("inf") if until is None else until))
-        except KeyboardInterrupt:
-            self.stop("Ctrl-C")
-            raise
-        if not more:
-            self.finish()
-        return more
+        with self._one_thread:
+            if self._finished:
+                return False
+            try:
+                more = self._watched(lambda: self._run.long_step(float("inf") if until is None else until))
+            except KeyboardInterrupt:
+                self.stop("Ctrl-C")
+                raise
+            if not more:
+                self.finish()
+            return more
 
     def evolve(self, *, time=None, redshift=None):
         """To a time, a redshift, or the end of the run; returns the simulation."""
         if redshift is not None:
+            if time is not None or not self.comoving:
+                raise _core.Error("evolve() goes to a time, or in a box to a redshift: give one of them"
+                                  + ("" if self.comoving else " (an isolated system has no redshift)"))
             time = 1 / (1 + redshift)
+        if time is not None and not time >= self.time - 1e-9 * abs(self.time):
+            raise _core.Error(f"the run is at {self.time:g} and was asked to go to {time:g}: time goes forward only")
         while (time is None or self.time < time) and self.step(until=time):
             pass
         return self
 
     def stop(self, reason="the caller"):
         """Ends the run where it is; one with files writes a restart, from which maki.resume() goes on."""
-        if not self._finished:
-            self._watched(lambda: self._run.stop(reason))
-            self.finish()
+        with self._one_thread:
+            if not self._finished:
+                self._watched(lambda: self._run.stop(reason))
+                self.finish()
 
     def finish(self):
         """Ends the log of a run with files, once it has come to its end. Returns the Result."""
-        if not self._finished:
-            self._finished = self._run.finish()
-        return self._finished
+        with self._one_thread:
+            if not self._finished:
+                self._finished = self._run.finish()
+            return self._finished
 
     def snapshot(self):
         """The present particles, by id, with momenta of the same time."""
-        if self._state is None:
-            self._state = self._run.snapshot()
-        return self._state
+        with self._one_thread:
+            if self._state is None:
+                self._state = self._run.snapshot()
+            return self._state
 
     @property
     def time(self):

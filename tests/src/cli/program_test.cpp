@@ -39,6 +39,8 @@ TEST_F(Program, HelpIsEverywhereWithAnExample) {
     EXPECT_EQ(one.code, 0) << command;
     expect_words(one, {"Example:", "maki " + command});
   }
+  expect_words(call("links --help"), {"maki links [OPTIONS] CATALOGUES...\n", "TEXT ... REQUIRED"});
+  expect_words(call("wan copy --help"), {"maki wan copy [OPTIONS] SOURCE... DEST\n", "TEXT ... REQUIRED"});
 }
 
 TEST_F(Program, VersionSaysWhatItIs) {
@@ -66,6 +68,13 @@ TEST_F(Program, WrongUsageIsTwo) {
   EXPECT_EQ(call("fly").code, 2);
   EXPECT_EQ(call("info").code, 2);
   EXPECT_EQ(call("ic --nonsense").code, 2);
+  EXPECT_EQ(call("wan bench --listen :0 --quick --full").code, 2);
+}
+
+TEST_F(Program, AMeasurementLooksForItsFileBefore) {
+  const Result bench = call("wan bench 127.0.0.1:1 --insecure --json " + path("none/figures.json"));
+  EXPECT_EQ(bench.code, 1);
+  expect_words(bench, {"cannot write", "none/figures.json", "No such file or directory"});
 }
 
 TEST_F(Program, AnUnknownCommandNamesTheNearest) {

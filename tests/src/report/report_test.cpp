@@ -1,6 +1,7 @@
 // maki report: the page of a finished run, of one that is cut off, and what it says where files are missing or damaged.
 #include "src/report/page.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #define BOOST_BIND_GLOBAL_PLACEHOLDERS
 #include <boost/property_tree/ptree.hpp>
@@ -125,13 +126,31 @@ TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
   EXPECT_EQ(page.find("cannot be read"), std::string::npos) << "half a line is none yet";
 }
 
+TEST_F(ReportOfARun, AddsUpThePhasesOfItsProcesses) {
+  const auto line = [](const std::string& rest) { return "{" + rest + "}"; };
+  const std::string begin = R"("run": "f", "ranks": 1)", next = begin + R"(, "resumed_at": 1)";
+  RecordReader reader;
+  for (const std::string& text :
+       {begin + R"(, "settings": [])", std::string(R"("step": 1, "a": 0.1, "phases": {"tree": 1, "tree/sort": 0.5})"),
+        std::string(R"("end": "SIGTERM", "phases": {"tree": [2, 2, 2], "tree/sort": [1, 1, 1], "mesh": [4, 4, 4]})"),
+        next, std::string(R"("step": 2, "a": 0.2, "phases": {"tree": 10, "tree/walk": 7, "mesh": 20})"), next,
+        std::string(R"("end": "", "phases": {"tree": [100, 100, 100], "output": [1, 2, 3]})")})
+    reader.line(line(text));
+  EXPECT_TRUE(reader.records().problems.empty());
+  EXPECT_TRUE(reader.records().earlier_by_steps) << "the second one has no end";
+  std::string sums;
+  for (const auto& [path, seconds] : reader.records().phases()) sums += fmt::format("{} {}, ", path, seconds.mean);
+  EXPECT_EQ(sums, "tree 112, tree/sort 1, tree/walk 7, mesh 24, output 2, ");
+}
+
 TEST_F(ReportOfARun, TellsWhereARunWentOn) {
   std::vector<std::string> lines = metrics();
   lines.push_back(R"({"run": "f", "resumed_at": 7, "host": "other", "ranks": 2, "settings": ["time.eta=0.2"], )"
                   R"("provenance": {"version": "Maki 9", "git_hash": "abc", "device": "gpu"}})");
   write_metrics(lines);
   const std::string page = report_page(directory()).html;
-  expect_holds(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished"});
+  expect_holds(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished",
+                      "the sum over the 2 processes", "of which metrics.jsonl has no end"});
 }
 
 TEST_F(ReportOfARun, OnlyOfARun) {

@@ -17,7 +17,14 @@ Reply ask(MessageChannel& channel, const Order& order) {
     throw Error("too many files are named at once", fmt::format("{}", order.sources.size()),
                 "name the folder that they are in");
   channel.send(kControlTag, std::move(message));
-  const Reply reply = decode_reply(channel.receive(kControlTag).view());
+  const Reply reply = [&] {
+    try {
+      return decode_reply(channel.receive(kControlTag).view());
+    } catch (const PathError& error) {
+      throw PathError(fmt::format("{} did not answer as a server of files does", channel.peer()), error.what(),
+                      "see that 'maki wan serve' runs there, and what it says");
+    }
+  }();
   if (reply.agreed) return reply;
   const std::string reason = printable(reply.reason);
   if (reply.later)

@@ -34,7 +34,10 @@ void check_one(std::string_view path, std::string_view part) {
 }  // namespace
 
 void throw_problem(const std::string& what, std::string_view path, int error_number) {
-  throw FileProblem(fmt::format("{} '{}' ({})", what, printable(path), std::strerror(error_number)));
+  const bool leads_out = error_number == EXDEV;  // of openat2()
+  throw FileProblem(
+      fmt::format("{} '{}' ({})", what, printable(path),
+                  leads_out ? "a symbolic link on the way leads out of the root" : std::strerror(error_number)));
 }
 
 void check_path(std::string_view path) {

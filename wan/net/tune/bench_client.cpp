@@ -116,7 +116,14 @@ void BenchClient::connect(const Trial& trial) {
 
 bool BenchClient::greet(const Trial& trial) {
   path_.send(kOrders, encode(with_settings(Action::kHello, trial)));
-  const BenchReply reply = hear();
+  const BenchReply reply = [&] {
+    try {
+      return hear();
+    } catch (const PathError& error) {
+      throw PathError(fmt::format("{} did not answer as a measurement does", peer_.text()), error.what(),
+                      "see that 'maki wan bench --listen' runs there, and what it says");
+    }
+  }();
   if (reply.what == What::kAgain) return false;
   if (reply.what == What::kRefused) {
     throw Error(fmt::format("{} cannot listen with our window or congestion control", peer_.text()),

@@ -1,5 +1,6 @@
 // Light cones of a deterministic run are the same set of particles on one rank, on several and at two sites.
 #include <algorithm>
+#include <filesystem>
 
 #include "tests/src/cli/sites/two_programs.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
@@ -40,6 +41,9 @@ TEST_F(LightConesOfSites, HoldWhatOneRankFinds) {
     EXPECT_EQ(sum, read_sky_map(path("one" + map + ".fits")));
     EXPECT_EQ(read_sky_map(path("ranks" + map + ".fits")), sum);
   }
+  for (const char* run : {"one", "ranks", "output/two/a", "output/two/b"})
+    for (const auto& entry : std::filesystem::directory_iterator(path(std::string(run) + "/lightcone_00")))
+      EXPECT_NE(entry.path().extension(), ".spool") << entry.path() << ": there is no restart";
 }
 
 }  // namespace

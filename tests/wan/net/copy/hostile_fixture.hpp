@@ -20,6 +20,7 @@ class HostilePeer {
   PathChannel& ours() { return *ours_; }
   std::unique_ptr<PathChannel> take_ours() { return std::move(ours_); }
   PathChannel& theirs() { return *theirs_; }
+  void leave() { theirs_.reset(); }
 
   template <class Message>
   void say(Tag tag, const Message& message) {

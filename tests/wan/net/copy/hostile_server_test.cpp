@@ -104,6 +104,17 @@ TEST_F(HostileServer, ItsWordsReachNoTerminal) {
   EXPECT_LT(error.size(), 1500u);
 }
 
+TEST_F(HostileServer, ThatIsNoServerIsNamed) {
+  HostilePeer peer;
+  auto leaving = std::async(std::launch::async, [&] {
+    peer.theirs().receive(kControlTag);
+    peer.leave();
+  });
+  Client client(peer.take_ours());
+  EXPECT_TRUE(test::says(test::error_of([&] { client.pull({"data"}, here_ / "got/"); }),
+                         "see that 'maki wan serve' runs there"));
+}
+
 TEST_F(HostileServer, FilesThatWereAnnouncedHaveToCome) {
   HostilePeer peer;
   peer.say(kControlTag, Reply{.agreed = true});

@@ -87,6 +87,8 @@ TEST_P(CopyRoot, LinksThatLeadOutAreRefused) {
   link("/proc/self/root", "magic");
   for (const char* path : {"absolute/secret", "relative/secret", "far/etc/passwd", "magic/etc/passwd"})
     expect_closed(path);
+  const std::string error = test::error_of<FileProblem>([&] { root_->open_folder("relative"); });
+  EXPECT_EQ(error.find("cross-device"), std::string::npos) << error << ": as the kernel has it";
   EXPECT_FALSE(fs::exists(here_ / "outside/new"));
   EXPECT_THROW(root_->make_folders("absolute/new"), FileProblem);
   EXPECT_FALSE(fs::exists(here_ / "outside/new"));

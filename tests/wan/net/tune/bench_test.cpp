@@ -10,6 +10,8 @@
 #include <future>
 #include <thread>
 
+#include "tests/wan/helpers.hpp"
+#include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/tune/measure.hpp"
 
@@ -100,6 +102,14 @@ TEST_F(BenchOverLoopback, AnUnusableCongestionControlIsAnErrorAndTheServerStays)
   BenchClient link(address_, security_);
   link.use(trial(1));
   EXPECT_GT(link.transfer(Way::kOut, 10'000'000).out, 0);  // longer than the clocks of the two ends are apart
+}
+
+TEST_F(BenchOverLoopback, APeerThatDoesNotMeasureIsNamed) {
+  Listener listener({"127.0.0.1", 0}, security_, trial(1).settings);
+  auto leaving = std::async(std::launch::async, [&] { listener.accept().path.close(); });
+  BenchClient link(listener.address(), security_);
+  const std::string error = maki::wan::test::error_of([&] { link.use(trial(1)); });
+  EXPECT_NE(error.find("see that 'maki wan bench --listen' runs there"), std::string::npos) << error;
 }
 
 TEST_F(BenchOverLoopback, WholeMeasurement) {
