@@ -31,6 +31,7 @@ struct SiteMeasures {
   std::uint64_t particles = 0;
   std::uint64_t digest = 0;    // hash of all decisions before this evaluation
   std::uint64_t requests = 0;  // bits that the run defines
+  std::uint64_t restart = 0;   // step of this site's newest whole restart; 0: none
   std::uint64_t samples = 0;   // positions that follow in the message; only after a rebuild
 };
 
@@ -55,6 +56,10 @@ class SiteAgreement {
   // any site that all sites know of.
   void request(std::uint64_t bits) { my_requests_ = bits; }
   std::uint64_t requests() const;
+  // The newest whole restart of this site, by its step, in its messages from now on; and that of the site that is farthest
+  // behind, as far as all sites know: 0 where one has none, and for a site alone.
+  void has_restart(std::uint64_t step) { my_restart_ = step; }
+  std::uint64_t oldest_restart() const;
   // Ends the evaluation and sends this site's sums. The first time, waits for the sums of all sites.
   void publish();
 
@@ -77,7 +82,7 @@ class SiteAgreement {
   bool begun_ = false;
   std::optional<std::uint64_t> known_;
   SiteMeasures mine_;
-  std::uint64_t my_requests_ = 0;
+  std::uint64_t my_requests_ = 0, my_restart_ = 0;
   std::uint64_t digest_ = 0;
   std::vector<std::uint32_t> mine_x_;
   std::vector<SiteMeasures> all_;

@@ -30,8 +30,9 @@ Found read(const std::string& folder, RestartInfo& info);
 void remove(const std::string& folder) noexcept;
 // Folders with the name of a restart, complete or not, the earliest first. Throws Error.
 std::vector<std::string> list(const std::string& directory);
-// Removes incomplete restarts, and complete ones until `keep` are left; never `newest`.
-void prune(const std::string& directory, const std::string& newest, int keep);
+// Removes incomplete restarts, and complete ones until `keep` are left; never `newest`, and of those up to step `needed` not
+// the last one, which another site goes on from.
+void prune(const std::string& directory, const std::string& newest, int keep, std::uint64_t needed = 0);
 
 // XXH3 of a file's bytes, as text. Throws Error.
 std::string checksum(const std::string& path);

@@ -44,10 +44,10 @@ class RestartWriter {
   explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks), threads_(ranks) {}
 
   // Begins a restart in `directory`, in place of one of the same step; once it is complete, the oldest complete ones are
-  // removed until `keep` are left. Of `info` all is read that files do not tell. May be called where busy() is false.
+  // removed until `keep` are left (`needed`: restart_folder::prune()). Of `info` all is read that files do not tell. May be called where busy() is false.
   // `rows` must not change until the outcome is known. Throws Error, the same on all ranks.
   void begin(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
-             const RestartRows& rows, int keep);
+             const RestartRows& rows, int keep, std::uint64_t needed = 0);
 
   bool busy() const { return busy_; }  // begun, and its outcome not told yet; the same on all ranks
   // The outcome, once and as soon as there is one: returns at once.

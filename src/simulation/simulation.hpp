@@ -91,6 +91,10 @@ class RunObserver {
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
+  // The step of the newest whole restart; 0: none. Then, of the sites, that of the one that is farthest behind with its own:
+  // no site may remove what it has of that one. Called after each long step; all ranks answer alike.
+  virtual std::uint64_t newest_restart() { return 0; }
+  virtual void needs_restart(std::uint64_t /*step*/) {}
   // Takes a state to be written as a restart, which may go on beside the steps that follow: the state stays as it is while
   // it is held. Also called where the run is stopped, before the output with index -1.
   virtual void restart(const std::shared_ptr<const KeptState>&) {}
