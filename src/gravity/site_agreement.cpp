@@ -104,9 +104,17 @@ std::uint64_t SiteAgreement::requests() const {
   return all;
 }
 
+std::uint64_t SiteAgreement::oldest_restart() const {
+  if (delay() == 0) return 0;
+  std::uint64_t oldest = my_restart_;
+  for (const SiteMeasures& step : all_) oldest = std::min(oldest, step.restart);
+  return oldest;
+}
+
 void SiteAgreement::publish() {
   mine_.digest = digest_;
   mine_.requests = my_requests_;
+  mine_.restart = my_restart_;
   mine_.samples = mine_x_.size();
   sites::Message message(sizeof mine_ + mine_x_.size() * sizeof(std::uint32_t));
   std::memcpy(message.data(), &mine_, sizeof mine_);

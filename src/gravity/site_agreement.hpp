@@ -84,6 +84,7 @@ struct SiteMeasures {
   std::uint64_t particles = 0;
   std::uint64_t digest = 0;    // hash of all decisions before this evaluation
   std::uint64_t requests = 0;  // bits that the run defines
+  std::uint64_t restart = 0;   // step of this site's newest whole restart; 0: none
   std::uint64_t samples = 0;   // positions that follow in the message; only after a rebuild
 };
 
@@ -108,6 +109,11 @@ class SiteAgreement {
   // the requests of any site that all sites know.
   void request(std::uint64_t bits) { my_requests_ = bits; }
   std::uint64_t requests() const;
+  // Step of this site's newest whole restart, for its messages from now on.
+  void has_restart(std::uint64_t step) { my_restart_ = step; }
+  // The oldest of all sites' newest restarts, by its step, as far as all sites know; 0 where one has none, and for a site
+  // alone.
+  std::uint64_t oldest_restart() const;
   // Ends the evaluation and sends this site's sums. The first time, waits for the sums of all sites.
   void publish();
 
@@ -131,7 +137,7 @@ class SiteAgreement {
   bool begun_ = false;
   std::optional<std::uint64_t> known_;
   SiteMeasures mine_;
-  std::uint64_t my_requests_ = 0;
+  std::uint64_t my_requests_ = 0, my_restart_ = 0;
   std::uint64_t digest_ = 0;
   std::vector<std::uint32_t> mine_x_;
   std::vector<SiteMeasures> all_;

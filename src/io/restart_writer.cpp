@@ -20,6 +20,7 @@ struct RestartWriter::Folder {
   std::string directory;
   RestartInfo info;
   int keep;
+  std::uint64_t needed;
 
   // Makes the folder a restart, and removes older ones. Throws Error.
   void complete() const;
@@ -33,7 +34,7 @@ void RestartWriter::Folder::complete() const {
     throw;
   }
   try {
-    folder::prune(directory, info.path, keep);
+    folder::prune(directory, info.path, keep, needed);
   } catch (const Error&) {  // the directory cannot be listed: the next restart tries again
   }
 }
@@ -122,9 +123,9 @@ RestartPart write_files(RankFiles& files) {
 }  // namespace
 
 void RestartWriter::begin(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
-                          const RestartRows& rows, int keep) {
+                          const RestartRows& rows, int keep, std::uint64_t needed) {
   begun_ = std::chrono::steady_clock::now();
-  folder_ = std::make_shared<Folder>(Folder{directory, of, keep});
+  folder_ = std::make_shared<Folder>(Folder{directory, of, keep, needed});
   RestartInfo& info = folder_->info;
   info.format = kRestartFormat;
   info.path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();

@@ -44,10 +44,11 @@ class RestartWriter {
   explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks), threads_(ranks) {}
 
   // Begins a restart in `directory`, replacing one of the same step; once it is complete, the oldest complete ones are
-  // removed until `keep` are left. Reads the members of `info` that do not follow from the files. May be called where
-  // busy() is false. `rows` must not change until the outcome is known. Throws Error, the same on all ranks.
+  // removed until `keep` are left (`needed`: restart_folder::prune()). Reads the members of `info` that do not follow from
+  // the files. May be called where busy() is false. `rows` must not change until the outcome is known. Throws Error, the
+  // same on all ranks.
   void begin(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
-             const RestartRows& rows, int keep);
+             const RestartRows& rows, int keep, std::uint64_t needed = 0);
 
   bool busy() const { return busy_; }  // begun, and its outcome not returned yet; the same on all ranks
   // The outcome, once and as soon as there is one. Does not wait.

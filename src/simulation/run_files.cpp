@@ -68,6 +68,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
     restarts_.insert(*options.resumed_at);
+    newest_restart_ = *options.resumed_at;
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
   if (!place_.sites->alone())
@@ -197,7 +198,7 @@ void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
   const RestartInfo info = restart_info(kept->state);
   try {
     restart_writer_.begin(options_.directory, info, to_numbers(kept->state), {kept->particles, kept->escapers, kept},
-                          restarts_kept());
+                          restarts_kept(), needed_restart_);
   } catch (const Error& error) {
     told({step, "", error.what(), 0});
   }
@@ -223,6 +224,7 @@ void RunFiles::told(const RestartOutcome& restart) {
   last_restart_ = stop_.elapsed();
   if (restart.problem.empty()) {
     restart_ = restart.path;
+    newest_restart_ = restart.step;
     return message(fmt::format("Step {}: wrote {} in {:.1f} s", restart.step, restart.path, restart.seconds));
   }
   restarts_.erase(restart.step);

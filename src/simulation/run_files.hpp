@@ -80,6 +80,8 @@ class RunFiles : public RunObserver {
   // complete. A restart that cannot be written leads to a message, and the earlier ones stay. Waits for the previous
   // restart, and for an unfinished snapshot, so that a resumed run has all outputs before its restart.
   void restart(const std::shared_ptr<const KeptState>& kept) override;
+  std::uint64_t newest_restart() override { return newest_restart_; }
+  void needs_restart(std::uint64_t step) override { needed_restart_ = step; }
 
   // Waits for an unfinished snapshot. Throws Error where it cannot be written.
   void settle_snapshot();
@@ -140,6 +142,8 @@ class RunFiles : public RunObserver {
   std::uint64_t last_restart_step_ = 0;
   std::set<std::uint64_t> restarts_;  // steps of restarts written, read or being written
   std::string restart_;               // path of the last restart
+  std::uint64_t newest_restart_ = 0;  // its step
+  std::uint64_t needed_restart_ = 0;  // of another site
   std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank
   GravityCounts counts_;              // of this rank, of all steps so far

@@ -179,6 +179,8 @@ void Simulation::ask_observer() {
   requests_ &= ~kRestart;
   if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
   agreement_.request(requests_);
+  agreement_.has_restart(observer_.newest_restart());
+  observer_.needs_restart(agreement_.oldest_restart());
   const std::uint64_t all = agreement_.requests();
   // Requests older than the last restart are fulfilled.
   restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;

@@ -74,6 +74,21 @@ TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
   for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
+// No site removes the restart from which the one that is behind will go on.
+TEST(SiteAgreement, TheRestartOfTheSiteThatIsFarthestBehindIsKnown) {
+  const auto errors = at_each_site(3, [](int me, SiteAgreement& steps) {
+    for (std::uint64_t n = 0; n < 9; ++n) {
+      steps.begin();
+      if (n >= 3) {  // the site in the middle has written none since the second
+        EXPECT_EQ(steps.oldest_restart(), n < 4 ? 10 * (n - 2) : 20u) << n;
+      }
+      steps.has_restart(me == 1 && n > 2 ? 20 : 10 * n);
+      steps.publish();
+    }
+  });
+  for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
 // Nobody has to be waited for.
 TEST(SiteAgreement, ASiteAloneKnowsItsOwnAtOnce) {
   sites::Sites sites(Communicator::self(), "alone");
@@ -83,6 +98,8 @@ TEST(SiteAgreement, ASiteAloneKnowsItsOwnAtOnce) {
     steps.request(n);
     EXPECT_EQ(steps.requests(), n);
     EXPECT_EQ(steps.farthest(0.5, 3.0), 3);
+    steps.has_restart(n);
+    EXPECT_EQ(steps.oldest_restart(), 0u);
     steps.mine().particles = 7 + n;
     steps.publish();
     EXPECT_EQ(steps.known(), n);

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "src/io/restart_folder.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
 #include "tests/test_stream.hpp"
@@ -37,6 +38,22 @@ void expect_whole(const std::string& directory, std::uint64_t step) {
     if (info.step != step) continue;
     EXPECT_EQ(error_of([&] { read_restart(info); }), "");
   }
+}
+
+TEST(Restart, TheOneThatAnotherSiteNeedsStays) {
+  TempDir dir;
+  for (const std::uint64_t step : {3u, 6u, 9u, 12u, 15u}) write(dir.path(), step, 10, 100);
+  const auto prune = [&](std::uint64_t needed) {
+    restart_folder::prune(dir.path(), dir / "restart_000015", 2, needed);
+  };
+  prune(6);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{6, 12, 15})) << "the newest two, and that one";
+  prune(8);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{6, 12, 15})) << "the last one up to a step of which there is none";
+  prune(12);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{12, 15}));
+  prune(20);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{12, 15}));
 }
 
 TEST(Restart, ComesBackBitByBit) {
