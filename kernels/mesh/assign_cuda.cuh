@@ -13,8 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/chunk_tiles.cuh"
+#include "kernels/mesh/mass_unit.hpp"
+#include "kernels/mesh/mesh.hpp"
 
 namespace maki::cuda {
 

@@ -1,6 +1,5 @@
 #include "src/gravity/tree_gravity.hpp"
 
-#include <span>
 #include <utility>
 
 #include "host/domain/sampling.hpp"

@@ -1,9 +1,12 @@
 // What files say of themselves that are neither HDF5 nor GADGET's binary: maps, pictures, tables.
+#include <fitsio.h>
+
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -21,9 +24,7 @@ Error cut_off(const std::string& path, const char* kind) {
   return Error(fmt::format("cannot read '{}'", path), fmt::format("the {} is cut off", kind), "copy or make it again");
 }
 
-// ---- FITS: headers of 36 cards of 80 characters each, and data in between, all in blocks ---------------------------------------
-
-constexpr std::size_t kBlock = 2880, kCard = 80;
+// ---- FITS, by CFITSIO ----------------------------------------------------------------------------------------------------------
 
 struct Card {
   std::string name, value, comment;
@@ -34,31 +35,26 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
-Card card_of(const std::string& text) {
-  Card card{trimmed(text.substr(0, 8)), "", ""};
-  if (text.substr(8, 2) != "= ") return card;
-  std::size_t end = 10;
-  if (const auto quote = text.find_first_not_of(' ', 10); quote != std::string::npos && text[quote] == '\'') {
-    end = std::min(text.find('\'', quote + 1), text.size());
-    card.value = trimmed(text.substr(quote + 1, end - quote - 1));
-  } else {
-    card.value = trimmed(text.substr(10, text.find('/', 10) - 10));
+struct Close {
+  void operator()(fitsfile* file) const {
+    int status = 0;
+    fits_close_file(file, &status);
   }
-  if (const auto slash = text.find('/', end); slash != std::string::npos)
-    card.comment = trimmed(text.substr(slash + 1));
-  return card;
-}
+};
 
-// The cards of one header, up to END.
-std::vector<Card> read_cards(std::ifstream& file, const std::string& path) {
+// The cards of the present header.
+std::vector<Card> cards_of(fitsfile* file, int& status) {
+  int count = 0;
+  fits_get_hdrspace(file, &count, nullptr, &status);
   std::vector<Card> cards;
-  for (std::array<char, kBlock> block{}; file.read(block.data(), kBlock);) {
-    for (std::size_t at = 0; at < kBlock; at += kCard) {
-      cards.push_back(card_of({block.data() + at, kCard}));
-      if (cards.back().name == "END") return cards;
-    }
+  for (int i = 1; i <= count && status == 0; ++i) {
+    char name[FLEN_KEYWORD] = {}, value[FLEN_VALUE] = {}, comment[FLEN_COMMENT] = {};
+    fits_read_keyn(file, i, name, value, comment, &status);
+    std::string text = value;
+    if (text.size() > 1 && text.front() == '\'') text = trimmed(text.substr(1, text.size() - 2));
+    cards.push_back({name, text, comment});
   }
-  throw cut_off(path, "FITS header");
+  return cards;
 }
 
 std::string value_of(const std::vector<Card>& cards, const std::string& name) {
@@ -100,18 +96,21 @@ void describe_table(const std::vector<Card>& cards, DescriptionLines& lines) {
 }
 
 void describe_fits(const std::string& path, DescriptionLines& lines) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<Card> first = read_cards(file, path);
-  if (value_of(first, "NAXIS") != "0") {
-    lines.add("format", "FITS, an image");
-    return;
-  }
-  const std::vector<Card> cards = read_cards(file, path);
+  int status = 0, axes = 0, count = 0;
+  fitsfile* opened = nullptr;
+  fits_open_diskfile(&opened, path.c_str(), READONLY, &status);
+  const std::unique_ptr<fitsfile, Close> file(opened);
+  if (status == 0) fits_get_img_dim(opened, &axes, &status);
+  if (status == 0 && axes > 0) return lines.add("format", "FITS, an image");
+  if (status == 0) fits_get_num_hdus(opened, &count, &status);
+  if (status != 0 || count < 2) throw cut_off(path, "FITS file");
+  LONGLONG end = 0;
+  fits_movabs_hdu(opened, 2, nullptr, &status);
+  fits_get_hduaddrll(opened, nullptr, nullptr, &end, &status);
+  const std::vector<Card> cards = status == 0 ? cards_of(opened, status) : std::vector<Card>{};
+  if (status != 0 || fs::file_size(path) < static_cast<std::uint64_t>(end)) throw cut_off(path, "FITS file");
   lines.add("format", "FITS, a binary table{}", value_of(cards, "PIXTYPE") == "HEALPIX" ? ": a map of the sky" : "");
   describe_table(cards, lines);
-  const auto begin = static_cast<std::uint64_t>(file.tellg());
-  if (fs::file_size(path) < begin + number_of(cards, "NAXIS1") * number_of(cards, "NAXIS2"))
-    throw cut_off(path, "FITS table");
 }
 
 // ---- PNG: chunks of a length, a name, the bytes and a checksum -----------------------------------------------------------------
@@ -178,16 +177,17 @@ bool describe_text_table(const std::string& path, DescriptionLines& lines) {
       comments.push_back(line.substr(std::min<std::size_t>(line.size(), line.starts_with("# ") ? 2 : 1)));
       continue;
     }
+    if (trimmed(line).empty()) continue;
     const std::size_t found = columns_of(line);
     if (found == 0 || (rows > 0 && found != columns)) return false;
     columns = found;
     ++rows;
   }
-  if (rows == 0 || comments.empty()) return false;
+  if (rows == 0) return false;
   lines.add("format", "text, a table of numbers");
   lines.add("rows", "{}", rows);
-  lines.add("columns", "{}: {}", columns, trimmed(comments.back()));
-  comments.pop_back();
+  lines.add("columns", "{}{}", columns, comments.empty() ? "" : ": " + trimmed(comments.back()));
+  if (!comments.empty()) comments.pop_back();
   for (const std::string& comment : comments) lines.add_line(comment);
   return true;
 }

@@ -108,7 +108,7 @@ herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
   return 0;
 }
 
-// "Mpc/h, times a": the unit that the attributes of GADGET-4 tell, or without one what the dataset is; "" where they are missing.
+// The unit by the attributes of GADGET-4 ("km/s, times a^0.5: physical"), else the description; "" without attributes.
 std::string unit_of(hid_t dataset, const UnitSystem& units) {
   std::vector<std::string> factors;
   for (const auto& [name, dimension] : {std::pair{"mass_scaling", Dimension::kMass},
@@ -125,7 +125,7 @@ std::string unit_of(hid_t dataset, const UnitSystem& units) {
   return fmt::format("{}{}", fmt::join(factors, " "),
                      a == 0   ? ""
                      : a == 1 ? ", comoving"
-                              : fmt::format(", physical times a^{:g}", a));
+                              : fmt::format(", times a^{:g}: physical", a));
 }
 
 }  // namespace

@@ -218,6 +218,9 @@ std::string read_one_text(hid_t file_type, Read read) {
   return text.substr(0, text.find('\0'));
 }
 
+// Whether there is one string, and not an array of them.
+bool is_one(hid_t space) { return H5Sget_simple_extent_npoints(space) == 1; }
+
 }  // namespace
 
 void write_attribute(hid_t object, const std::string& name, const std::string& text) {
@@ -242,8 +245,8 @@ void write_fixed_text(hid_t object, const std::string& name, const std::string& 
 std::optional<std::string> read_text(hid_t object, const std::string& name) {
   if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
   H5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-  H5Id type(H5Aget_type(attribute), H5Tclose);
-  if (H5Tget_class(type) != H5T_STRING) return std::nullopt;
+  H5Id type(H5Aget_type(attribute), H5Tclose), space(H5Aget_space(attribute), H5Sclose);
+  if (H5Tget_class(type) != H5T_STRING || !is_one(space)) return std::nullopt;
   return read_one_text(type, [&](hid_t memory, void* buffer) { return H5Aread(attribute, memory, buffer); });
 }
 
@@ -261,8 +264,8 @@ void write_text_dataset(hid_t parent, const std::string& name, const std::string
 std::string read_text_dataset(hid_t parent, const std::string& name) {
   if (!hdf5_exists(parent, name)) return {};
   H5Id dataset = open_dataset(parent, name);
-  H5Id type(H5Dget_type(dataset), H5Tclose);
-  if (H5Tget_class(type) != H5T_STRING) return {};
+  H5Id type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
+  if (H5Tget_class(type) != H5T_STRING || !is_one(space)) return {};
   return read_one_text(type, [&](hid_t memory, void* buffer) {
     return H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
   });

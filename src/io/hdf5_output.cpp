@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 

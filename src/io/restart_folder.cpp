@@ -4,17 +4,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <sstream>
 
-#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/io/checksum.hpp"
 #include "src/io/safe_file.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -11,7 +10,6 @@
 #include "kernels/error.hpp"
 #include "src/io/checksum.hpp"
 #include "src/io/hdf5_file.hpp"
-#include "src/io/restart_folder.hpp"
 #include "src/io/safe_file.hpp"
 
 namespace maki {

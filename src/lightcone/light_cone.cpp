@@ -141,7 +141,7 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
   std::vector<std::string> files;
   if (radii.after < edges.back() && radii.before > edges.front()) files = meet(drift, timeline, radii);
   if (!place_.sites->alone() && drift.boundary) {
-    if (remembered_.size() == 2) remembered_.erase(remembered_.begin());
+    if (remembered_.size() == 3) remembered_.erase(remembered_.begin());
     remembered_[drift.step] = state();
     drop_spools(remembered_.begin()->first);
   } else if (place_.sites->alone() && !files.empty()) {
@@ -288,7 +288,7 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
     }
   });
   place_.ranks.broadcast(&oldest, sizeof oldest, 0);
-  all_succeed(place_.ranks, [&] { remove_spools(oldest); });
+  remove_spools(oldest);
 }
 
 void LightCone::end() {
@@ -302,16 +302,20 @@ void LightCone::drop_spools(std::uint64_t oldest) {
   std::uint64_t states = 0;
   root_succeeds(place_.ranks, [&] { states = cone_state_steps(place_.folder).size(); });
   place_.ranks.broadcast(&states, sizeof states, 0);
-  if (states == 0) all_succeed(place_.ranks, [&] { remove_spools(oldest); });
+  if (states == 0) remove_spools(oldest);
 }
 
 // Removes spools of shells whose files a run resumed from `oldest` or later will not write again.
+// Ranks stay alike where one cannot remove a file.
 void LightCone::remove_spools(std::uint64_t oldest) {
-  for (const std::string& name : own_spools()) {
-    const auto shell = written_.find(static_cast<std::size_t>(spool::shell_of(name)));
-    if (shell != written_.end() && shell->second <= oldest) spool::cut(path(name), 0);
-  }
+  const auto written = written_;
   std::erase_if(written_, [&](const auto& shell) { return shell.second <= oldest; });
+  all_succeed(place_.ranks, [&] {
+    for (const std::string& name : own_spools()) {
+      const auto shell = written.find(static_cast<std::size_t>(spool::shell_of(name)));
+      if (shell != written.end() && shell->second <= oldest) spool::cut(path(name), 0);
+    }
+  });
 }
 
 }  // namespace maki

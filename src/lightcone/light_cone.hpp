@@ -33,11 +33,11 @@ class LightCone {
   // Collects the crossings of a drift and writes the shells that it completes. Returns their files. Throws Error, the
   // same on all ranks.
   std::vector<std::string> drifted(const Drift& drift, const Timeline& timeline);
-  // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last two
+  // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last three
   // boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws Error, the
   // same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
-  // The run has come to its end: spools go that no restart needs which is there. Throws Error, the same on all ranks.
+  // Removes, at the end of the run, the spools that no existing restart needs. Throws Error, the same on all ranks.
   void end();
 
  private:
@@ -75,7 +75,7 @@ class LightCone {
   std::optional<std::uint64_t> resumed_at_;
   std::vector<ConeState> old_;                        // of the restart, until begin()
   std::map<std::string, spool::RunningMark> spools_;  // by name, of shells not written yet
-  std::map<std::uint64_t, ConeState> remembered_;     // over sites: of the last two boundaries
+  std::map<std::uint64_t, ConeState> remembered_;     // over sites: of the last three boundaries
 };
 
 }  // namespace maki

@@ -149,9 +149,11 @@ void add(PhaseSeconds& sums, const std::string& path, const MinMeanMax& seconds)
   sums.insert(behind, {path, seconds});
 }
 
-// The last process is one of those before from here on.
-void end_process(RunRecords& records) {
+// The last process is an earlier one from here on, where another has begun. Its end does not count if it lies after the
+// restart from which that one goes on: steps would be counted twice.
+void end_process(RunRecords& records, const Beginning& next) {
   if (records.beginnings.empty()) return;
+  if (records.end && next.resumed_at && records.end->steps > static_cast<double>(*next.resumed_at)) records.end.reset();
   records.earlier_by_steps = records.earlier_by_steps || (!records.end && !records.step_phases.empty());
   records.earlier_phases = records.phases();
   records.step_phases.clear();
@@ -169,8 +171,9 @@ void take(const ptree& line, RunRecords& records) {
   } else if (line.count("end") > 0) {
     records.end = end_of(line);
   } else if (line.count("run") > 0) {
-    end_process(records);
-    records.beginnings.push_back(beginning_of(line));
+    const Beginning next = beginning_of(line);
+    end_process(records, next);
+    records.beginnings.push_back(next);
   }
 }
 

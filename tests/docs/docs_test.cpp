@@ -90,7 +90,9 @@ TEST_F(Docs, CodeCitesHeadingsThatAreThere) {
   const fs::path root = test::source_directory();
   const std::regex citation("docs/design\\.md, \"([^\"]*)\"");
   int found = 0;
-  for (const fs::path& file : files_in({"kernels", "host", "wan", "src", "bench"}, kSources)) {
+  std::vector<fs::path> files = files_in({"kernels", "host", "wan", "src", "bench"}, kSources);
+  for (const fs::path& page : pages()) files.push_back(page);
+  for (const fs::path& file : files) {
     const std::string text = text_of(file);
     for (std::sregex_iterator at(text.begin(), text.end(), citation), end; at != end; ++at, ++found)
       EXPECT_TRUE(has_anchor(root / "docs/design.md", anchor("# " + (*at)[1].str()))) << file << " cites " << (*at)[1];

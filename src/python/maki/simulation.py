@@ -113,7 +113,8 @@ class Simulation:
     @property
     def time(self):
         """Scale factor of a box, else the time."""
-        return self._run.time
+        with self._one_thread:
+            return self._run.time
 
     @property
     def comoving(self):
@@ -127,7 +128,8 @@ class Simulation:
     @property
     def result(self):
         """Steps, energies and the like, so far."""
-        return self._finished or self._run.result
+        with self._one_thread:
+            return self._finished or self._run.result
 
     @property
     def steps(self):
@@ -135,7 +137,8 @@ class Simulation:
 
     @property
     def ended(self):
-        return self._run.ended
+        with self._one_thread:
+            return self._run.ended
 
     positions = property(lambda self: self.snapshot().positions, doc="n x 3, length units, comoving")
     velocities = property(lambda self: self.snapshot().velocities, doc="n x 3, peculiar, velocity units")

@@ -47,6 +47,7 @@ Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& p
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
   DeviceBuffer<float> mesh("test.mesh", size), shifted("test.shifted", size);
+  mesh.fill_zero(stream), shifted.fill_zero(stream);  // the padding is left alone
   Meshes out;
   out.unit = choose_mass_unit(stream, cloud, m, source.data(), particles.size(), mass_bits);
   for (int pass = 0; pass < 2; ++pass)  // the second finds the work space as the first left it

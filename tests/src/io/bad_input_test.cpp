@@ -48,6 +48,24 @@ TEST(BadInput, ForeignHdf5) {
   expect_contains(error_of([&] { read_snapshot(dir / "a.hdf5"); }), {"a.hdf5", "without the group 'Header'"});
 }
 
+TEST(BadInput, ArrayOfTextIsNoText) {
+  TempDir dir;
+  const std::string path = dir / "s.hdf5", text(6400, 'x');
+  write_snapshot(path, make_snapshot(), {});
+  {
+    H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Id dataset(H5Dopen2(file, "PartType1/Coordinates", H5P_DEFAULT), H5Dclose);
+    for (const char* name : {"length_scaling", "Description"})
+      if (H5Aexists(dataset, name) > 0) H5Adelete(dataset, name);
+    const hsize_t count = 64;
+    H5Id space(H5Screate_simple(1, &count, nullptr), H5Sclose), type(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(type, text.size() / count);
+    H5Id attribute(H5Acreate2(dataset, "Description", type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    ASSERT_GE(H5Awrite(attribute, type, text.data()), 0);
+  }
+  EXPECT_EQ(read_snapshot(path).size(), make_snapshot().size());
+}
+
 TEST(BadInput, TruncatedHdf5) {
   TempDir dir;
   write_snapshot(dir / "s.hdf5", make_snapshot(), {});

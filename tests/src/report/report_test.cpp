@@ -141,6 +141,14 @@ TEST_F(ReportOfARun, AddsUpThePhasesOfItsProcesses) {
   std::string sums;
   for (const auto& [path, seconds] : reader.records().phases()) sums += fmt::format("{} {}, ", path, seconds.mean);
   EXPECT_EQ(sums, "tree 112, tree/sort 1, tree/walk 7, mesh 24, output 2, ");
+
+  RecordReader again;  // the first process went beyond the restart that the second one takes
+  for (const std::string& text :
+       {begin + R"(, "settings": [])", std::string(R"("step": 1, "a": 0.1, "phases": {"tree": 1})"),
+        std::string(R"("end": "", "steps": 9, "phases": {"tree": [50, 50, 50]})"), next,
+        std::string(R"("end": "", "steps": 9, "phases": {"tree": [100, 100, 100]})")})
+    again.line(line(text));
+  EXPECT_EQ(again.records().phases().front().second.mean, 101) << "steps that were made twice count once";
 }
 
 TEST_F(ReportOfARun, TellsWhereARunWentOn) {
