@@ -16,9 +16,9 @@ Reply ask(MessageChannel& channel, const Order& order) {
   if (order.sources.size() > kMaxSources || message.size > kMaxMessage)
     throw Error("too many files are named at once", fmt::format("{}", order.sources.size()),
                 "name the folder that they are in");
-  channel.send(kControlTag, std::move(message));
   const Reply reply = [&] {
     try {
+      channel.send(kControlTag, std::move(message));
       return decode_reply(channel.receive(kControlTag).view());
     } catch (const PathError& error) {
       throw PathError(fmt::format("{} did not answer as a server of files does", channel.peer()), error.what(),

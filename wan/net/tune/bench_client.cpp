@@ -115,9 +115,9 @@ void BenchClient::connect(const Trial& trial) {
 }
 
 bool BenchClient::greet(const Trial& trial) {
-  path_.send(kOrders, encode(with_settings(Action::kHello, trial)));
   const BenchReply reply = [&] {
     try {
+      path_.send(kOrders, encode(with_settings(Action::kHello, trial)));
       return hear();
     } catch (const PathError& error) {
       throw PathError(fmt::format("{} did not answer as a measurement does", peer_.text()), error.what(),
