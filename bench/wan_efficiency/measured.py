@@ -1,5 +1,4 @@
-"""What a run tells of itself: metrics.jsonl of each site, and sites_trace.csv of a run over several."""
-import csv
+"""What a run tells of itself: metrics.jsonl of each site."""
 import json
 import os
 
@@ -21,7 +20,7 @@ class Run:
 
     def __init__(self, folders, skip):
         self.steps = [_steps(f, skip) for f in folders]  # of each site
-        self.traces = [_trace(f, skip) for f in folders] if len(folders) > 1 else []
+        self.traces = [[_trace(s) for s in steps] for steps in self.steps] if len(folders) > 1 else []
         self.counted = min(len(s) for s in self.steps)
         if self.counted == 0:
             raise SystemExit(f"{folders[0]}: no more than {skip} steps: more --steps, or a smaller --skip")
@@ -66,36 +65,29 @@ class Run:
         return found
 
 
-def _steps(folder, skip):
+def _steps(folder, skip=-1):
     path = f"{folder}/metrics.jsonl"
     if not os.path.exists(path):
         raise SystemExit(f"{path} is missing: the run has not written it")
     lines = [json.loads(line) for line in open(path)]
-    return [s for s in lines if s.get("step", 0) > skip]
+    return [s for s in lines if s.get("step", -1) > skip]
 
 
-def read_trace(folder):
-    """Lines of sites_trace.csv as {column: number}; None where nothing is known."""
-    path = f"{folder}/sites_trace.csv"
-    if not os.path.exists(path):
-        raise SystemExit(f"{path} is missing: the run has not written it")
-    with open(path) as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return [{name: float(value) if value else None for name, value in row.items()} for row in rows]
-
-
-def _trace(folder, skip):
-    return [row for row in read_trace(folder) if row["step"] > skip]
+def _trace(step):
+    """Of a step over several sites: seconds of this site's slowest rank, waits, and by phase what it waited and sent."""
+    sites = step["sites"]
+    of_phases = {}
+    for name, (waited, _, sent, _, _) in sites["phases"].items():
+        of_phases[f"{name}_waited"], of_phases[f"{name}_sent"] = waited, sent
+    return {"seconds": sites["own"]["seconds"], "waited": sites["waited"], "waits": sites["waits"],
+            "rebuilt": step["rebuilt"], "mesh": step["long"], **of_phases}
 
 
 def slabs_of(folder):
-    """[(step, [{force_seconds, particles, interactions, begin, end}, ...])] of steps of which both are known."""
-    rows = read_trace(folder)
-    names = [c[:-len("_begin")] for c in rows[0] if c.endswith("_begin")] if rows else []
-    pick = lambda row, *quantities: [{q: row[f"{name}_{q}"] for q in quantities} for name in names]
+    """[(step, [{force, particles, interactions, begin, end}, ...])] of steps of which both are known."""
+    known = {s["step"]: s["sites"] for s in _steps(folder) if s["sites"]["all"]}
     # Slabs are those of the line's step, times those that have come from all sites by then.
-    slabs = {int(row["step"]): pick(row, "begin", "end") for row in rows if row["told_of"] is not None}
-    times = {int(row["told_of"]): pick(row, "force_seconds", "particles", "interactions")
-             for row in rows if row["told_of"] is not None}
-    both = sorted(set(times) & set(slabs))
-    return [(step, [dict(a, **b) for a, b in zip(times[step], slabs[step])]) for step in both]
+    times = {sites["told_of"]: list(sites["all"].values()) for sites in known.values()}
+    slabs = {step: list(sites["all"].values()) for step, sites in known.items()}
+    return [(step, [dict(time, begin=slab["begin"], end=slab["end"]) for time, slab in zip(times[step], slabs[step])])
+            for step in sorted(set(times) & set(slabs))]

@@ -22,7 +22,7 @@ def stretches(trace):
         if not found or found[-1][2] != boundaries:
             found.append([step, step, boundaries, []])
         found[-1][1] = step
-        found[-1][3].append([s["force_seconds"] for s in sites])
+        found[-1][3].append([s["force"] for s in sites])
     return [(a, b, at, [sum(t) / len(t) for t in zip(*times)]) for a, b, at, times in found]
 
 
@@ -64,8 +64,8 @@ def plot(out, traces):
         above.set_ylabel("boundary, sides of the box")
         above.set_title(title)
         for i in range(count):
-            mean = [sum(s["force_seconds"] for s in sites) / count for _, sites in trace]
-            times = [sites[i]["force_seconds"] / m if m > 0 else 1 for (_, sites), m in zip(trace, mean)]
+            mean = [sum(s["force"] for s in sites) / count for _, sites in trace]
+            times = [sites[i]["force"] / m if m > 0 else 1 for (_, sites), m in zip(trace, mean)]
             below.plot(steps, times, "o-", ms=3, color=COLOURS[i % 4], label=f"site {i + 1}")
         below.axhspan(0.975, 1.025, color="0.85")
         at = settled(trace)

@@ -11,7 +11,6 @@
 #include "src/cli/commands.hpp"
 #include "src/report/page.hpp"
 #include "src/report/status.hpp"
-#include "src/report/words.hpp"
 #include "src/simulation/run_files.hpp"
 
 namespace maki {

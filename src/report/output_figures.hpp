@@ -1,4 +1,4 @@
-// Figures of a run's outputs: pictures, power spectra, mass functions of groups.
+// Figures of a run's outputs: pictures, power spectra, mass functions of groups; shells of light cones.
 #pragma once
 
 #include <map>
@@ -40,5 +40,8 @@ Part pictures_part(const std::string& directory, const RunRecords& records, std:
 Part spectra_part(const std::string& directory, const RunRecords& records);
 // groups_NNN_mass_function.txt beside Tinker et al. 2008, at most six.
 Part mass_functions_part(const std::string& directory);
+// A row for each written shell in the folders lightcone_NN: redshifts, distances, particles, map. In a run over sites
+// each page has the shells of its own site.
+Part light_cones_part(const std::string& directory);
 
 }  // namespace maki::report

@@ -11,10 +11,9 @@
 #include "src/config/keys.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/report/html.hpp"
-#include "src/report/light_cones.hpp"
 #include "src/report/output_figures.hpp"
+#include "src/report/status.hpp"
 #include "src/report/step_figures.hpp"
-#include "src/report/words.hpp"
 #include "src/simulation/progress.hpp"
 
 namespace maki::report {

@@ -27,7 +27,7 @@
 #include "src/run/start_run.hpp"
 #include "src/simulation/force_check.hpp"
 #include "src/simulation/run_files.hpp"
-#include "src/simulation/state_copy.hpp"
+#include "src/simulation/simulation.hpp"
 
 namespace maki {
 namespace {
@@ -139,7 +139,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double members = written.selection.in_groups ? n * kMembersBytes : 0;
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
   e.host_output = std::max({gathered, groups, members, check}) + program;
-  e.host_snapshot = n * (StateCopy::kBytes + written.selection.fraction * snapshot_writer_bytes(written));
+  e.host_snapshot = n * (OutputState::kCopyBytes + written.selection.fraction * snapshot_writer_bytes(written));
   // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
   // written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;

@@ -5,15 +5,26 @@
 #include <deque>
 #include <optional>
 
+#include "host/comm/communicator.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity_options.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "src/simulation/frame.hpp"
-#include "src/simulation/run_context.hpp"
 #include "src/simulation/run_state.hpp"
 #include "src/simulation/step_criterion.hpp"
+#include "src/timing/phase_timers.hpp"
 
 namespace maki {
+
+// The stream, timers, ranks and sites that all parts of a step use.
+struct RunContext {
+  const Stream& stream;
+  PhaseTimers& timers;
+  SiteAgreement& agreement;
+  Communicator ranks = Communicator::self();
+};
 
 // The source of accelerations: G = 1, mass / side^2, in the order of the particles. An evaluation may reorder
 // particles, double the box (Frame::side) or remove escapers; accelerations of a range that is not evaluated change

@@ -2,9 +2,264 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
 #include "src/io/json.hpp"
 
 namespace maki {
+namespace {
+
+// The message of a rank: Head, then a PhaseNumbers for each path that rank 0 knows already, in the order in which it
+// got them. The second message: a PhaseNumbers for each new path, then the new paths, a line each.
+struct Head {
+  std::uint64_t particles, memory_high_water, memory_held;
+  double seconds;
+  GravityCounts gravity;
+  std::uint64_t new_paths, new_text;  // bytes
+};
+struct PhaseNumbers {
+  double seconds, total_seconds;
+  std::uint64_t calls;
+};
+static_assert(std::is_trivially_copyable_v<Head>);
+
+template <class T>
+void put(std::vector<char>& message, const T& value) {
+  const auto* bytes = reinterpret_cast<const char*>(&value);
+  message.insert(message.end(), bytes, bytes + sizeof value);
+}
+
+template <class T>
+T take(const std::vector<char>& message, std::size_t place) {
+  T value;
+  std::memcpy(&value, message.data() + place, sizeof value);
+  return value;
+}
+
+PhaseNumbers numbers_of(const RankRecord& record, const std::string& path) {
+  const auto found = std::find_if(record.phases.begin(), record.phases.end(),
+                                  [&path](const PhaseTime& phase) { return phase.path == path; });
+  if (found == record.phases.end()) return {0, 0, 0};
+  return {found->seconds, found->total_seconds, found->calls};
+}
+
+struct Messages {
+  std::vector<char> first, second;
+};
+
+Messages pack(const RankRecord& mine, std::vector<std::string>& known) {
+  Messages messages;
+  std::string text;
+  std::vector<std::string> unknown;
+  for (const PhaseTime& phase : mine.phases) {
+    if (std::find(known.begin(), known.end(), phase.path) != known.end()) continue;
+    unknown.push_back(phase.path);
+    text += phase.path + '\n';
+  }
+  put(messages.first, Head{mine.particles, mine.memory_high_water, mine.memory_held, mine.seconds, mine.gravity,
+                           unknown.size(), text.size()});
+  for (const std::string& path : known) put(messages.first, numbers_of(mine, path));
+  for (const std::string& path : unknown) put(messages.second, numbers_of(mine, path));
+  messages.second.insert(messages.second.end(), text.begin(), text.end());
+  known.insert(known.end(), unknown.begin(), unknown.end());
+  return messages;
+}
+
+std::size_t second_size(const Head& head) { return head.new_paths * sizeof(PhaseNumbers) + head.new_text; }
+
+RankRecord unpack(const Messages& messages, std::vector<std::string>& known) {
+  const auto head = take<Head>(messages.first, 0);
+  RankRecord record{head.particles, head.memory_high_water, head.memory_held, head.seconds, head.gravity, {}};
+  const auto add = [&record](const std::string& path, const PhaseNumbers& numbers) {
+    record.phases.push_back({path, numbers.seconds, numbers.total_seconds, numbers.calls});
+  };
+  for (std::size_t i = 0; i < known.size(); ++i)
+    add(known[i], take<PhaseNumbers>(messages.first, sizeof(Head) + i * sizeof(PhaseNumbers)));
+  auto begin = messages.second.begin() + static_cast<std::ptrdiff_t>(head.new_paths * sizeof(PhaseNumbers));
+  for (std::size_t i = 0; i < head.new_paths; ++i) {
+    const auto end = std::find(begin, messages.second.end(), '\n');
+    known.emplace_back(begin, end);
+    add(known.back(), take<PhaseNumbers>(messages.second, i * sizeof(PhaseNumbers)));
+    begin = end + 1;
+  }
+  return record;
+}
+
+}  // namespace
+
+void add_counts(GravityCounts& total, const GravityCounts& step) {
+  total.interactions += step.interactions;
+  total.rewalked_groups += step.rewalked_groups;
+  total.redone_groups += step.redone_groups;
+  total.let_cells += step.let_cells;
+  total.let_particles += step.let_particles;
+  total.let_bytes += step.let_bytes;
+  total.let_messages += step.let_messages;
+  total.let_exchange_seconds += step.let_exchange_seconds;
+  total.let_waited_seconds += step.let_waited_seconds;
+  total.domain_imbalance = step.domain_imbalance;
+}
+
+RecordGatherer::RecordGatherer(const Communicator& ranks)
+    : ranks_(ranks), known_(ranks.rank() == 0 ? static_cast<std::size_t>(ranks.size()) : 1) {}
+
+std::vector<RankRecord> RecordGatherer::gather(const RankRecord& mine) {
+  constexpr int kTag = 4100;
+  const bool root = ranks_.rank() == 0;
+  if (!root) {
+    const Messages messages = pack(mine, known_[0]);
+    std::vector<Communicator::Outgoing> out = {{0, messages.first.data(), messages.first.size()}};
+    if (!messages.second.empty()) out.push_back({0, messages.second.data(), messages.second.size()});
+    ranks_.exchange(out, {}, kTag);
+    return {};
+  }
+  const auto size = static_cast<std::size_t>(ranks_.size());
+  std::vector<Messages> all(size);
+  std::vector<Communicator::Incoming> in;
+  for (std::size_t r = 1; r < size; ++r) {
+    all[r].first.resize(sizeof(Head) + known_[r].size() * sizeof(PhaseNumbers));
+    in.push_back({static_cast<int>(r), all[r].first.data(), all[r].first.size()});
+  }
+  ranks_.exchange({}, in, kTag);
+  in.clear();
+  for (std::size_t r = 1; r < size; ++r) {
+    all[r].second.resize(second_size(take<Head>(all[r].first, 0)));
+    if (!all[r].second.empty()) in.push_back({static_cast<int>(r), all[r].second.data(), all[r].second.size()});
+  }
+  if (!in.empty()) ranks_.exchange({}, in, kTag);
+  std::vector<RankRecord> records = {mine};
+  for (std::size_t r = 1; r < size; ++r) records.push_back(unpack(all[r], known_[r]));
+  return records;
+}
+
+Spread spread_of(const std::vector<RankRecord>& ranks, const std::function<double(const RankRecord&)>& number) {
+  Spread spread;
+  if (ranks.empty()) return spread;
+  spread.min = spread.max = number(ranks[0]);
+  double sum = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const double value = number(ranks[r]);
+    sum += value;
+    spread.min = std::min(spread.min, value);
+    if (value > spread.max) {
+      spread.max = value;
+      spread.largest = static_cast<int>(r);
+    }
+  }
+  spread.mean = sum / static_cast<double>(ranks.size());
+  return spread;
+}
+
+double phase_seconds(const RankRecord& rank, const std::string& path) { return numbers_of(rank, path).seconds; }
+double phase_total(const RankRecord& rank, const std::string& path) { return numbers_of(rank, path).total_seconds; }
+
+std::vector<std::string> phase_paths(const std::vector<RankRecord>& ranks) {
+  std::vector<std::string> paths;
+  for (const RankRecord& rank : ranks) {
+    for (const PhaseTime& phase : rank.phases) {
+      if (std::find(paths.begin(), paths.end(), phase.path) != paths.end()) continue;
+      // After the last of its siblings and their children; a parent always comes first.
+      const std::string parent = phase.path.substr(0, phase.path.rfind('/') + 1);
+      auto place = paths.end();
+      if (!parent.empty()) {
+        place = std::find(paths.begin(), paths.end(), parent.substr(0, parent.size() - 1)) + 1;
+        while (place != paths.end() && place->compare(0, parent.size(), parent) == 0) ++place;
+      }
+      paths.insert(place, phase.path);
+    }
+  }
+  return paths;
+}
+
+GravityCounts over_ranks(const std::vector<RankRecord>& ranks) {
+  GravityCounts all = ranks.at(0).gravity;
+  for (std::size_t r = 1; r < ranks.size(); ++r) {
+    const GravityCounts& one = ranks[r].gravity;
+    add_counts(all, one);
+    all.longest_list = std::max(all.longest_list, one.longest_list);
+    all.groups += one.groups;
+    all.cells += one.cells;
+  }
+  return all;
+}
+
+namespace {
+
+using Ranks = std::vector<RankRecord>;
+
+std::string phase_table(const Ranks& ranks) {
+  const std::vector<std::string> paths = phase_paths(ranks);
+  std::size_t width = 24;
+  double whole = 0;  // mean over ranks
+  const auto name_of = [](const std::string& path) {
+    const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+    return std::string(2 * depth, ' ') + path.substr(path.rfind('/') + 1);
+  };
+  for (const std::string& path : paths) {
+    width = std::max(width, name_of(path).size() + 2);
+    if (path.find('/') != path.npos) continue;
+    whole += spread_of(ranks, [&path](const RankRecord& r) { return phase_total(r, path); }).mean;
+  }
+  std::string text = fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>7}  {:>9}\n", "phase, seconds of a rank", width,
+                                 "min", "mean", "max", "share", "max/mean");
+  for (const std::string& path : paths) {
+    const Spread s = spread_of(ranks, [&path](const RankRecord& r) { return phase_total(r, path); });
+    text += fmt::format("{:<{}}  {:>10.3f}  {:>10.3f}  {:>10.3f}  {:>5.1f} %  {:>9.2f}\n", name_of(path), width, s.min,
+                        s.mean, s.max, whole > 0 ? 100 * s.mean / whole : 0, s.imbalance());
+  }
+  return text;
+}
+
+std::string work_table(const Ranks& ranks) {
+  const auto line = [&ranks](const char* name, const std::function<double(const RankRecord&)>& number) {
+    const Spread s = spread_of(ranks, number);
+    return fmt::format("{:<26}  {:>12.5g}  {:>12.5g}  {:>12.5g}  {:>9.3f}  {:>5}\n", name, s.min, s.mean, s.max,
+                       s.imbalance(), s.largest);
+  };
+  return fmt::format("{:<26}  {:>12}  {:>12}  {:>12}  {:>9}  {:>5}\n", "over ranks", "min", "mean", "max", "max/mean",
+                     "rank") +
+         line("particles", [](const RankRecord& r) { return static_cast<double>(r.particles); }) +
+         line("interactions", [](const RankRecord& r) { return static_cast<double>(r.gravity.interactions); }) +
+         line("tree/evaluate, s", [](const RankRecord& r) { return phase_total(r, "tree/evaluate"); }) +
+         line("device memory, MB", [](const RankRecord& r) { return 1e-6 * static_cast<double>(r.memory_high_water); });
+}
+
+std::string exchange_lines(const Ranks& ranks, std::uint64_t steps) {
+  const GravityCounts all = over_ranks(ranks);
+  if (all.let_messages == 0) return "";
+  const auto of_each = 1 / static_cast<double>(std::max<std::uint64_t>(steps, 1) * ranks.size());
+  const double hidden =
+      all.let_exchange_seconds > 0 ? 100 * (1 - all.let_waited_seconds / all.let_exchange_seconds) : 100;
+  return fmt::format(
+      "local essential trees, of a rank and a step: {:.0f} cells and {:.0f} particles received, {:.3f} MB in {:.1f} "
+      "messages sent; {:.1f} % of the time of their exchange was hidden behind other work\n",
+      static_cast<double>(all.let_cells) * of_each, static_cast<double>(all.let_particles) * of_each,
+      1e-6 * static_cast<double>(all.let_bytes) * of_each, static_cast<double>(all.let_messages) * of_each, hidden);
+}
+
+std::string memory_of_ranks(const Ranks& ranks) {
+  const int largest =
+      spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.memory_high_water); }).largest;
+  std::string text = fmt::format("{:>6}  {:>12}  {:>14}  {:>10}\n", "rank", "particles", "MB at the peak", "MB held");
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    text +=
+        fmt::format("{:>6}  {:>12}  {:>14.2f}  {:>10.2f}{}\n", r, ranks[r].particles,
+                    1e-6 * static_cast<double>(ranks[r].memory_high_water),
+                    1e-6 * static_cast<double>(ranks[r].memory_held), static_cast<int>(r) == largest ? "  (most)" : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string run_report(const PhaseTimers& timers, const Ranks& ranks, std::uint64_t steps) {
+  if (ranks.size() == 1) return timers.table();
+  return phase_table(ranks) + '\n' + work_table(ranks) + exchange_lines(ranks, steps) + '\n' + memory_of_ranks(ranks);
+}
 
 namespace {
 

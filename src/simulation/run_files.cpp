@@ -71,8 +71,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
     newest_restart_ = *options.resumed_at;
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
-  if (!place_.sites->alone())
-    sites_report_.emplace(*place_.sites, path("sites_trace.csv"), options.overwrite, options.resumed_at);
+  if (!place_.sites->alone()) sites_report_.emplace(*place_.sites);
 }
 
 StepLog& RunFiles::log() {

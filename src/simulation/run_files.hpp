@@ -1,7 +1,7 @@
 // The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Only rank 0 writes
 // these files and messages; all ranks together write snapshots. Each of several sites has its own directory, with its
-// log, metrics, sites_trace.csv and sites_report.txt (sites_report.hpp), and its file of each snapshot,
-// snapshot_003.<place in the ring>.hdf5.
+// log, metrics, sites_report.txt (sites_report.hpp), and its file of each snapshot, snapshot_003.<place in the
+// ring>.hdf5.
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,6 @@
 #include "src/io/snapshot_writer.hpp"
 #include "src/io/write_options.hpp"
 #include "src/simulation/progress.hpp"
-#include "src/simulation/run_context.hpp"
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
 #include "src/simulation/step_log.hpp"

@@ -52,6 +52,7 @@ struct OutputState {
   // The same in the device's numbers, which takes only the time of the copy: the source converts numbers when they are
   // read.
   std::shared_ptr<const ParticleSource> copy() const;
+  static constexpr double kCopyBytes = ParticleRows::kBytes;  // of copy(), a particle, on the host
 };
 
 // A completed drift. Particles are this rank's, with the positions at its end and the momenta of the drift.

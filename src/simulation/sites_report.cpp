@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
+#include <functional>
 
-#include "kernels/error.hpp"
 #include "src/io/json.hpp"
+#include "src/model/sushi.hpp"
 
 namespace maki {
 
@@ -37,48 +38,6 @@ sites::Traffic sum(const SitesTraffic& traffic) {
   return all;
 }
 
-const char* phase_name(std::size_t phase) { return sites::name(static_cast<sites::Phase>(phase)); }
-
-std::string columns(const sites::Sites& sites, bool comoving) {
-  std::string text = fmt::format(
-      "step,{},rebuilt,mesh,seconds,waited,waits,force_seconds,tree_seconds,mesh_seconds,transform_seconds,"
-      "coding_seconds,particles,interactions",
-      comoving ? "a" : "t");
-  for (std::size_t p = 0; p < sites::kPhases; ++p)
-    text += fmt::format(",{0}_sent,{0}_received,{0}_passed_on,{0}_waits,{0}_waited", phase_name(p));
-  text += ",told_of";
-  for (int i = 0; i < sites.count(); ++i)
-    text += fmt::format(",{0}_force_seconds,{0}_particles,{0}_interactions,{0}_begin,{0}_end", sites.name(i));
-  return text;
-}
-
-// What the columns mean.
-std::string explanation(const sites::Sites& sites) {
-  return fmt::format(
-      "# One line a step, written at the site {0}. Bytes, seconds, and fractions of the box side.\n"
-      "# rebuilt: lists were made anew; mesh: the long-range force was evaluated\n"
-      "# seconds: the step; waited: of that, in receives from other sites that were not there yet; waits: how many\n"
-      "# force_seconds: lists walked and evaluated; tree_seconds and mesh_seconds: all of the short- and of the\n"
-      "#   long-range force, with what was waited for; transform_seconds: of the mesh, what every site does for all;\n"
-      "#   coding_seconds: of the mesh, coding and decoding messages\n"
-      "# particles, interactions: of this site\n"
-      "# PHASE_sent, _received, _passed_on (for other sites): bytes; PHASE_waits, _waited: as above\n"
-      "# told_of: the step that the following columns, known to all sites alike, tell of\n"
-      "# SITE_begin, SITE_end: its slab in x\n",
-      sites.name(sites.me()));
-}
-
-// The lines of a trace up to this step, with its header.
-std::string lines_until(const std::string& path, std::uint64_t step) {
-  std::ifstream in(path);
-  std::string lines;
-  for (std::string line; std::getline(in, line) && !in.eof();) {
-    const bool row = !line.empty() && line.front() >= '0' && line.front() <= '9';
-    if (!row || std::stoull(line) <= step) lines += line + '\n';
-  }
-  return lines;
-}
-
 }  // namespace
 
 OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers) {
@@ -97,8 +56,6 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
   const std::vector<RankTimes> all = gathered(ranks, mine);
   OwnRecord own;
   own.step = metrics.step;
-  own.comoving = metrics.comoving;
-  own.time = metrics.time;
   own.rebuilt = metrics.gravity.rebuilt;
   own.long_step_end = metrics.long_step_end;
   for (const RankTimes& one : all) {
@@ -115,49 +72,7 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
 
 double SiteSums::waited() const { return sum(traffic).waited; }
 
-SitesReport::SitesReport(sites::Sites& sites, std::string path, bool overwrite, std::optional<std::uint64_t> resumed_at)
-    : sites_(sites), path_(std::move(path)), overwrite_(overwrite), resumed_at_(resumed_at) {
-  sums_.ranks = sites.ranks().size();
-}
-
-void SitesReport::open() {
-  if (resumed_at_) {
-    const std::string lines = lines_until(path_, *resumed_at_);
-    file_.emplace(path_);
-    *file_ << lines;
-    if (!lines.empty()) return;
-  } else if (!overwrite_ && std::filesystem::exists(path_)) {
-    throw Error("cannot write " + path_, "the file exists",
-                "choose another output directory, or set run.overwrite = true");
-  }
-  if (!file_) file_.emplace(path_);
-  *file_ << explanation(sites_) << columns(sites_, own_.comoving) << '\n';
-}
-
-void SitesReport::write_line(const SitesTraffic& traffic) {
-  if (!file_) open();
-  const sites::Traffic all = sum(traffic);
-  std::string line = fmt::format("{},{:.9g},{:d},{:d},{:.6f},{:.6f},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{}",
-                                 own_.step, own_.time, own_.rebuilt, own_.long_step_end, own_.seconds, all.waited,
-                                 all.waits, own_.force_seconds, own_.tree_seconds, own_.mesh_seconds,
-                                 own_.transform_seconds, own_.coding_seconds, own_.particles, own_.interactions);
-  for (const sites::Traffic& one : traffic)
-    line += fmt::format(",{},{},{},{},{:.6f}", one.bytes_sent, one.bytes_received, one.bytes_passed_on, one.waits,
-                        one.waited);
-  const bool known = static_cast<int>(record_.sites.size()) == sites_.count();
-  line += known ? fmt::format(",{}", record_.known_step) : ",";
-  for (int i = 0; i < sites_.count(); ++i) {
-    if (!known) {
-      line += ",,,,,";
-      continue;
-    }
-    const SiteRecord& site = record_.sites[static_cast<std::size_t>(i)];
-    line += fmt::format(",{:.6f},{},{},{:.9g},{:.9g}", site.force_seconds, site.particles, site.interactions,
-                        site.begin, site.end);
-  }
-  *file_ << line << std::endl;
-  if (!*file_) throw Error("cannot write " + path_, "the write failed", "is the disk full?");
-}
+SitesReport::SitesReport(sites::Sites& sites) : sites_(sites) { sums_.ranks = sites.ranks().size(); }
 
 void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic) {
   own_ = own;
@@ -167,7 +82,6 @@ void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const Si
   last_ = carried_;
   carried_ = {};
   add(last_, traffic);
-  if (sites_.ranks().rank() == 0) write_line(last_);
   sums_.particles = own.particles;
   if (own.step == 0) return;  // sites start at different times, which is not the time of a step
   const sites::Traffic all = sum(last_);
@@ -198,10 +112,19 @@ void SitesReport::output(const SitesTraffic& traffic) {
 std::string SitesReport::json() const {
   const auto seconds = [](double value) { return fmt::format("{:.6f}", value); };
   const sites::Traffic all = sum(last_);
-  JsonObject phases, of_sites;
+  JsonObject phases, of_sites, own;
+  own.raw("seconds", seconds(own_.seconds))
+      .raw("force", seconds(own_.force_seconds))
+      .raw("tree", seconds(own_.tree_seconds))
+      .raw("mesh", seconds(own_.mesh_seconds))
+      .raw("transform", seconds(own_.transform_seconds))
+      .raw("coding", seconds(own_.coding_seconds))
+      .add("particles", own_.particles)
+      .add("interactions", own_.interactions);
   for (std::size_t p = 0; p < sites::kPhases; ++p)
-    phases.raw(phase_name(p), fmt::format("[{:.6f}, {}, {}, {}]", last_[p].waited, last_[p].waits, last_[p].bytes_sent,
-                                          last_[p].bytes_received));
+    phases.raw(sites::name(static_cast<sites::Phase>(p)),
+               fmt::format("[{:.6f}, {}, {}, {}, {}]", last_[p].waited, last_[p].waits, last_[p].bytes_sent,
+                           last_[p].bytes_received, last_[p].bytes_passed_on));
   for (std::size_t i = 0; i < record_.sites.size() && static_cast<int>(i) < sites_.count(); ++i) {
     const SiteRecord& site = record_.sites[i];
     of_sites.add(sites_.name(static_cast<int>(i)), JsonObject()
@@ -217,6 +140,7 @@ std::string SitesReport::json() const {
       .add("sent", all.bytes_sent)
       .add("received", all.bytes_received)
       .add("phases", phases)
+      .add("own", own)
       .add("told_of", record_.known_step)
       .add("all", of_sites)
       .text();
@@ -238,6 +162,174 @@ std::string SitesReport::finish() {
     names = {sites_.name(sites_.me())};
   }
   return sites_table(of_sites, names, facts_);
+}
+
+namespace {
+
+using All = std::vector<SiteSums>;
+
+constexpr double kSampledShare = 1e-4;  // r_samp of SUSHI's large runs
+
+double steps_of(const SiteSums& site) { return static_cast<double>(std::max<std::uint64_t>(site.steps, 1)); }
+
+int ranks_of(const All& sites) {
+  int ranks = 0;
+  for (const SiteSums& site : sites) ranks += site.ranks;
+  return ranks;
+}
+
+// Mean over sites for one step, each site weighted by its share of the ranks.
+double mean(const All& sites, const std::function<double(const SiteSums&)>& number) {
+  double sum = 0;
+  for (const SiteSums& site : sites) sum += site.ranks * number(site) / steps_of(site);
+  return sum / ranks_of(sites);
+}
+
+double largest(const All& sites, const std::function<double(const SiteSums&)>& number) {
+  double most = 0;
+  for (const SiteSums& site : sites) most = std::max(most, number(site));
+  return most;
+}
+
+// Seconds that one site with all ranks would save: all but one of the sites' transforms, and the coding of messages.
+double spared(const All& sites, const SiteSums& site) {
+  return site.coding + site.transform * (1 - 1 / static_cast<double>(sites.size()));
+}
+
+struct Row {
+  int ranks = 0;
+  std::string site, local, total;                   // name; seconds waited for other ranks, and for all
+  double tree = 0, mesh = 0, other = 0, whole = 0;  // seconds
+};
+
+std::string text_of(const Row& row, const SitesRunFacts& facts) {
+  const double n = std::cbrt(static_cast<double>(facts.particles));
+  const auto cells = facts.mesh > 0 ? fmt::format("{}", facts.mesh) : "-";
+  return fmt::format("{:>7.6g} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10.4f} {:>10.4f} {:>10.4f} {:>10.4f}\n", n, cells,
+                     row.ranks, row.site, row.local, row.total, row.tree, row.mesh, row.other, row.whole);
+}
+
+std::string time_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
+  std::string text = "Seconds a step, as in SUSHI's table 7; tree, PM and other without what was waited for\n";
+  text += fmt::format("{:>7} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "N^1/3", "M^1/3",
+                      "ranks", "site", "comm local", "comm total", "tree", "PM", "other", "exec.");
+  const auto number = [](double value) { return fmt::format("{:.4f}", value); };
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const SiteSums& s = sites[i];
+    const double one = 1 / steps_of(s);
+    text += text_of({.ranks = s.ranks,
+                     .site = names[i],
+                     .local = number(one * s.local),
+                     .total = number(one * (s.local + s.waited())),
+                     .tree = one * s.tree,
+                     .mesh = one * s.mesh,
+                     .other = one * (s.work() - s.tree - s.mesh),
+                     .whole = one * s.seconds},
+                    facts);
+  }
+  const double tree = mean(sites, [](const SiteSums& s) { return s.tree; });
+  const double mesh = mean(sites, [&](const SiteSums& s) { return s.mesh - spared(sites, s); });
+  const double whole = one_site_seconds(sites);
+  return text + text_of({.ranks = ranks_of(sites),
+                         .site = "one site, estimate",
+                         .local = number(mean(sites, [](const SiteSums& s) { return s.local; })),
+                         .total = "",
+                         .tree = tree,
+                         .mesh = mesh,
+                         .other = whole - tree - mesh,
+                         .whole = whole},
+                        facts);
+}
+
+std::string kinds_table(const All& sites) {
+  constexpr std::array<const char*, 3> names = {"new lists", "kept lists, mesh", "kept lists, no mesh"};
+  std::string text = fmt::format("{:<24} {:>8} {:>12} {:>14} {:>14}\n", "kind of step", "steps", "seconds",
+                                 "waited, most", "waits, most");
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::uint64_t steps = sites.front().kinds[k].steps;
+    if (steps == 0) continue;
+    const auto most = [&](const std::function<double(const SiteSums::Kind&)>& value) {
+      return largest(sites, [&](const SiteSums& s) { return value(s.kinds[k]); }) / static_cast<double>(steps);
+    };
+    text += fmt::format("{:<24} {:>8} {:>12.4f} {:>14.4f} {:>14.2f}\n", names[k], steps,
+                        most([](const SiteSums::Kind& kind) { return kind.seconds; }),
+                        most([](const SiteSums::Kind& kind) { return kind.waited; }),
+                        most([](const SiteSums::Kind& kind) { return static_cast<double>(kind.waits); }));
+  }
+  return text + fmt::format(
+                    "of a step, at the site with most; a wait for what is still on its way is half a round trip; "
+                    "SUSHI has {} exchanges a step (eq. 11)\n",
+                    model::wan_exchanges({}, static_cast<int>(sites.size())));
+}
+
+struct Volume {
+  sites::Phase phase;
+  const char* name;
+  std::uint64_t of;  // steps
+  double predicted;  // bytes; below 0: eq. 12 has no term for it
+};
+
+std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
+  const int count = static_cast<int>(sites.size());
+  const double s = count, n = static_cast<double>(facts.particles);
+  const double m = std::pow(static_cast<double>(facts.mesh), 3), mb = 1e-6;
+  const SiteSums& first = sites.front();
+  const double trees = facts.theta > 0 ? model::wan_tree_bytes(n, facts.theta) : -1;
+  const std::vector<Volume> volumes = {{sites::Phase::kSums, "sums and samples, a step", first.steps,
+                                        model::wan_sample_bytes(n, kSampledShare)},
+                                       {sites::Phase::kMesh, "mesh, a step with it", first.mesh_steps,
+                                        model::wan_mesh_bytes(m, count)},
+                                       {sites::Phase::kTrees, "trees, a step", first.steps, trees},
+                                       {sites::Phase::kParticles, "particles, new lists", first.rebuilds(), -1}};
+  std::string text = fmt::format("{:<26} {:>12} {:>12} {:>12} {:>12}\n", "MB of a site, mean", "sent", "received",
+                                 "passed on", "eq. 12");
+  for (const Volume& v : volumes) {
+    if (v.of == 0) continue;
+    sites::Traffic sum;
+    for (const SiteSums& site : sites) {
+      const sites::Traffic& one = site.traffic[static_cast<std::size_t>(v.phase)];
+      sum.bytes_sent += one.bytes_sent;
+      sum.bytes_received += one.bytes_received;
+      sum.bytes_passed_on += one.bytes_passed_on;
+    }
+    const double each = mb / (s * static_cast<double>(v.of));
+    text +=
+        fmt::format("{:<26} {:>12.4f} {:>12.4f} {:>12.4f} {:>12}\n", v.name, each * static_cast<double>(sum.bytes_sent),
+                    each * static_cast<double>(sum.bytes_received), each * static_cast<double>(sum.bytes_passed_on),
+                    v.predicted < 0 ? "-" : fmt::format("{:.4f}", mb * v.predicted));
+  }
+  if (facts.mesh > 0)
+    text += fmt::format("both interlaced meshes as 64-bit integers, 16 M (s - 1) / s: {:.4f} MB\n",
+                        mb * 16 * m * (s - 1) / s);
+  double outputs = 0, sent = 0;
+  for (const SiteSums& site : sites) {
+    outputs = std::max(outputs, site.outputs[static_cast<std::size_t>(sites::Phase::kOutput)].waited);
+    sent += mb * static_cast<double>(site.outputs[static_cast<std::size_t>(sites::Phase::kOutput)].bytes_sent);
+  }
+  return text + fmt::format("outputs, not in the tables: {:.3f} s waited at most, {:.3f} MB sent by all sites\n",
+                            outputs, sent);
+}
+
+}  // namespace
+
+double one_site_seconds(const All& sites) {
+  return mean(sites, [&](const SiteSums& s) { return s.work() - spared(sites, s); });
+}
+
+double efficiency(const All& sites) {
+  const double whole = largest(sites, [](const SiteSums& s) { return s.seconds / steps_of(s); });
+  return whole > 0 ? one_site_seconds(sites) / whole : 1;
+}
+
+std::string sites_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
+  const bool all_known = std::all_of(sites.begin(), sites.end(), [](const SiteSums& s) { return s.transform > 0; });
+  return time_table(sites, names, facts) +
+         fmt::format(
+             "{} steps. Efficiency E({}) = {:.3f} (SUSHI's eq. 14), of the estimate above: all sites' work "
+             "without what they waited for, over all ranks{}.\n\n",
+             sites.front().steps, sites.size(), efficiency(sites),
+             facts.mesh > 0 && !all_known ? ", each site's transforms counted" : "") +
+         kinds_table(sites) + '\n' + bytes_table(sites, facts);
 }
 
 }  // namespace maki

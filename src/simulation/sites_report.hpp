@@ -1,5 +1,5 @@
-// Times and messages of a run over several sites: sites_trace.csv, a part of each line of metrics, and a table at the
-// end in the form of SUSHI's table 7.
+// Times and messages of a run over several sites: a part of each line of metrics, and a table at the end in the form of
+// SUSHI's table 7.
 //
 // Waiting times are those of the gateway for messages that had not arrived; all ranks of the site wait with it. A wait
 // for the whole transit of a message corresponds to half a round trip.
@@ -7,8 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <fstream>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +26,6 @@ struct SitesRunFacts {
 // Record of this site for one step.
 struct OwnRecord {
   std::uint64_t step = 0;
-  bool comoving = true;
-  double time = 0;                                // scale factor, or time
   bool rebuilt = false;                           // lists were made anew
   bool long_step_end = false;                     // the mesh was used
   double seconds = 0;                             // of the slowest rank, as the next three members
@@ -75,16 +71,17 @@ double efficiency(const std::vector<SiteSums>& sites);  // eq. 14
 
 class SitesReport {
  public:
-  // Writes `path` on rank 0 from the first step on. Throws Error where it exists (unless `overwrite`). A run that was
-  // resumed at step `resumed_at` continues the existing file after the line of that step.
-  SitesReport(sites::Sites& sites, std::string path, bool overwrite, std::optional<std::uint64_t> resumed_at = {});
+  explicit SitesReport(sites::Sites& sites);
   void describe(const SitesRunFacts& facts) { facts_ = facts; }
 
-  // `traffic`: messages since the last call or output(). Throws Error where the disk is full.
+  // `traffic`: messages since the last call or output().
   void step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic);
   // Messages of an output; those of phases other than Phase::kOutput count for the next step.
   void output(const SitesTraffic& traffic);
-  // A JSON object about the last step.
+  // A JSON object about the last step: "waited" (seconds in receives whose messages had not arrived), "waits", "sent",
+  // "received" (bytes); "phases": by phase seconds waited, waits, and bytes sent, received and passed on for other
+  // sites; "own": OwnRecord; "told_of": the step of which "all" has the other sites' records (SiteRecord), with their
+  // slabs at this step.
   std::string json() const;
   // The table, the same at all sites; where a site is lost, a table of only this site. Collective over all sites
   // (Phase::kOutput).
@@ -93,14 +90,7 @@ class SitesReport {
   const SiteSums& sums() const { return sums_; }
 
  private:
-  void open();
-  void write_line(const SitesTraffic& traffic);
-
   sites::Sites& sites_;
-  std::string path_;
-  bool overwrite_;
-  std::optional<std::uint64_t> resumed_at_;
-  std::optional<std::ofstream> file_;
   SitesRunFacts facts_;
   SiteSums sums_;
   SitesTraffic carried_{};

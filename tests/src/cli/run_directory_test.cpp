@@ -29,9 +29,9 @@ class RunDirectory : public Program {
 
 TEST_F(RunDirectory, NamesOfARunAreKnown) {
   for (const char* name : {"log.txt", "metrics.jsonl", "snapshot_003.hdf5", "snapshot_1000.2.hdf5", "stopped.hdf5",
-                           "stopped.0.hdf5", "power_003.txt", "image_012.png", "restart_000100", "sites_trace.csv",
-                           "sites_report.txt", "groups_003.hdf5", "groups_003_mass_function.txt", "links_003.hdf5",
-                           "film_00012.png", "report.html", ".snapshot_003.hdf5.123.0.partial"})
+                           "stopped.0.hdf5", "power_003.txt", "image_012.png", "restart_000100", "sites_report.txt",
+                           "groups_003.hdf5", "groups_003_mass_function.txt", "links_003.hdf5", "film_00012.png",
+                           "report.html", ".snapshot_003.hdf5.123.0.partial"})
     EXPECT_TRUE(is_of_a_run(name)) << name;
   for (const char* name : {"notes.txt", "snapshot_003.hdf5.bak", "my_snapshot_003.hdf5", "restart_old", "done",
                            ".notes.txt.123.0.partial", "slurm-123.out", "power.txt"})

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "src/config/parse.hpp"
+#include "src/io/json.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/over_sites.hpp"
 #include "src/run/run_products.hpp"
@@ -35,25 +36,13 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
-// The last columns of a trace, which tell of all sites: what stands behind told_of.
-std::map<std::string, std::string> known_to_all(const std::filesystem::path& trace) {
-  std::ifstream in(trace);
-  std::map<std::string, std::string> rows;
-  std::size_t columns = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with('#')) continue;
-    std::vector<std::string> cells;
-    std::istringstream words(line + ',');
-    for (std::string cell; std::getline(words, cell, ',');) cells.push_back(cell);
-    if (columns == 0) {
-      columns = static_cast<std::size_t>(std::find(cells.begin(), cells.end(), "told_of") - cells.begin());
-      continue;
-    }
-    std::string known;
-    for (std::size_t c = columns; c < cells.size(); ++c) known += cells[c] + ' ';
-    rows[cells[0]] = known;
-  }
-  return rows;
+// The records of all sites that the metrics have, by step.
+std::map<std::string, std::string> known_to_all(const std::filesystem::path& metrics) {
+  std::ifstream in(metrics);
+  std::map<std::string, std::string> known;
+  for (std::string line; std::getline(in, line);)
+    if (const auto step = json_member(line, "step")) known[*step] = line.substr(line.find("\"told_of\""));
+  return known;
 }
 
 class SitesRun : public ::testing::Test {
@@ -124,9 +113,9 @@ TEST_F(SitesRun, LeavesOneSetTheSameProductsAndAReport) {
     EXPECT_GT(text_of(directory_ / "site0" / name).size(), 100u) << name;
     EXPECT_EQ(text_of(directory_ / "site0" / name), text_of(directory_ / "site1" / name)) << name;
   }
-  const auto known = known_to_all(directory_ / "site0" / "sites_trace.csv");
+  const auto known = known_to_all(directory_ / "site0" / "metrics.jsonl");
   EXPECT_GE(known.size(), many.steps);
-  EXPECT_EQ(known, known_to_all(directory_ / "site1" / "sites_trace.csv"));
+  EXPECT_EQ(known, known_to_all(directory_ / "site1" / "metrics.jsonl"));
   const std::string report = text_of(directory_ / "site0" / "sites_report.txt");
   EXPECT_EQ(report, text_of(directory_ / "site1" / "sites_report.txt"));
   EXPECT_NE(report.find("Efficiency E(2) = "), std::string::npos) << report;

@@ -14,38 +14,6 @@ namespace {
 
 constexpr auto at(sites::Phase phase) { return static_cast<std::size_t>(phase); }
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream in(line + ',');
-  for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
-  return cells;
-}
-
-// Rows of a table with names: lines that begin with # are left out.
-struct Table {
-  std::vector<std::string> names;
-  std::vector<std::vector<std::string>> rows;
-  std::string cell(std::size_t row, const std::string& name) const {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) return "no column " + name;
-    return rows.at(row).at(static_cast<std::size_t>(found - names.begin()));
-  }
-  double number(std::size_t row, const std::string& name) const { return std::stod(cell(row, name)); }
-};
-
-Table read_table(const std::string& path) {
-  Table table;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with('#')) continue;
-    if (table.names.empty())
-      table.names = cells_of(line);
-    else
-      table.rows.push_back(cells_of(line));
-  }
-  return table;
-}
-
 class SitesReportFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -64,7 +32,6 @@ class SitesReportFiles : public testing::Test {
 OwnRecord own(std::uint64_t step) {
   OwnRecord own;
   own.step = step;
-  own.time = 0.1 * static_cast<double>(step);
   own.rebuilt = step == 1;
   own.long_step_end = step % 2 == 0;
   own.seconds = 10.0 * static_cast<double>(step);
@@ -92,33 +59,16 @@ SitesRecord record_of_sites(std::uint64_t step) {
   return record;
 }
 
-TEST_F(SitesReportFiles, TraceHasALineAStepWithAllSites) {
+TEST(SitesReport, TellsOfAllSites) {
   test::replay_sites(2, [&](sites::Sites& sites) {
-    const std::string name = path("trace_" + std::to_string(sites.me()) + ".csv");
-    SitesReport report(sites, name, true);
+    SitesReport report(sites);
     report.step(own(0), {}, traffic(0));
+    EXPECT_NE(report.json().find(R"("all": {})"), std::string::npos) << report.json();
     report.step(own(1), record_of_sites(1), traffic(1));
     SitesTraffic of_output = traffic(0);
     of_output[at(sites::Phase::kOutput)] = {1, 50, 1, 60, 0, 1, 0.25};
     report.output(of_output);  // the trees' messages count to the next step
     report.step(own(2), record_of_sites(2), traffic(2));
-    const Table table = read_table(name);
-    ASSERT_EQ(table.rows.size(), 3u);
-    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.names.size());
-    EXPECT_EQ(table.cell(0, "north_begin"), "");
-    EXPECT_EQ(table.number(2, "told_of"), 1);
-    EXPECT_EQ(table.number(2, "north_force_seconds"), 4);
-    EXPECT_EQ(table.number(2, "east_particles"), 2000);
-    EXPECT_EQ(table.number(2, "east_begin"), 0.4);
-    EXPECT_EQ(table.number(2, "east_end"), 1);
-    EXPECT_EQ(table.number(1, "rebuilt"), 1);
-    EXPECT_EQ(table.number(2, "mesh"), 1);
-    EXPECT_EQ(table.number(2, "mesh_sent"), 4000);
-    EXPECT_EQ(table.number(2, "trees_received"), 400);  // with those of the output
-    EXPECT_EQ(table.number(2, "trees_passed_on"), 14);
-    EXPECT_EQ(table.number(2, "waited"), 2.5);
-    EXPECT_EQ(table.number(2, "waits"), 3);
-    EXPECT_EQ(table.number(2, "output_sent"), 0);
     const SiteSums& sums = report.sums();
     EXPECT_EQ(sums.steps, 2u);  // not the one before the first
     EXPECT_EQ(sums.rebuilds(), 1u);
@@ -129,28 +79,14 @@ TEST_F(SitesReportFiles, TraceHasALineAStepWithAllSites) {
     EXPECT_DOUBLE_EQ(sums.mesh, 1.5);
     EXPECT_EQ(sums.outputs[at(sites::Phase::kOutput)].bytes_sent, 50u);
     const std::string json = report.json();
-    EXPECT_NE(json.find(R"("waited": 2.500000, "waits": 3)"), std::string::npos) << json;
-    EXPECT_NE(json.find(R"("east": {"force": 3.000000, "particles": 2000)"), std::string::npos) << json;
-    EXPECT_NE(json.find(R"("mesh": [0.500000, 1, 4000, 3000])"), std::string::npos) << json;
+    for (const char* part :
+         {R"("waited": 2.500000, "waits": 3)", R"("mesh": [0.500000, 1, 4000, 3000, 0])",
+          R"("output": [0.000000, 0, 0)",
+          R"("trees": [2.000000, 2, 200, 400, 14])",  // with those of the output
+          R"("own": {"seconds": 20.000000, "force": 4.000000)", R"("transform": 0.500000)", R"("told_of": 1)",
+          R"("north": {"force": 4.000000)", R"("east": {"force": 3.000000, "particles": 2000)", R"("end": 1})"})
+      EXPECT_NE(json.find(part), std::string::npos) << part << '\n' << json;
     EXPECT_EQ(std::count(json.begin(), json.end(), '{'), std::count(json.begin(), json.end(), '}'));
-  });
-}
-
-TEST_F(SitesReportFiles, TraceOfAResumedRunGoesOn) {
-  test::replay_sites(2, [&](sites::Sites& sites) {
-    const std::string name = path("trace_" + std::to_string(sites.me()) + ".csv");
-    {
-      SitesReport first(sites, name, true);
-      for (std::uint64_t step = 0; step < 12; ++step) first.step(own(step), record_of_sites(step), traffic(step));
-    }
-    std::ofstream(name, std::ios::app) << "12,0.3";  // a line that was cut off
-    EXPECT_THROW(SitesReport(sites, name, false).step(own(1), {}, {}), Error);
-    SitesReport second(sites, name, false, 9);
-    second.step(own(10), record_of_sites(10), traffic(10));
-    const Table table = read_table(name);
-    ASSERT_EQ(table.rows.size(), 11u);
-    for (std::size_t row = 0; row < 11; ++row) EXPECT_EQ(table.number(row, "step"), static_cast<double>(row));
-    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.names.size());
   });
 }
 
@@ -208,7 +144,7 @@ ModelledRun two_sites() {
 }
 
 // RunFiles as a run at two sites calls it, steps and end, without a simulation.
-TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
+TEST_F(SitesReportFiles, RunFilesWriteMetricsAndReport) {
   test::replay_sites(2, [&](sites::Sites& sites) {
     RunFileOptions options;
     options.directory = path(sites.name(sites.me()));
@@ -228,10 +164,6 @@ TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);
-    const Table table = read_table(files.path("sites_trace.csv"));
-    ASSERT_EQ(table.rows.size(), 3u);
-    EXPECT_EQ(table.cell(0, "told_of"), "");
-    EXPECT_EQ(table.number(2, "north_end"), 0.4);
     std::stringstream metrics, report, log;
     metrics << std::ifstream(files.path("metrics.jsonl")).rdbuf();
     EXPECT_NE(metrics.str().find(R"("sites": {"waited": 1.0)"), std::string::npos) << metrics.str();

@@ -1,5 +1,5 @@
 // What ranks tell rank 0, and the text that comes of it.
-#include "src/simulation/rank_records.hpp"
+#include "src/simulation/metrics.hpp"
 
 #include <gtest/gtest.h>
 
