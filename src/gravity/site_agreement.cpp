@@ -104,11 +104,16 @@ std::uint64_t SiteAgreement::requests() const {
   return all;
 }
 
-std::uint64_t SiteAgreement::oldest_restart() const {
-  if (delay() == 0) return 0;
-  std::uint64_t oldest = my_restart_;
-  for (const SiteMeasures& step : all_) oldest = std::min(oldest, step.restart);
-  return oldest;
+// Messages name each site's newest restart. One that another followed within a long step is not named; an earlier one is
+// the common one then.
+void SiteAgreement::find_common_restart() {
+  for (std::size_t i = 0; i < all_.size(); ++i) restarts_[i].insert(all_[i].restart);
+  const auto all_have = [this](std::uint64_t step) {
+    return std::all_of(restarts_.begin(), restarts_.end(), [step](const auto& steps) { return steps.contains(step); });
+  };
+  for (const std::uint64_t step : restarts_.front())
+    if (all_have(step)) common_restart_ = step;
+  for (std::set<std::uint64_t>& steps : restarts_) steps.erase(steps.begin(), steps.lower_bound(common_restart_));
 }
 
 void SiteAgreement::publish() {
@@ -143,6 +148,7 @@ void SiteAgreement::take(std::uint64_t number) {
                   "use the same program on processors that round alike, and resume from the last restart");
   }
   known_ = number;
+  if (delay() > 0) find_common_restart();
 }
 
 StepSums SiteAgreement::tree() const {

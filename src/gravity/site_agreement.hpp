@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
@@ -91,7 +92,8 @@ struct SiteMeasures {
 class SiteAgreement {
  public:
   explicit SiteAgreement(sites::Sites& sites)
-      : sites_(sites), all_(static_cast<std::size_t>(sites.count())), x_(static_cast<std::size_t>(sites.count())) {}
+      : sites_(sites), restarts_(static_cast<std::size_t>(sites.count())), all_(restarts_.size()),
+        x_(restarts_.size()) {}
 
   sites::Sites& sites() const { return sites_; }
   std::uint64_t number() const { return number_; }  // of the present or next evaluation; the first is 0
@@ -111,9 +113,8 @@ class SiteAgreement {
   std::uint64_t requests() const;
   // Step of this site's newest whole restart, for its messages from now on.
   void has_restart(std::uint64_t step) { my_restart_ = step; }
-  // The oldest of all sites' newest restarts, by its step, as far as all sites know; 0 where one has none, and for a site
-  // alone.
-  std::uint64_t oldest_restart() const;
+  // Step of the newest restart that all sites know all to have written whole; 0: none, and for a site alone.
+  std::uint64_t common_restart() const { return common_restart_; }
   // Ends the evaluation and sends this site's sums. The first time, waits for the sums of all sites.
   void publish();
 
@@ -130,6 +131,7 @@ class SiteAgreement {
 
  private:
   void take(std::uint64_t number);
+  void find_common_restart();
   double farthest_by(double t) const;
 
   sites::Sites& sites_;
@@ -137,7 +139,8 @@ class SiteAgreement {
   bool begun_ = false;
   std::optional<std::uint64_t> known_;
   SiteMeasures mine_;
-  std::uint64_t my_requests_ = 0, my_restart_ = 0;
+  std::uint64_t my_requests_ = 0, my_restart_ = 0, common_restart_ = 0;
+  std::vector<std::set<std::uint64_t>> restarts_;  // by site, steps from the common one on
   std::uint64_t digest_ = 0;
   std::vector<std::uint32_t> mine_x_;
   std::vector<SiteMeasures> all_;

@@ -173,17 +173,12 @@ std::vector<std::string> list(const std::string& directory) {
 
 void prune(const std::string& directory, const std::string& newest, int keep, std::uint64_t needed) {
   int others = 0;
-  bool has_needed = step_of(fs::path(newest).filename().string()) <= static_cast<std::int64_t>(needed);
   std::vector<std::string> folders = list(directory);
   std::reverse(folders.begin(), folders.end());
   for (const std::string& folder : folders) {
     RestartInfo info;
     if (fs::path(folder).filename() == fs::path(newest).filename()) continue;
-    if (read(folder, info) == Found::kComplete) {
-      const bool is_needed = !has_needed && info.step <= needed;
-      has_needed = has_needed || is_needed;
-      if (++others < keep || is_needed) continue;
-    }
+    if (read(folder, info) == Found::kComplete && (++others < keep || info.step == needed)) continue;
     remove(folder);
   }
 }

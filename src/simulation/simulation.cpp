@@ -180,7 +180,7 @@ void Simulation::ask_observer() {
   if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
   agreement_.request(requests_);
   agreement_.has_restart(observer_.newest_restart());
-  observer_.needs_restart(agreement_.oldest_restart());
+  observer_.needs_restart(agreement_.common_restart());
   const std::uint64_t all = agreement_.requests();
   // Requests older than the last restart are fulfilled.
   restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;
