@@ -141,7 +141,7 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
   std::vector<std::string> files;
   if (radii.after < edges.back() && radii.before > edges.front()) files = meet(drift, timeline, radii);
   if (!place_.sites->alone() && drift.boundary) {
-    if (remembered_.size() == 3) remembered_.erase(remembered_.begin());
+    if (remembered_.size() == kRemembered) remembered_.erase(remembered_.begin());
     remembered_[drift.step] = state();
     drop_spools(remembered_.begin()->first);
   } else if (place_.sites->alone() && !files.empty()) {

@@ -21,6 +21,7 @@ namespace maki {
 // All calls are collective.
 class LightCone {
  public:
+  static constexpr int kRemembered = 3;  // over sites: states of the last boundaries
   // The folder is made with the first drift. Each of several sites collects images of its own particles.
   struct Place : RunPlace {
     std::string folder;
@@ -33,8 +34,8 @@ class LightCone {
   // Collects the crossings of a drift and writes the shells that it completes. Returns their files. Throws Error, the
   // same on all ranks.
   std::vector<std::string> drifted(const Drift& drift, const Timeline& timeline);
-  // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last three
-  // boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws Error, the
+  // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last
+  // kRemembered boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws Error, the
   // same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
   // Removes, at the end of the run, the spools that no existing restart needs. Throws Error, the same on all ranks.
@@ -75,7 +76,7 @@ class LightCone {
   std::optional<std::uint64_t> resumed_at_;
   std::vector<ConeState> old_;                        // of the restart, until begin()
   std::map<std::string, spool::RunningMark> spools_;  // by name, of shells not written yet
-  std::map<std::uint64_t, ConeState> remembered_;     // over sites: of the last three boundaries
+  std::map<std::uint64_t, ConeState> remembered_;     // over sites: of the last boundaries
 };
 
 }  // namespace maki

@@ -20,6 +20,7 @@
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/io/snapshot_writer.hpp"
+#include "src/lightcone/light_cone.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/light_cones.hpp"
 #include "src/run/products.hpp"
@@ -74,9 +75,10 @@ double check_bytes(const Config& config, double n, const MemoryEstimate& e) {
 // Complete shells keep their spools until no restart needs them: at most all spools.
 void add_light_cones(const Config& config, const Shares& n, MemoryEstimate& e) {
   const LightConeBytes cones = light_cone_bytes(config, static_cast<std::uint64_t>(n.all));
-  e.light_cones = cones.disk / n.sites;
+  e.light_cones = cones.disk / n.sites + cones.disk_maps;
   e.spools = (config.run.restarts_kept > 0 ? cones.spools : cones.largest_spool) / n.sites;
-  e.host_cones = (cones.largest_shell + cones.maps) / n.everywhere();
+  const int states = n.sites > 1 ? 1 + LightCone::kRemembered : 1;  // of the maps
+  e.host_cones = cones.largest_shell / n.everywhere() + states * cones.maps / n.ranks;
   if (e.host_cones > 0) e.host_cones = e.host_cones * (n.ranks > 1 ? kUneven : 1) + kProgramBytes;
 }
 

@@ -64,9 +64,12 @@ LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
   const double all = std::accumulate(rows.begin(), rows.end(), 0.0), most = *std::max_element(rows.begin(), rows.end());
   const double map = 12 * std::pow(static_cast<double>(cone.nside), 2) * sizeof(double);
   const double observers = static_cast<double>(cone.observers.size()) / 3;
-  return {observers * (all * kShellRowBytes + static_cast<double>(shells.count()) * map),
-          observers * all * sizeof(ShellParticle), observers * most * sizeof(ShellParticle), most * kShellHostBytes,
-          observers * 2 * map};
+  return {.disk = observers * all * kShellRowBytes,
+          .disk_maps = observers * static_cast<double>(shells.count()) * map,
+          .spools = observers * all * sizeof(ShellParticle),
+          .largest_spool = observers * most * sizeof(ShellParticle),
+          .largest_shell = most * kShellHostBytes,
+          .maps = observers * 2 * map};
 }
 
 std::string light_cone_folder(const std::string& directory, std::size_t observer) {

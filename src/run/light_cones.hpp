@@ -24,11 +24,12 @@ std::string damage_of_light_cones(const std::string& directory, const Config& co
 
 // Bytes of all ranks, for particles at the mean density.
 struct LightConeBytes {
-  double disk = 0;           // all observers' particles and maps, not compressed
+  double disk = 0;           // all observers' particles, not compressed
+  double disk_maps = 0;      // all observers' maps of one site; each site writes its own of all the sky
   double spools = 0;         // disk: particles of all shells before they are written
   double largest_spool = 0;  // of one shell of each observer
   double largest_shell = 0;  // host: one shell of one observer while it is written
-  double maps = 0;           // host: of two shells of each observer
+  double maps = 0;           // host: of two shells of each observer, at one site
 };
 // 0 where only the file of initial conditions has the box size. Throws Error as light_cone_options(), and where keys of
 // light cones contradict each other.

@@ -136,6 +136,21 @@ TEST(Estimate, CountsLightConesOnTheDisk) {
   EXPECT_EQ(estimate_memory(config, kParticles).light_cones, 2 * 12 * 256 * 8);
 }
 
+// Each site has maps of all the sky, with three earlier states of them in memory.
+TEST(Estimate, CountsMapsOfEachSite) {
+  Config config = box();
+  config.lightcone.observers = {0, 0, 0};
+  config.lightcone.edges = {0, 0.1};
+  config.lightcone.write_particles = false;
+  config.lightcone.nside = 1024;
+  const double two_maps = 2 * 12 * 1024 * 1024 * 8;
+  const MemoryEstimate one = estimate_memory(config, kParticles);
+  config.sites.ring = {"west", "east"};
+  const MemoryEstimate site = estimate_memory(config, kParticles);
+  EXPECT_NEAR(site.host_cones - one.host_cones, 3 * two_maps, 1);
+  EXPECT_EQ(site.light_cones, one.light_cones);
+}
+
 // The largest shell of one observer, of which each particle has a record, a row of a set and a scale factor.
 TEST(Estimate, CountsAShellOnTheHost) {
   Config config = box();
