@@ -85,6 +85,7 @@ void write_shell_map(const std::string& path, const SkyMap& map, double quantum,
   const std::string length = unit_name(facts.header.units, Dimension::kLength);
   SkyMapFile file{path, quantum, unit_name(facts.header.units, Dimension::kMass), {}, true};
   file.keys = {{"CREATOR", "", 0, provenance.version},
+               {"GITHASH", "commit of the program", 0, provenance.git_hash},
                {"DISTNEAR", "comoving distance of the near edge, " + length, facts.near()},
                {"DISTFAR", "of the far edge", facts.far()},
                {"ZNEAR", "redshift of the near edge", facts.near_redshift()},

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <cstring>
-#include <fstream>
+#include <optional>
 #include <string>
 
 #include "kernels/error.hpp"
@@ -15,6 +13,7 @@
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
 #include "src/io/json.hpp"
+#include "src/io/safe_file.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/net/tune/bench.hpp"
 #include "wan/net/tune/measure.hpp"
@@ -199,17 +198,9 @@ void keep_given(const Options& given, const PathChoices& choices, wan::TuneOptio
   tune.keep_congestion = is_given("congestion") || settings.congestion != defaults.congestion;
 }
 
-void write_json(const std::string& path, std::ios::openmode mode, const std::string& text) {
-  std::ofstream file(path, mode);
-  file << text;
-  file.flush();
-  if (!file)
-    throw Error(fmt::format("cannot write '{}'", path), std::strerror(errno),
-                "see that its folder is there, and has room");
-}
-
 void call(const Options& given) {
-  if (!given.json.empty()) write_json(given.json, std::ios::app, "");  // before minutes have gone into the figures
+  std::optional<SafeFile> json;
+  if (!given.json.empty()) json.emplace(given.json, true);  // before minutes have gone into the figures
   BenchOutput output;
   output.peer = given.peer;
   output.choices = read_path_options(given.path);
@@ -235,7 +226,9 @@ void call(const Options& given) {
   output.here = link.kernel_here();
   output.there = link.kernel_there();
   fmt::print("{}", bench_text(output));
-  if (!given.json.empty()) write_json(given.json, std::ios::trunc, bench_json(output));
+  if (!json) return;
+  json->write(bench_json(output));
+  json->commit();
 }
 
 void run_bench(const Options& given) {

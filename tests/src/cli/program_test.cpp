@@ -62,6 +62,8 @@ TEST_F(Program, AMeasurementLooksForItsFileBefore) {
   const Result bench = call("wan bench 127.0.0.1:1 --insecure --json " + path("none/figures.json"));
   EXPECT_EQ(bench.code, 1);
   expect_words(bench, {"cannot write", "none/figures.json", "No such file or directory"});
+  EXPECT_EQ(call("wan bench 127.0.0.1:1 --insecure --patience 1s --json " + path("figures.json")).code, 1);
+  EXPECT_FALSE(fs::exists(path("figures.json"))) << "nothing was measured";
 }
 
 TEST_F(Program, AnUnknownCommandNamesTheNearest) {
