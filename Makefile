@@ -81,13 +81,16 @@ CXXFLAGS += $(CXXBASE) $(WARNINGS) $(PACKAGE_CFLAGS)
 # MPI's C functions are all that is used; only host/ sees its header.
 MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(MPI_CFLAGS)
 LDLIBS   += $(PACKAGE_LIBS) $(MPI_LIBS) -lpthread
-# One translation unit for each instruction set, chosen at run time (docs/design.md, "One source, two backends").
+# Units for one instruction set, chosen at run time (docs/design.md, "One source, two backends"): NAME_avx2.cpp, or a
+# NAME_isa.cpp, compiled once for each as NAME_avx2.cpp.o ... in a namespace of its name. The walk has none with AVX-512.
+ISAS       := avx512 avx2 scalar
+each_isa    = $(foreach s,$1,$(if $(filter %_isa.cpp,$s),$(foreach i,$(filter-out $(if $(filter %/walk_group_isa.cpp,$s),avx512),$(ISAS)),$(s:_isa.cpp=_$i.cpp)),$s))
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
 ISA_avx2   := -mavx2 -mfma
 ISA_scalar := -Wno-psabi
 # Sums may be taken in any order, but a walk decides alike everywhere: each of its roundings is as written.
 isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-math)
-isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
+isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,$(ISAS),$(if $(filter %_$i.cpp,$1),-DMAKI_INSTRUCTION_SET=$i $(ISA_$i) $(isa_maths))))
 
 # Of objects that the Python module is linked from too. Calls within a file are inlined as in a program.
 PIC := -fPIC -fno-semantic-interposition
@@ -154,7 +157,7 @@ WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call fi
 # Programs as users of MPWide write them, one for each file, which tests_wan starts.
 MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard tests/wan/mpw/*.cpp tests/wan/mpw/*.c)))
 BENCHES := $(call find_sources,bench)
-object   = $(patsubst %,$(OBJ)/%.o,$1)
+object   = $(patsubst %,$(OBJ)/%.o,$(each_isa))
 TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_$(if $(ON_MODEL),gpu_model,wan) $(BUILD)/tests_ranks
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
@@ -261,10 +264,15 @@ PREFIX ?= /usr/local
 install: $(BUILD)/maki $(BUILD)/libmaki_wan.a
 	@WAN_LIBS="$(WAN_LIBS)" VERSION=$(VERSION) bash .ci/install $(BUILD) "$(PREFIX)" "$(DESTDIR)"
 
-$(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
-	@mkdir -p $(@D)
-	@echo "  c++     $<"
-	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -c $< -o $@
+# $1: the ending of the source in place of that of the object, $2.
+define cpp_rule
+$(OBJ)/%$2.o: %$1 $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
+	@mkdir -p $$(@D)
+	@echo "  c++     $$*$2"
+	@$$(CCACHE) $$(CXX) $$(CXXFLAGS) $$(call own_flags,$$*$2) -MMD -MP -c $$< -o $$@
+endef
+$(eval $(call cpp_rule,.cpp,.cpp))
+$(foreach i,$(ISAS),$(eval $(call cpp_rule,_isa.cpp,_$i.cpp)))
 
 $(OBJ)/%.c.o: %.c $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "kernels/device/device.hpp"
+#include "kernels/device/instruction_set.hpp"
 #include "kernels/error.hpp"
 
 namespace maki {
@@ -34,10 +35,7 @@ DeviceInfo device_info() {
   info.backend = backend_name();
   info.name = processor_line("model name");
   if (info.name.empty()) info.name = "CPU";
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  info.instruction_set = avx512 ? "avx512" : avx2 ? "avx2" : "scalar";
+  info.instruction_set = name_of(instruction_set());
   info.units = thread_count();
   const std::string mhz = processor_line("cpu MHz");
   if (!mhz.empty()) info.clock_ghz = std::stod(mhz) * 1e-3;

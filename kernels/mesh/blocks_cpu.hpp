@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/mesh/cpu_kernels.hpp"
+#include "kernels/mesh/cpu_loops.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/mesh/mesh.hpp"
 

@@ -6,17 +6,13 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/device/instruction_set.hpp"
 #include "kernels/tree/walk.hpp"
 
 namespace maki {
 namespace {
 
-using WalkGroup = bool (*)(const WalkTree&, const Group&, WalkOutput&);
-
-WalkGroup best_walk() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? walk_avx2::walk_group
-                                                                         : walk_scalar::walk_group;
-}
+using WalkGroup = bool (&)(const WalkTree&, const Group&, WalkOutput&);
 
 // What one thread has found so far.
 struct ThreadLists {
@@ -70,7 +66,7 @@ WalkTree view_of(Octree& tree, const WalkOptions& options) {
 
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists) {
-  static const WalkGroup walk = best_walk();
+  const WalkGroup walk = of_instruction_set(scalar::walk_group, avx2::walk_group, avx2::walk_group);
   const WalkTree view = view_of(tree, options);
   lists.begin_walk(stream, request);
   ListRange* ranges = lists.ranges.data();
