@@ -134,7 +134,7 @@ ifeq ($(BACKEND),cuda)
   NCCL_LIB    := $(firstword $(wildcard $(foreach r,$(NCCL_ROOTS),$r/lib64/libnccl.so $r/lib/libnccl.so $r/lib/x86_64-linux-gnu/libnccl.so)))
   NCCL ?= $(if $(and $(NCCL_HEADER),$(NCCL_LIB)),yes,no)
   ifeq ($(NCCL),yes)
-    NVCCFLAGS += $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
+    NVCCFLAGS += -DMAKI_NCCL=1 $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
     NCCL_FOLDER := $(patsubst %/,%,$(dir $(NCCL_LIB)))
     LDLIBS += $(if $(ON_MODEL),,-L$(NCCL_FOLDER) -Wl$(comma)-rpath$(comma)$(NCCL_FOLDER) -lnccl)
   endif
@@ -144,7 +144,7 @@ endif
 
 # ---- sources --------------------------------------------------------------------------------------------------------
 find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev/null))
-OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
+OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) src/python/% $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
 TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/testbed/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
@@ -291,7 +291,9 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
 endif
 
-# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
+# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it; compiles NCCL's
+# source anew then.
+$(OBJ)/host/comm/nccl.cu.o: $(OBJ)/backend
 LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)$(if $(ON_MODEL), on the model)
 $(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
@@ -328,7 +330,7 @@ cuda-check:
 	@bash .ci/cuda_check
 
 # The sources named here are those that .ci/sass_check looks for.
-SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu tree/lists_cuda.cu mesh/count_masses_cuda.cu \
+SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu tree/lists_cuda.cu mesh/assign_cuda.cu \
                                      mesh/interpolate_cuda.cu)
 ifeq ($(BACKEND),cuda)
 sass-check: $(call object,$(SASS_CHECKED))

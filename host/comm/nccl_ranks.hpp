@@ -1,4 +1,4 @@
-// NCCL for device payloads: nccl_cuda.cu, or nccl_none.cpp in builds without NCCL (Makefile).
+// NCCL for device payloads; builds without NCCL (Makefile) refuse it.
 #pragma once
 
 #include <memory>

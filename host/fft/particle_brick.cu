@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/assign.hpp"
 
 namespace maki {
 

@@ -12,7 +12,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "host/fft/bricks.hpp"
-#include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 
 namespace maki {

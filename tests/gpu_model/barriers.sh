@@ -11,7 +11,7 @@ log=$(mktemp) && trap 'rm -f "$log"' EXIT
 # Short tests that run the kernels of a file.
 tests_of() {
   case $1 in
-    kernels/device/box_copy*) echo 'BoxCopy.*' ;;
+    kernels/device/algorithms*) echo 'BoxCopy.*' ;;
     kernels/measure/power_bins*) echo 'PowerBins.*' ;;
     kernels/force/evaluate_cuda.cu) echo 'DirectKernel.SizesAndParts' ;;
     kernels/force/*) echo 'EvaluateKernel.EmptyAndOneSidedLists:EvaluateKernel.SelectedGroups:EvaluateKernel.EveryGroupSize' ;;

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/blocks_cpu.hpp"
-#include "kernels/mesh/count_masses.hpp"
 
 namespace maki {
 namespace {

@@ -1,5 +1,5 @@
+#include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/assign_cuda.cuh"
-#include "kernels/mesh/count_masses.hpp"
 #include "kernels/mesh/modes.cuh"
 
 namespace maki {
