@@ -330,7 +330,7 @@ cuda-check:
 	@bash .ci/cuda_check
 
 # The sources named here are those that .ci/sass_check looks for.
-SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu tree/lists_cuda.cu mesh/assign_cuda.cu \
+SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu mesh/assign_cuda.cu \
                                      mesh/interpolate_cuda.cu)
 ifeq ($(BACKEND),cuda)
 sass-check: $(call object,$(SASS_CHECKED))

@@ -1,5 +1,6 @@
-#include "host/comm/nccl_ranks.hpp"
+#include "host/comm/payload_transfer.hpp"
 
+#include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 
 #if defined(MAKI_NCCL)
