@@ -18,8 +18,7 @@ namespace {
 constexpr double kUneven = 1.05;  // a squarer grid may have a fullest rank this much above the least
 
 void check(int m, int ranks) {
-  if (m < 2 || m % 2)
-    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+  even_cells(m);
   if (ranks < 1) throw Error("a mesh over " + std::to_string(ranks) + " ranks", "at least one is needed", "add ranks");
 }
 
