@@ -81,13 +81,16 @@ CXXFLAGS += $(CXXBASE) $(WARNINGS) $(PACKAGE_CFLAGS)
 # MPI's C functions are all that is used; only host/ sees its header.
 MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(MPI_CFLAGS)
 LDLIBS   += $(PACKAGE_LIBS) $(MPI_LIBS) -lpthread
-# One translation unit for each instruction set, chosen at run time (docs/design.md, "One source, two backends").
+# Units for one instruction set, chosen at run time (docs/design.md, "One source, two backends"): NAME_avx2.cpp, or a
+# NAME_isa.cpp, compiled once for each as NAME_avx2.cpp.o ... in a namespace of its name. The walk has none with AVX-512.
+ISAS       := avx512 avx2 scalar
+each_isa    = $(foreach s,$1,$(if $(filter %_isa.cpp,$s),$(foreach i,$(filter-out $(if $(filter %/walk_group_isa.cpp,$s),avx512),$(ISAS)),$(s:_isa.cpp=_$i.cpp)),$s))
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
 ISA_avx2   := -mavx2 -mfma
 ISA_scalar := -Wno-psabi
 # Sums may be taken in any order, but a walk decides alike everywhere: each of its roundings is as written.
 isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-math)
-isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
+isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,$(ISAS),$(if $(filter %_$i.cpp,$1),-DMAKI_INSTRUCTION_SET=$i $(ISA_$i) $(isa_maths))))
 
 # Of objects that the Python module is linked from too. Calls within a file are inlined as in a program.
 PIC := -fPIC -fno-semantic-interposition
@@ -131,7 +134,7 @@ ifeq ($(BACKEND),cuda)
   NCCL_LIB    := $(firstword $(wildcard $(foreach r,$(NCCL_ROOTS),$r/lib64/libnccl.so $r/lib/libnccl.so $r/lib/x86_64-linux-gnu/libnccl.so)))
   NCCL ?= $(if $(and $(NCCL_HEADER),$(NCCL_LIB)),yes,no)
   ifeq ($(NCCL),yes)
-    NVCCFLAGS += $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
+    NVCCFLAGS += -DMAKI_NCCL=1 $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
     NCCL_FOLDER := $(patsubst %/,%,$(dir $(NCCL_LIB)))
     LDLIBS += $(if $(ON_MODEL),,-L$(NCCL_FOLDER) -Wl$(comma)-rpath$(comma)$(NCCL_FOLDER) -lnccl)
   endif
@@ -141,7 +144,7 @@ endif
 
 # ---- sources --------------------------------------------------------------------------------------------------------
 find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev/null))
-OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
+OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) src/python/% $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
 TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/testbed/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
@@ -154,7 +157,7 @@ WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call fi
 # Programs as users of MPWide write them, one for each file, which tests_wan starts.
 MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard tests/wan/mpw/*.cpp tests/wan/mpw/*.c)))
 BENCHES := $(call find_sources,bench)
-object   = $(patsubst %,$(OBJ)/%.o,$1)
+object   = $(patsubst %,$(OBJ)/%.o,$(each_isa))
 TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_$(if $(ON_MODEL),gpu_model,wan) $(BUILD)/tests_ranks
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
@@ -261,10 +264,15 @@ PREFIX ?= /usr/local
 install: $(BUILD)/maki $(BUILD)/libmaki_wan.a
 	@WAN_LIBS="$(WAN_LIBS)" VERSION=$(VERSION) bash .ci/install $(BUILD) "$(PREFIX)" "$(DESTDIR)"
 
-$(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
-	@mkdir -p $(@D)
-	@echo "  c++     $<"
-	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -c $< -o $@
+# $1: the ending of the source in place of that of the object, $2.
+define cpp_rule
+$(OBJ)/%$2.o: %$1 $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
+	@mkdir -p $$(@D)
+	@echo "  c++     $$*$2"
+	@$$(CCACHE) $$(CXX) $$(CXXFLAGS) $$(call own_flags,$$*$2) -MMD -MP -c $$< -o $$@
+endef
+$(eval $(call cpp_rule,.cpp,.cpp))
+$(foreach i,$(ISAS),$(eval $(call cpp_rule,_isa.cpp,_$i.cpp)))
 
 $(OBJ)/%.c.o: %.c $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
@@ -283,7 +291,9 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
 endif
 
-# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
+# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it; compiles NCCL's
+# source anew then.
+$(OBJ)/host/comm/nccl.cu.o: $(OBJ)/backend
 LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)$(if $(ON_MODEL), on the model)
 $(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
@@ -320,7 +330,7 @@ cuda-check:
 	@bash .ci/cuda_check
 
 # The sources named here are those that .ci/sass_check looks for.
-SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu tree/lists_cuda.cu mesh/count_masses_cuda.cu \
+SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu mesh/assign_cuda.cu \
                                      mesh/interpolate_cuda.cu)
 ifeq ($(BACKEND),cuda)
 sass-check: $(call object,$(SASS_CHECKED))

@@ -11,9 +11,9 @@ format:
 format-check:
 	@bash .ci/format_check $(CLANG_FORMAT) $(FORMATTED)
 
-# What is compiled, as it is compiled, each source once.
+# What is compiled, as it is compiled, each source once (NAME_isa.cpp for AVX2).
 COMPILED  = $(sort $(MAIN) $(LIBRARY) $(TESTS) $(RANK_TESTS) $(WAN_TESTS) $(wildcard tests/wan/mpw/*.cpp) $(TESTBED) $(filter-out $(OTHER_BACKEND),$(BENCHES)))
-compile   = $(if $(and $(filter %.cu,$1),$(filter cuda,$(BACKEND))),$(NVCC) $(NVCCFLAGS),$(CXX) $(CXXFLAGS) $(own_flags) $(if $(filter %.cu,$1),-x c++))
+compile   = $(if $(and $(filter %.cu,$1),$(filter cuda,$(BACKEND))),$(NVCC) $(NVCCFLAGS),$(CXX) $(CXXFLAGS) $(call own_flags,$(1:_isa.cpp=_avx2.cpp)) $(if $(filter %.cu,$1),-x c++))
 in_json   = {"directory": "$(CURDIR)", "file": "$1", "command": "$(subst ",\",$(compile) -c $1)"}
 compile_commands.json: $(OBJ)/generated/build_info.hpp FORCE
 	$(file >$@,[)$(foreach f,$(COMPILED),$(file >>$@,$(call in_json,$f)$(if $(filter-out $(lastword $(COMPILED)),$f),$(comma))))$(file >>$@,])

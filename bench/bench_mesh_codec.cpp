@@ -11,7 +11,7 @@
 #include <random>
 
 #include "bench/report.hpp"
-#include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/assign.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"

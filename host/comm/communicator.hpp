@@ -112,7 +112,7 @@ class Communicator {
 
   // Seconds without progress after which a call asks whether other ranks are at work, and throws Error where none is;
   // MAKI_RANK_TIMEOUT, else 120. A rank at work may take any time. A process that is stopped or gone is detected after
-  // a twelfth of the job's timeout (host/comm/heartbeat.hpp). Applies to the communicator's copies and later splits.
+  // a twelfth of the job's timeout (host/comm/mpi_ranks.hpp). Applies to the communicator's copies and later splits.
   void set_timeout(double seconds);
 
  private:

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "host/comm/job.hpp"
-#include "host/comm/nccl_ranks.hpp"
 #include "host/comm/payload_transfer.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/memory.hpp"

@@ -1,4 +1,4 @@
-#include "host/comm/heartbeat.hpp"
+#include "host/comm/mpi_ranks.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -21,8 +21,6 @@
 #include <random>
 #include <system_error>
 #include <thread>
-
-#include "host/comm/mpi_ranks.hpp"
 
 namespace maki::mpi {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "host/comm/device_payload.hpp"
-#include "host/comm/heartbeat.hpp"
+#include "host/comm/mpi_ranks.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 

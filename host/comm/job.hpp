@@ -36,6 +36,8 @@ inline constexpr double kMpiBytes = 60e6;
 
 // The MPI library's description of itself, in one line.
 std::string mpi_library();
+// The NCCL version ("2.28.9") that this build is linked to; empty in a build without NCCL.
+std::string nccl_version();
 
 // The machines of a job's ranks.
 struct Machines {

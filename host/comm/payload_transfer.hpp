@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
@@ -125,5 +126,22 @@ class StagedTransfer final : public PayloadTransfer {
   int tag_;
   std::size_t piece_;
 };
+
+// NCCL for device payloads; builds without NCCL (Makefile) refuse it.
+
+// NCCL's communicator of some ranks, each of which has selected a GPU of its own.
+class NcclRanks {
+ public:
+  virtual ~NcclRanks() = default;
+};
+
+// Collective. Throws Error where NCCL fails or a rank is missing.
+std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks);
+
+// Queues all messages as one group after the work that `stream` holds now; empty messages are not allowed. All groups
+// of this process, whatever their ranks, run one after the other in the order of these calls, which is the same on all
+// ranks. So no two groups can each hold a GPU that the other needs (a deadlock).
+std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl,
+                                            const Stream& stream, PayloadMessages messages);
 
 }  // namespace maki

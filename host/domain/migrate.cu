@@ -1,5 +1,7 @@
 #include "host/domain/migrate.hpp"
 
+#include <thrust/binary_search.h>
+
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -8,6 +10,7 @@
 
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/device/thrust.cuh"
 #include "kernels/error.hpp"
 
 namespace maki {
@@ -39,24 +42,6 @@ struct OwnerAsKey {
   const std::uint32_t* index;
   std::uint64_t* keys;
   MAKI_HD void operator()(std::size_t k) const { keys[k] = owner[index[k]]; }
-};
-
-// How many of the ascending keys are below r.
-struct CountBelow {
-  const std::uint64_t* keys;
-  std::uint32_t n;
-  std::uint32_t* below;
-  MAKI_HD void operator()(std::size_t r) const {
-    std::uint32_t low = 0, high = n;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (keys[middle] < r)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    below[r] = low;
-  }
 };
 
 // The place of element j of an array, in a block with `before` bytes a particle before the array.
@@ -161,7 +146,10 @@ Leavers select_leavers(const Stream& stream, const Particles& particles, const D
   DeviceBuffer<std::uint32_t> below("migrate.counts", ranks + 1);
   launch(stream, "owner_keys", leaving, OwnerAsKey{owner.data(), leavers.index.data(), keys.data()});
   sort_by_key(stream, keys, leavers.index);
-  launch(stream, "count_leavers", ranks + 1, CountBelow{keys.data(), leaving, below.data()});
+  PoolAllocator allocator{"migrate.scratch"};
+  const thrust::counting_iterator<std::uint64_t> first(0);
+  thrust::lower_bound(thrust_policy(stream, allocator), keys.data(), keys.data() + leaving, first,
+                      first + static_cast<std::ptrdiff_t>(ranks + 1), below.data());
   const std::vector<std::uint32_t> sums = below.download(stream);
   for (std::size_t r = 0; r < ranks; ++r) leavers.counts[r] = sums[r + 1] - sums[r];
   return leavers;

@@ -5,6 +5,7 @@
 #include <thrust/scan.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
@@ -118,15 +119,9 @@ struct Strata {
 
   // The first sample of rank r; r = ranks gives `count`.
   std::uint64_t first_of(std::size_t r) const {
-    std::uint64_t low = 0, high = count;
-    while (low < high) {
-      const std::uint64_t middle = (low + high) / 2;
-      if (sample_cost(middle, count, total, step) < below[r])
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    const auto samples = std::views::iota(std::uint64_t{0}, count);
+    const auto is_before = [&](std::uint64_t k) { return sample_cost(k, count, total, step) < below[r]; };
+    return static_cast<std::uint64_t>(std::ranges::partition_point(samples, is_before) - samples.begin());
   }
 };
 

@@ -40,11 +40,6 @@ int unit_count();
 // CPU: threads used by kernels. CUDA: host threads.
 int thread_count();
 
-// Memory that this process may still take, bytes: the kernel's MemAvailable, or the rest within the limits of this
-// process's control groups where that is less. 0 where neither is known. `root` is prepended to /proc and /sys, for
-// tests.
-std::size_t host_memory_available(const std::string& root = "");
-
 // Named ranges on a profiler's timeline (NVTX): Nsight Systems shows the phases of a step beside the kernels that they
 // queue. Without a profiler a call costs some nanoseconds on the GPU, nothing on the CPU. Ranges of one thread nest.
 // `name` is copied where it is needed.

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -19,9 +20,15 @@ namespace maki {
 // cores, 0.6 s to plan), but round differently from one planning to the next unless wisdom is kept.
 enum class FftPlanning { kEstimate, kMeasure };
 
+// `m`, the cells of a mesh along a side. Throws Error unless it is even and at least 2.
+inline int even_cells(int m) {
+  if (m >= 2 && m % 2 == 0) return m;
+  throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+}
+
 class RealFft3d {
  public:
-  // m even and at least 2, else Error. Planning is capped at about a second for each of its four plans.
+  // Throws Error as even_cells(). Planning is capped at about a second for each of its four plans.
   explicit RealFft3d(int m, FftPlanning planning = FftPlanning::kMeasure);
   ~RealFft3d();
 
@@ -55,7 +62,7 @@ bool learn_fft_wisdom(const std::string& text);
 // and the number of lines. So a mesh divided differently transforms to the same bits.
 class LineFft {
  public:
-  explicit LineFft(int m);  // m even and at least 2, else Error
+  explicit LineFft(int m);  // throws Error as even_cells()
   ~LineFft();
 
   int cells() const { return m_; }

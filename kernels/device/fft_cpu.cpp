@@ -74,9 +74,7 @@ void RealFft3d::Plans::transform_columns(int m, float* mesh, fftwf_plan plan) {
   }
 }
 
-RealFft3d::RealFft3d(int m, FftPlanning planning) : m_(m), plans_(std::make_unique<Plans>()) {
-  if (m < 2 || m % 2)
-    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+RealFft3d::RealFft3d(int m, FftPlanning planning) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   plans_->columns.resize(plans_->column_floats(m) * static_cast<std::size_t>(omp_get_max_threads()));
   plans_->columns.fill_zero(Stream());
   plans_->make(m, planning == FftPlanning::kEstimate ? FFTW_ESTIMATE : FFTW_MEASURE);
@@ -150,8 +148,8 @@ struct LineFft::Plans {
   fftwf_plan to_modes = nullptr, to_real = nullptr, forward = nullptr, backward = nullptr;
   DeviceBuffer<float> lines{"fft.lines"};  // one a thread
   void resize(std::size_t row) { lines.resize(row * static_cast<std::size_t>(omp_get_max_threads())); }
-  void in_place(fftwf_plan plan, float* values, std::size_t row, std::size_t count);
-  static void between(fftwf_plan plan, const float* from, float* to, std::size_t row, std::size_t lines);
+  template <class F>
+  void in_place(float* values, std::size_t row, std::size_t count, std::size_t used, const F& transform);
   ~Plans() {
     const std::lock_guard lock(fftw_planner());
     for (fftwf_plan plan : {to_modes, to_real, forward, backward})
@@ -159,7 +157,9 @@ struct LineFft::Plans {
   }
 };
 
-void LineFft::Plans::in_place(fftwf_plan plan, float* values, std::size_t row, std::size_t count) {
+// transform(line, buffer) for each line, and the first `used` floats of the buffer are copied back.
+template <class F>
+void LineFft::Plans::in_place(float* values, std::size_t row, std::size_t count, std::size_t used, const F& transform) {
   resize(row);
 #pragma omp parallel
   {
@@ -167,21 +167,34 @@ void LineFft::Plans::in_place(fftwf_plan plan, float* values, std::size_t row, s
 #pragma omp for schedule(static)
     for (std::size_t line = 0; line < count; ++line) {
       float* const mine = values + row * line;
-      fftwf_execute_dft(plan, complex_of(mine), complex_of(other));
-      std::memcpy(mine, other, row * sizeof(float));
+      transform(mine, other);
+      std::memcpy(mine, other, used * sizeof(float));
     }
   }
 }
 
-void LineFft::Plans::between(fftwf_plan plan, const float* from, float* to, std::size_t row, std::size_t lines) {
+namespace {
+
+// transform(line of `from`, line of `to`) for each line.
+template <class F>
+void between(const float* from, float* to, std::size_t row, std::size_t lines, const F& transform) {
 #pragma omp parallel for schedule(static)
-  for (std::size_t line = 0; line < lines; ++line)
-    fftwf_execute_dft(plan, complex_of(const_cast<float*>(from) + row * line), complex_of(to + row * line));
+  for (std::size_t line = 0; line < lines; ++line) transform(const_cast<float*>(from) + row * line, to + row * line);
 }
 
-LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
-  if (m < 2 || m % 2)
-    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+auto complex_transform(fftwf_plan plan) {
+  return [plan](float* from, float* to) { fftwf_execute_dft(plan, complex_of(from), complex_of(to)); };
+}
+auto to_modes_of(fftwf_plan plan) {
+  return [plan](float* from, float* to) { fftwf_execute_dft_r2c(plan, from, complex_of(to)); };
+}
+auto to_real_of(fftwf_plan plan) {
+  return [plan](float* from, float* to) { fftwf_execute_dft_c2r(plan, complex_of(from), to); };
+}
+
+}  // namespace
+
+LineFft::LineFft(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   plans_->resize(complex_row());
   DeviceBuffer<float> line("fft.planning", complex_row());
   float* other = plans_->lines.data();
@@ -205,58 +218,29 @@ std::size_t LineFft::together(std::size_t groups) const {
 }
 
 void LineFft::real_to_modes(const Stream&, float* values, std::size_t lines) {
-  const std::size_t row = real_row(), used = 2 * (static_cast<std::size_t>(m_) / 2 + 1);
-  plans_->resize(row);
-#pragma omp parallel
-  {
-    float* modes = plans_->lines.data() + row * static_cast<std::size_t>(omp_get_thread_num());
-#pragma omp for schedule(static)
-    for (std::size_t line = 0; line < lines; ++line) {
-      fftwf_execute_dft_r2c(plans_->to_modes, values + row * line, complex_of(modes));
-      std::memcpy(values + row * line, modes, used * sizeof(float));
-    }
-  }
+  plans_->in_place(values, real_row(), lines, 2 * (static_cast<std::size_t>(m_) / 2 + 1),
+                   to_modes_of(plans_->to_modes));
 }
-
 void LineFft::modes_to_real(const Stream&, float* values, std::size_t lines) {
-  const std::size_t row = real_row();
-  plans_->resize(row);
-#pragma omp parallel
-  {
-    float* reals = plans_->lines.data() + row * static_cast<std::size_t>(omp_get_thread_num());
-#pragma omp for schedule(static)
-    for (std::size_t line = 0; line < lines; ++line) {
-      fftwf_execute_dft_c2r(plans_->to_real, complex_of(values + row * line), reals);
-      std::memcpy(values + row * line, reals, static_cast<std::size_t>(m_) * sizeof(float));
-    }
-  }
+  plans_->in_place(values, real_row(), lines, static_cast<std::size_t>(m_), to_real_of(plans_->to_real));
 }
-
 void LineFft::real_to_modes(const Stream&, const float* reals, float* modes, std::size_t lines) {
-  const std::size_t row = real_row();
-#pragma omp parallel for schedule(static)
-  for (std::size_t line = 0; line < lines; ++line)
-    fftwf_execute_dft_r2c(plans_->to_modes, const_cast<float*>(reals) + row * line, complex_of(modes + row * line));
+  between(reals, modes, real_row(), lines, to_modes_of(plans_->to_modes));
 }
-
 void LineFft::modes_to_real(const Stream&, float* modes, float* reals, std::size_t lines) {
-  const std::size_t row = real_row();
-#pragma omp parallel for schedule(static)
-  for (std::size_t line = 0; line < lines; ++line)
-    fftwf_execute_dft_c2r(plans_->to_real, complex_of(modes + row * line), reals + row * line);
+  between(modes, reals, real_row(), lines, to_real_of(plans_->to_real));
 }
-
 void LineFft::forward(const Stream&, float* values, std::size_t lines) {
-  plans_->in_place(plans_->forward, values, complex_row(), lines);
+  plans_->in_place(values, complex_row(), lines, complex_row(), complex_transform(plans_->forward));
 }
 void LineFft::backward(const Stream&, float* values, std::size_t lines) {
-  plans_->in_place(plans_->backward, values, complex_row(), lines);
+  plans_->in_place(values, complex_row(), lines, complex_row(), complex_transform(plans_->backward));
 }
 void LineFft::forward(const Stream&, const float* from, float* to, std::size_t lines) {
-  Plans::between(plans_->forward, from, to, complex_row(), lines);
+  between(from, to, complex_row(), lines, complex_transform(plans_->forward));
 }
 void LineFft::backward(const Stream&, const float* from, float* to, std::size_t lines) {
-  Plans::between(plans_->backward, from, to, complex_row(), lines);
+  between(from, to, complex_row(), lines, complex_transform(plans_->backward));
 }
 
 }  // namespace maki

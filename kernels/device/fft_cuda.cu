@@ -50,9 +50,7 @@ struct RealFft3d::Plans {
   }
 };
 
-RealFft3d::RealFft3d(int m, FftPlanning) : m_(m), plans_(std::make_unique<Plans>()) {
-  if (m < 2 || m % 2)
-    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+RealFft3d::RealFft3d(int m, FftPlanning) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   const std::size_t there = plans_->make(plans_->forward, m, CUFFT_R2C);
   const std::size_t back = plans_->make(plans_->backward, m, CUFFT_C2R);
   plans_->share(std::max(there, back));
@@ -112,9 +110,7 @@ struct LineFft::Plans {
   }
 };
 
-LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
-  if (m < 2 || m % 2)
-    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+LineFft::LineFft(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2,
             lines = static_cast<int>(batch());
   std::size_t bytes = 1;

@@ -5,9 +5,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "kernels/device/block_pool.hpp"
 #include "kernels/device/stream.hpp"
@@ -91,6 +95,21 @@ class ThreadNumber {
 thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
+enum class Way { kToDevice, kToHost, kOnDevice };
+
+void queue_copy(const Stream& stream, void* to, const void* from, std::size_t bytes, Way way) {
+  if (bytes == 0) return;
+#if defined(__CUDACC__)
+  constexpr cudaMemcpyKind kKinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
+  constexpr const char* kNames[] = {"copy to the device", "copy to the host", "copy on the device"};
+  const auto i = static_cast<int>(way);
+  check_cuda(cudaMemcpyAsync(to, from, bytes, kKinds[i], native(stream)), kNames[i]);
+#else
+  (void)stream, (void)way;
+  std::memcpy(to, from, bytes);
+#endif
+}
+
 // Small copies (results of kernels, tables of the host) go through page-locked memory: copies from or to pageable
 // memory make the host wait, or are done in two steps.
 constexpr std::size_t kSmallCopy = 4096;
@@ -122,6 +141,44 @@ class SmallUploads {
 };
 thread_local SmallUploads small_uploads;
 #endif
+
+namespace fs = std::filesystem;
+
+// The number after `name` in a file of "name value" lines; with an empty name, the only number of a file.
+std::optional<std::size_t> number_in(const fs::path& path, const std::string& name = "") {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!name.empty() && (!(words >> word) || word != name)) continue;
+    std::size_t value = 0;
+    if (words >> value) return value;
+    if (name.empty()) return std::nullopt;  // "max"
+  }
+  return std::nullopt;
+}
+
+// Memory that a control group leaves. Pages of files count as used, but are reclaimable.
+std::optional<std::size_t> left_in_group(const fs::path& group, const char* limit, const char* usage,
+                                         const char* file_pages) {
+  const auto most = number_in(group / limit), used = number_in(group / usage);
+  if (!most || !used || *most > std::numeric_limits<std::size_t>::max() / 4) return std::nullopt;
+  const std::size_t held = *used - std::min(*used, number_in(group / "memory.stat", file_pages).value_or(0));
+  return *most - std::min(*most, held);
+}
+
+// The least over this process's group and all above it.
+std::size_t left_in_groups(const fs::path& mount, const std::string& path, bool second_version) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  fs::path group = mount / fs::path(path).relative_path();
+  for (;; group = group.parent_path()) {
+    const auto left =
+        second_version ? left_in_group(group, "memory.max", "memory.current", "inactive_file")
+                       : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+    if (left) least = std::min(least, *left);
+    if (group == mount || !group.has_relative_path()) return least;
+  }
+}
 
 }  // namespace
 
@@ -168,66 +225,42 @@ void copy_to_device(const Stream& stream, void* to, const void* from, std::size_
   if (bytes == 0) return;
 #if defined(__CUDACC__)
   if (bytes <= kSmallCopy && small_uploads.queue(stream, to, from, bytes)) return;
-#endif
-  transfers().to_device += bytes;
-#if defined(__CUDACC__)
   ++transfers().waits;
-  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, native(stream)), "copy to the device");
-  stream.synchronize();  // `from` is pageable memory of the caller
 #else
   if (bytes > kSmallCopy) ++transfers().waits;
-  (void)stream;
-  std::memcpy(to, from, bytes);
 #endif
+  queue_copy_to_device(stream, to, from, bytes);
+  stream.synchronize();  // `from` is pageable memory of the caller
 }
 
 void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  transfers().to_host += bytes;
   ++transfers().waits;
 #if defined(__CUDACC__)
-  const bool small = bytes <= kSmallCopy;
-  if (small) small_copies.reserve(kSmallCopy);
-  void* const first = small ? small_copies.data() : to;
-  check_cuda(cudaMemcpyAsync(first, from, bytes, cudaMemcpyDeviceToHost, native(stream)), "copy to the host");
-  stream.synchronize();
-  if (small) std::memcpy(to, first, bytes);
-#else
-  (void)stream;
-  std::memcpy(to, from, bytes);
+  if (bytes <= kSmallCopy) {
+    small_copies.reserve(kSmallCopy);
+    queue_copy_to_host(stream, small_copies.data(), from, bytes);
+    stream.synchronize();
+    std::memcpy(to, small_copies.data(), bytes);
+    return;
+  }
 #endif
+  queue_copy_to_host(stream, to, from, bytes);
+  stream.synchronize();
 }
 
 void queue_copy_to_device(const Stream& stream, void* to, const void* pinned, std::size_t bytes) {
-  if (bytes == 0) return;
   transfers().to_device += bytes;
-#if defined(__CUDACC__)
-  check_cuda(cudaMemcpyAsync(to, pinned, bytes, cudaMemcpyHostToDevice, native(stream)), "copy to the device");
-#else
-  (void)stream;
-  std::memcpy(to, pinned, bytes);
-#endif
+  queue_copy(stream, to, pinned, bytes, Way::kToDevice);
 }
 
 void queue_copy_to_host(const Stream& stream, void* pinned, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
   transfers().to_host += bytes;
-#if defined(__CUDACC__)
-  check_cuda(cudaMemcpyAsync(pinned, from, bytes, cudaMemcpyDeviceToHost, native(stream)), "copy to the host");
-#else
-  (void)stream;
-  std::memcpy(pinned, from, bytes);
-#endif
+  queue_copy(stream, pinned, from, bytes, Way::kToHost);
 }
 
 void copy_on_device(const Stream& stream, void* to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
-#if defined(__CUDACC__)
-  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, native(stream)), "copy on the device");
-#else
-  (void)stream;
-  std::memcpy(to, from, bytes);
-#endif
+  queue_copy(stream, to, from, bytes, Way::kOnDevice);
 }
 
 void fill_zero(const Stream& stream, void* to, std::size_t bytes) {
@@ -256,6 +289,20 @@ void reset_transfer_counters() {
 void count_to_host(std::size_t bytes) {
   transfers().to_host += bytes;
   ++transfers().waits;
+}
+
+std::size_t host_memory_available(const std::string& root) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  if (const auto kib = number_in(root + "/proc/meminfo", "MemAvailable:")) least = *kib * 1024;
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "0::/path", or "4:memory:/path" in the first version
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
+    if (controllers.empty()) least = std::min(least, left_in_groups(root + "/sys/fs/cgroup", path, true));
+    if (controllers == "memory") least = std::min(least, left_in_groups(root + "/sys/fs/cgroup/memory", path, false));
+  }
+  return least == std::numeric_limits<std::size_t>::max() ? 0 : least;
 }
 
 }  // namespace maki

@@ -1,4 +1,5 @@
-// Device memory: a pool of named blocks. A steady step allocates nothing, and every byte is accounted for.
+// Device memory: a pool of named blocks. A steady step allocates nothing, and every byte is accounted for. Copies from
+// and to it, and what the host has.
 #pragma once
 
 #include <cstddef>
@@ -116,5 +117,10 @@ TransferCounters transfer_counters();
 void reset_transfer_counters();
 // For results that reach the host in another way (a Thrust reduction's return value).
 void count_to_host(std::size_t bytes);
+
+// Memory that this process may still take, bytes: the kernel's MemAvailable, or the rest within the limits of this
+// process's control groups where that is less. 0 where neither is known. `root` is prepended to /proc and /sys, for
+// tests.
+std::size_t host_memory_available(const std::string& root = "");
 
 }  // namespace maki

@@ -1,15 +1,12 @@
 // List evaluation with AVX2 and FMA. Only called where the processor has them.
-#if defined(__x86_64__)
-
 #include <immintrin.h>
 
 #include "kernels/force/evaluate_cpu.hpp"
 #include "kernels/force/pair_formula.hpp"
 
-namespace maki::force_avx2 {
+namespace maki::avx2 {
 namespace {
 // Vectors of 8 and 4 floats on AVX2 with FMA, with the operations that pair_formula.hpp asks for.
-// Included inside the namespace of one translation unit, after immintrin.h and kernels/force/pair_formula.hpp.
 
 struct Mask8 {
   __m256 m;
@@ -137,8 +134,6 @@ inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, fl
 #include "kernels/force/evaluate_cpu.inl"
 }  // namespace
 
-const CpuKernels kKernels = {"avx2", centred, evaluate_group, direct, loop};
+const CpuKernels kForceKernels = {centred, evaluate_group, direct, loop};
 
-}  // namespace maki::force_avx2
-
-#endif
+}  // namespace maki::avx2

@@ -1,15 +1,12 @@
 // List evaluation with AVX-512 (F, VL, DQ, BW). Only called where the processor has it.
-#if defined(__x86_64__)
-
 #include <immintrin.h>
 
 #include "kernels/force/evaluate_cpu.hpp"
 #include "kernels/force/pair_formula.hpp"
 
-namespace maki::force_avx512 {
+namespace maki::avx512 {
 namespace {
 // Vectors of 16 and 8 floats on AVX-512, with the operations that pair_formula.hpp asks for.
-// Included inside the namespace of one translation unit, after immintrin.h and kernels/force/pair_formula.hpp.
 
 // Masked intrinsics with all lanes on compile to the plain instructions. GCC 12 warns of an uninitialised value in its
 // plain intrinsics, wrongly.
@@ -154,8 +151,6 @@ inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, fl
 #include "kernels/force/evaluate_cpu.inl"
 }  // namespace
 
-const CpuKernels kKernels = {"avx512", centred, evaluate_group, direct, loop};
+const CpuKernels kForceKernels = {centred, evaluate_group, direct, loop};
 
-}  // namespace maki::force_avx512
-
-#endif
+}  // namespace maki::avx512

@@ -1,6 +1,7 @@
 // The interface of the instruction-set units to evaluate_cpu.cpp. Plain data only: see PairParameters.
 #pragma once
 
+#include "kernels/device/instruction_set.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/tree/types.hpp"
 
@@ -43,28 +44,23 @@ struct LoopTask {
 };
 
 struct CpuKernels {
-  const char* name;
   GroupParameters (*centred)(const PairParameters&);
   void (*evaluate_group)(const GroupParameters&, const GroupTask&);
   void (*direct)(const PairParameters&, const DirectTask&);
   float (*loop)(const PairParameters&, const LoopTask&);  // sum of the results, so that none is optimised away
 };
 
-#if defined(__x86_64__)
-namespace force_avx512 {
-extern const CpuKernels kKernels;
+namespace scalar {
+extern const CpuKernels kForceKernels;
 }
-namespace force_avx2 {
-extern const CpuKernels kKernels;
+namespace avx2 {
+extern const CpuKernels kForceKernels;
 }
-#endif
-namespace force_scalar {
-extern const CpuKernels kKernels;
+namespace avx512 {
+extern const CpuKernels kForceKernels;
 }
-
-// The best set that this machine supports.
-const CpuKernels& cpu_kernels();
-// The sets that this machine supports, best first, ended by nullptr.
-const CpuKernels* const* all_cpu_kernels();
+inline const CpuKernels& cpu_kernels() {
+  return of_instruction_set(scalar::kForceKernels, avx2::kForceKernels, avx512::kForceKernels);
+}
 
 }  // namespace maki

@@ -2,11 +2,9 @@
 #include "kernels/force/evaluate_cpu.hpp"
 #include "kernels/force/pair_formula.hpp"
 
-namespace maki::force_scalar {
+namespace maki::scalar {
 namespace {
-// Vectors of 4 floats in the compiler's own notation, for processors without AVX2 and for other architectures; the
-// operations that pair_formula.hpp asks for.
-// Included inside the namespace of one translation unit, after kernels/force/pair_formula.hpp.
+// Vectors of 4 floats in the compiler's own notation, with the operations that pair_formula.hpp asks for.
 
 using Float4 = float __attribute__((vector_size(16)));
 using Int4 = std::int32_t __attribute__((vector_size(16)));
@@ -99,6 +97,6 @@ inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, fl
 #include "kernels/force/evaluate_cpu.inl"
 }  // namespace
 
-const CpuKernels kKernels = {"scalar", centred, evaluate_group, direct, loop};
+const CpuKernels kForceKernels = {centred, evaluate_group, direct, loop};
 
-}  // namespace maki::force_scalar
+}  // namespace maki::scalar

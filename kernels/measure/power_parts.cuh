@@ -1,5 +1,5 @@
 // The parts of a power spectrum measurement, for meshes on one rank (power_parts.cu) and over many
-// (host/measure/over_ranks.cu).
+// (host/measure/spectra.cu).
 #pragma once
 
 #include <cmath>

@@ -51,21 +51,15 @@ struct MaximaOf {
   Acceleration acceleration;
 
   MAKI_HD StepMaxima operator()(std::size_t i) const {
-    StepMaxima maxima;
-    maxima.acceleration = square(acceleration.x(i), acceleration.y(i), acceleration.z(i));
-    maxima.momentum = square(momentum.x[i], momentum.y[i], momentum.z[i]);
-    maxima.reach = reach_of(source[i]);
-    return maxima;
+    return {square(acceleration.x(i), acceleration.y(i), acceleration.z(i)),
+            square(momentum.x[i], momentum.y[i], momentum.z[i]), reach_of(source[i])};
   }
 };
 
 struct LargerOfEach {
   MAKI_HD StepMaxima operator()(const StepMaxima& a, const StepMaxima& b) const {
-    StepMaxima maxima;
-    maxima.acceleration = larger(a.acceleration, b.acceleration);
-    maxima.momentum = larger(a.momentum, b.momentum);
-    maxima.reach = a.reach > b.reach ? a.reach : b.reach;
-    return maxima;
+    return {larger(a.acceleration, b.acceleration), larger(a.momentum, b.momentum),
+            a.reach > b.reach ? a.reach : b.reach};
   }
 };
 
@@ -104,19 +98,14 @@ struct ScaledSquares {
   Acceleration acceleration;
   const SquareScales* scales;
   MAKI_HD SquareUnits operator()(std::size_t i) const {
-    SquareUnits units;
-    units.acceleration = scaled(square(acceleration.x(i), acceleration.y(i), acceleration.z(i)), scales->acceleration);
-    units.momentum = scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum);
-    return units;
+    return {scaled(square(acceleration.x(i), acceleration.y(i), acceleration.z(i)), scales->acceleration),
+            scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum)};
   }
 };
 
 struct AddUnits {
   MAKI_HD SquareUnits operator()(const SquareUnits& a, const SquareUnits& b) const {
-    SquareUnits sum;
-    sum.acceleration = a.acceleration + b.acceleration;
-    sum.momentum = a.momentum + b.momentum;
-    return sum;
+    return {a.acceleration + b.acceleration, a.momentum + b.momentum};
   }
 };
 
@@ -168,22 +157,14 @@ struct EnergyOf {
   const float* short_potential;
   const float* long_potential;
   MAKI_HD EnergySums operator()(std::size_t i) const {
-    EnergySums sums;
     const double mass = kinetic.source[i].mass;
-    sums.mass = DoubleDouble(mass);
-    sums.kinetic = kinetic(i);
-    sums.potential = mass_times_both(0.5 * mass, short_potential, long_potential, i);
-    return sums;
+    return {kinetic(i), mass_times_both(0.5 * mass, short_potential, long_potential, i), DoubleDouble(mass)};
   }
 };
 
 struct AddEnergies {
   MAKI_HD EnergySums operator()(const EnergySums& a, const EnergySums& b) const {
-    EnergySums sums;
-    sums.kinetic = a.kinetic + b.kinetic;
-    sums.potential = a.potential + b.potential;
-    sums.mass = a.mass + b.mass;
-    return sums;
+    return {a.kinetic + b.kinetic, a.potential + b.potential, a.mass + b.mass};
   }
 };
 

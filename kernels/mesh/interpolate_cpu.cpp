@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/mesh/cpu_kernels.hpp"
+#include "kernels/mesh/cpu_loops.hpp"
 
 namespace maki {
 namespace {

@@ -234,10 +234,14 @@ double particle_mesh_bytes(const MeshOptions& options, double particles) {
   return bytes.meshes + bytes.tables + assigner_bytes(options.cells, particles);
 }
 
+void check_mesh_cells(int cells) {
+  if (cells >= 8 && cells % 2 == 0) return;
+  throw Error("a mesh of " + std::to_string(cells) + " cells a side", "it has to be even and at least 8",
+              "choose an even number from 8 up");
+}
+
 void check_mesh_options(const MeshOptions& o, const ForceLaw& law) {
-  if (o.cells < 8 || o.cells % 2)
-    throw Error("a mesh of " + std::to_string(o.cells) + " cells a side", "it has to be even and at least 8",
-                "choose an even number from 8 up");
+  check_mesh_cells(o.cells);
   if (law.split == Split::kNone)
     throw Error("a mesh force without a split", "the force law leaves nothing to the mesh", "choose a split and r_cut");
   if (law.r_cut * o.cells < 1)

@@ -50,6 +50,8 @@ struct MeshOptions {
   int mass_bits = 0;  // of choose_mass_unit(); 0 without other sites
 };
 
+// Throws Error unless `cells` is even and at least 8.
+void check_mesh_cells(int cells);
 // Throws Error where options make no sense: cells < 8 or odd, r_cut below a cell, law without a split.
 void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
 

@@ -2,6 +2,7 @@
 
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/device/thrust.cuh"
 #include "kernels/error.hpp"
 #include "kernels/particles/particles.hpp"
 
@@ -45,17 +46,8 @@ struct AsTheyCome {
 
 struct IsTie {
   const std::uint64_t* keys;
-  std::uint32_t* flag;
-  MAKI_HD void operator()(std::size_t i) const { flag[i] = keys[i] == keys[i + 1] ? 1 : 0; }
+  MAKI_HD std::uint32_t operator()(std::size_t i) const { return keys[i] == keys[i + 1] ? 1 : 0; }
 };
-
-bool has_ties(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys) {
-  if (keys.size() < 2) return false;
-  const std::size_t pairs = keys.size() - 1;
-  DeviceBuffer<std::uint32_t> flag("ghosts.scratch", pairs), ties("ghosts.scratch");
-  launch(stream, "ghosts_ties", pairs, IsTie{keys.data(), flag.data()});
-  return select_flagged(stream, flag.data(), pairs, ties) > 0;
-}
 
 // The range of sources [begin, end).
 struct Place {
@@ -102,7 +94,8 @@ void JoinedSources::join(const Stream& stream, const SourceParticle* own, std::s
   launch(stream, "ghosts_order", n, AsTheyCome{order_.data()});
   launch(stream, "ghosts_keys", n, CoarseKeys{sets, order_.data(), keys_.data()});
   if (other_count > 0) sort_by_key(stream, keys_, order_);
-  if (has_ties(stream, keys_)) sort_with_fine_keys(stream, own, others);
+  if (n > 1 && sum_over(stream, "ghosts_ties", n - 1, IsTie{keys_.data()}) > 0)
+    sort_with_fine_keys(stream, own, others);
   refresh_own(stream, own);
   refresh_others(stream, others);
 }

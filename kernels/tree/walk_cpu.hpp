@@ -1,4 +1,4 @@
-// The walk of one group on the CPU, one translation unit for each instruction set. No std types cross this line.
+// The walk of one group on the CPU, compiled for two instruction sets. No std types cross this line.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ struct WalkOutput {
 };
 
 // Returns false when the room did not suffice: the group is then walked again with more.
-namespace walk_avx2 {
+namespace scalar {
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out);
 }
-namespace walk_scalar {
+namespace avx2 {
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "host/measure/bispectrum.hpp"
+#include "host/measure/spectra.hpp"
 #include "kernels/measure/power_spectrum.hpp"
 #include "src/io/snapshot.hpp"
 

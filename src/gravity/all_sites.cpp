@@ -6,7 +6,7 @@
 #include <array>
 
 #include "host/fft/particle_brick.hpp"
-#include "host/let/whole_cells.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "kernels/error.hpp"
 
 namespace maki {

@@ -15,7 +15,7 @@
 namespace maki {
 
 // A tree over a rank's own particles and the ghosts around them: particles of other ranks in all cells of one level
-// that the lists of own particles may meet (host/let/whole_cells.hpp). Every such cell is complete, and no list takes
+// that the lists of own particles may meet (host/let/local_essential_tree.hpp). Every such cell is complete, and no list takes
 // cells above that level as multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over all
 // particles. Every rank that owns some members of a group evaluates the group.
 //

@@ -7,7 +7,6 @@
 #include "build_info.hpp"
 #include "git_hash.hpp"
 #include "host/comm/job.hpp"
-#include "host/comm/nccl_ranks.hpp"
 #include "kernels/device/device.hpp"
 
 namespace maki {

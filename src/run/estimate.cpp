@@ -7,7 +7,6 @@
 #include "host/domain/multisection.hpp"
 #include "host/fft/pencil_mesh.hpp"
 #include "host/let/local_essential_tree.hpp"
-#include "host/let/whole_cells.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"

@@ -8,6 +8,7 @@
 
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/run/estimate.hpp"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <span>
 
-#include "host/measure/over_ranks.hpp"
+#include "host/measure/spectra.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/lightcone/crossings.hpp"

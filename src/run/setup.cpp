@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "host/comm/job.hpp"
-#include "host/let/whole_cells.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/tree/octree.hpp"

@@ -11,14 +11,14 @@ log=$(mktemp) && trap 'rm -f "$log"' EXIT
 # Short tests that run the kernels of a file.
 tests_of() {
   case $1 in
-    kernels/device/box_copy*) echo 'BoxCopy.*' ;;
-    kernels/measure/power_bins*) echo 'PowerBins.*' ;;
+    kernels/device/algorithms*) echo 'BoxCopy.*' ;;
+    kernels/measure/power_parts*) echo 'PowerBins.*' ;;
     kernels/force/evaluate_cuda.cu) echo 'DirectKernel.SizesAndParts' ;;
     kernels/force/*) echo 'EvaluateKernel.EmptyAndOneSidedLists:EvaluateKernel.SelectedGroups:EvaluateKernel.EveryGroupSize' ;;
     kernels/mesh/assign*) echo 'AssignKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/interpolate*) echo 'InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/chunk_tiles.cuh) echo 'AssignKernel.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;
-    kernels/tree/lists*) echo 'ListKernels.StatisticsOfSomeOfNoneAndOfEmptyLists' ;;
+    kernels/tree/walk_cuda.cu) echo 'ListKernels.StatisticsOfSomeOfNoneAndOfEmptyLists' ;;
     kernels/tree/walk_cuda.cuh) echo 'WalkKernel.OneByOneShortRoomAndDeepTreesKeepTheOrder:WalkKernel.ShortRoomIsCountedAndChangesNothing:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     kernels/tree/walk*) echo 'WalkKernel.ShortRoomIsCountedAndChangesNothing:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     *) echo '*' ;;

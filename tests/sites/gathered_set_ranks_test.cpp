@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "host/measure/over_ranks.hpp"
+#include "host/measure/spectra.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/test_stream.hpp"
 #include "wan/sites/gathered_set.hpp"

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/assign.hpp"
 #include "tests/host/domain/fields.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/damaged.hpp"

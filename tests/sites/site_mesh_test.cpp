@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/fft/pencil_mesh.hpp"
-#include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/assign.hpp"
 #include "tests/test_stream.hpp"
 #include "wan/sites/ring.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/let/forest.hpp"
-#include "host/let/whole_cells.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "wan/sites/tree_message.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/assign.hpp"
 #include "tests/gpu_model/tests/mesh_sets.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
 #include "tests/test_stream.hpp"

@@ -67,7 +67,7 @@ std::vector<ListWords> lists_in_order(TreeSet& t, const WalkOptions& options) {
     const std::uint32_t room = t.tree.cells + 8;
     ListWords words{std::vector<std::uint32_t>(room), std::vector<std::uint32_t>(room)};
     WalkOutput out{words.cells.data(), words.leaves.data(), room, 0, 0};
-    EXPECT_TRUE(walk_scalar::walk_group(cells.view(options), group, out));
+    EXPECT_TRUE(scalar::walk_group(cells.view(options), group, out));
     words.cells.resize(out.cell_words);
     words.leaves.resize(out.leaf_words);
     lists.push_back(words);

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "host/comm/nccl_ranks.hpp"
+#include "host/comm/job.hpp"
+#include "host/comm/payload_transfer.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
 #include "tests/test_stream.hpp"

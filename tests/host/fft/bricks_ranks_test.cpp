@@ -1,4 +1,4 @@
-#include "host/fft/bricks.hpp"
+#include "host/fft/particle_brick.hpp"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,6 @@ std::vector<PencilBox> odd_ones(int size) {
 
 std::uint64_t mass(int rank, std::size_t cell) { return (std::uint64_t{1} << 33) * (rank + 1) + 17 * cell; }
 int wrapped(int i) { return ((i % kCells) + kCells) % kCells; }
-bool outside(int i) { return i < 0 || i >= kCells; }
 
 // Calls f(x, y, z, index in the brick) in the brick's own coordinates.
 template <class F>
@@ -62,7 +61,6 @@ std::size_t place(int x, int y, int z) {
 
 struct Case {
   const char* name;
-  bool periodic;
   int ghosts;  // below 0: the odd ones
 };
 
@@ -75,33 +73,26 @@ class Bricks : public testing::TestWithParam<Case> {
       GetParam().ghosts < 0 ? odd_ones(world.size()) : slabs(world.size(), GetParam().ghosts);
   const PencilBox mine = bricks[static_cast<std::size_t>(world.rank())];
   const PencilBox pencils = layout.box(Pencils::kReal, world.rank());
-  bool leads_nowhere(int x, int y, int z) const {
-    return !GetParam().periodic && (outside(x) || outside(y) || outside(z));
-  }
   // Cells of the brick of `rank` that `owner` has in its pencils.
   std::size_t cells_of(const PencilBox& brick, int owner) const {
     const PencilBox held = layout.box(Pencils::kReal, owner);
     const auto in = [](PencilRange range, int i) { return i >= range.first && i < range.end; };
     std::size_t count = 0;
     for_cells(brick, [&](int x, int y, int z, std::size_t) {
-      count += !leads_nowhere(x, y, z) && in(held.along[0], wrapped(x)) && in(held.along[1], wrapped(y)) &&
-               in(held.along[2], wrapped(z));
+      count += in(held.along[0], wrapped(x)) && in(held.along[1], wrapped(y)) && in(held.along[2], wrapped(z));
     });
     return count;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Ghosts, Bricks,
-                         testing::Values(Case{"periodic", true, 2}, Case{"none", true, 0}, Case{"isolated", false, 2},
-                                         Case{"odd", true, -1}, Case{"odd_isolated", false, -1}),
+INSTANTIATE_TEST_SUITE_P(Ghosts, Bricks, testing::Values(Case{"ghosts", 2}, Case{"none", 0}, Case{"odd", -1}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Bricks, MassesAreSummedExactly) {
   std::vector<std::uint64_t> expected(kCells * kCells * kCells, 0);
   for (int rank = 0; rank < world.size(); ++rank)
-    for_cells(bricks[static_cast<std::size_t>(rank)], [&](int x, int y, int z, std::size_t cell) {
-      if (!leads_nowhere(x, y, z)) expected[place(x, y, z)] += mass(rank, cell);
-    });
-  BrickExchange exchange(DevicePayload(world), layout, mine, GetParam().periodic);
+    for_cells(bricks[static_cast<std::size_t>(rank)],
+              [&](int x, int y, int z, std::size_t cell) { expected[place(x, y, z)] += mass(rank, cell); });
+  BrickExchange exchange(DevicePayload(world), layout, mine);
   std::vector<std::uint64_t> host(exchange.size());
   for (std::size_t cell = 0; cell < host.size(); ++cell) host[cell] = mass(world.rank(), cell);
   constexpr std::size_t row = kCells + 3;
@@ -122,18 +113,18 @@ TEST_P(Bricks, EveryBrickGetsItsCellsAndGhosts) {
   });
   DeviceBuffer<float> mesh("test.mesh");
   mesh.upload(stream, host);
-  BrickExchange exchange(DevicePayload(world), layout, mine, GetParam().periodic);
+  BrickExchange exchange(DevicePayload(world), layout, mine);
   DeviceBuffer<float> brick("test.brick");
   brick.upload(stream, std::vector<float>(exchange.size(), -7.0f));
   exchange.fetch(stream, mesh.data(), row, brick.data());
   const std::vector<float> values = brick.download(stream);
   for_cells(mine, [&](int x, int y, int z, std::size_t cell) {
-    ASSERT_EQ(values[cell], leads_nowhere(x, y, z) ? 0.0f : static_cast<float>(1 + place(x, y, z)));
+    ASSERT_EQ(values[cell], static_cast<float>(1 + place(x, y, z)));
   });
 }
 
 TEST_P(Bricks, SendWhatIsAnotherRanksAndNothingEmpty) {
-  BrickExchange exchange(DevicePayload(world), layout, mine, GetParam().periodic);
+  BrickExchange exchange(DevicePayload(world), layout, mine);
   DeviceBuffer<std::uint64_t> brick("test.brick", exchange.size());
   DeviceBuffer<std::uint64_t> mesh("test.mesh", pencils.cells());
   brick.fill_zero(stream);

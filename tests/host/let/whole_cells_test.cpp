@@ -1,4 +1,4 @@
-#include "host/let/whole_cells.hpp"
+#include "host/let/local_essential_tree.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "host/let/forest.hpp"
-#include "host/let/local_essential_tree.hpp"
 #include "kernels/particles/joined_sources.hpp"
 #include "kernels/tree/octree.hpp"
 #include "tests/kernels/tree/tree_set.hpp"

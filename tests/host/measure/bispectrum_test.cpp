@@ -1,5 +1,5 @@
 // Bispectra of random particles, and of Lagrangian perturbation theory against tree level.
-#include "host/measure/bispectrum.hpp"
+#include "host/measure/spectra.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "host/measure/over_ranks.hpp"
+#include "host/measure/spectra.hpp"
 #include "kernels/error.hpp"
 #include "tests/host/measure/random_field.hpp"
 

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "host/measure/bispectrum.hpp"
-#include "host/measure/over_ranks.hpp"
+#include "host/measure/spectra.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
 #include "tests/test_stream.hpp"

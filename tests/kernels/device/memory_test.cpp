@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/instruction_set.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
-#include "kernels/mesh/cpu_kernels.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
 #include "tests/test_stream.hpp"
 
@@ -21,6 +21,22 @@ namespace {
 using test::counts_by_the_book;
 
 constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
+
+// Of those that the processor has; on a GPU once.
+template <class Test>
+void with_each_instruction_set(Test test) {
+  const InstructionSet best = instruction_set();
+#if defined(MAKI_BACKEND_CUDA)
+  const auto sets = {best};
+#else
+  const auto sets = {InstructionSet::kScalar, InstructionSet::kAvx2, InstructionSet::kAvx512};
+#endif
+  for (const InstructionSet set : sets) {
+    SCOPED_TRACE(name_of(set));
+    if (use_instruction_set(set)) test();
+  }
+  use_instruction_set(best);
+}
 
 // Half of them anywhere, half in a clump that straddles the box edge.
 std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses, unsigned seed = 1) {
@@ -110,13 +126,7 @@ TEST(CloudWeights, AreSplinesAndSumExactly) {
 
 // Of shares and of sums, by all instruction sets.
 TEST(MassAssigner, RoundsAsThePlainLoopDoes) {
-#if defined(MAKI_BACKEND_CUDA)
-  const auto use = [](const char* set) { return set == nullptr; };
-#else
-  const auto use = use_mesh_kernels;
-#endif
-  for (const char* set : {"scalar", "avx2", "avx512", static_cast<const char*>(nullptr)}) {
-    if (!use(set)) continue;
+  with_each_instruction_set([] {
     for (Assignment cloud : kClouds)
       for (bool equal : {true, false}) {
         const auto particles = random_particles(900, equal);
@@ -126,7 +136,7 @@ TEST(MassAssigner, RoundsAsThePlainLoopDoes) {
         expect_mesh(counts_by_the_book(cloud, particles, 16, 0, got.unit), got.mesh, 16, got.unit);
         expect_mesh(counts_by_the_book(cloud, particles, 16, 1, got.unit), got.shifted, 16, got.unit);
       }
-  }
+  });
 }
 
 TEST(MassAssigner, GivesTheCountsOfThePlainLoop) {
@@ -171,15 +181,11 @@ TEST(MassAssigner, DoesNotDependOnOrderThreadsOrInstructionSet) {
       EXPECT_EQ(first.shifted, other.shifted) << t << " threads";
     }
     select_device(0, threads);
-#if !defined(MAKI_BACKEND_CUDA)
-    for (const char* set : {"scalar", "avx2", "avx512"}) {
-      if (!use_mesh_kernels(set)) continue;
+    with_each_instruction_set([&] {
       const Meshes other = assign_both(Assignment::kPcs, 48, particles);
-      EXPECT_EQ(first.mesh, other.mesh) << set;
-      EXPECT_EQ(first.shifted, other.shifted) << set;
-    }
-    use_mesh_kernels(nullptr);
-#endif
+      EXPECT_EQ(first.mesh, other.mesh);
+      EXPECT_EQ(first.shifted, other.shifted);
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 // A walk's decisions do not depend on the instruction set. Built for the CPU backend alone: _cpu.cpp.
 #include <gtest/gtest.h>
 
+#include "kernels/device/instruction_set.hpp"
 #include "kernels/tree/opening.hpp"
 #include "kernels/tree/walk_cpu.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -20,7 +21,7 @@ testing::ListWords list_of(WalkGroup walk, const WalkTree& tree, const Group& gr
 }
 
 TEST(Opening, Avx2AndScalarListsAreTheSame) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP() << "this CPU has no AVX2";
+  if (best_instruction_set() < InstructionSet::kAvx2) GTEST_SKIP() << "this CPU has no AVX2";
   for (const float r_cut : {0.0f, 0.1f}) {
     testing::TreeSet t(testing::clustered_set(10000, 4), 32, r_cut > 0 ? kPeriodicMinLevel : 0);
     WalkOptions options;
@@ -28,8 +29,8 @@ TEST(Opening, Avx2AndScalarListsAreTheSame) {
     const WalkTree view = view_of(t.tree, options);
     for (std::size_t g = 0; g < t.groups.size(); ++g) {
       const Group& group = t.groups.data()[g];
-      const auto words = list_of(walk_avx2::walk_group, view, group, t.tree.cells + 8);
-      ASSERT_EQ(words, list_of(walk_scalar::walk_group, view, group, t.tree.cells + 8)) << "group " << g;
+      const auto words = list_of(avx2::walk_group, view, group, t.tree.cells + 8);
+      ASSERT_EQ(words, list_of(scalar::walk_group, view, group, t.tree.cells + 8)) << "group " << g;
     }
   }
 }
@@ -127,14 +128,14 @@ struct NearTies {
 };
 
 TEST(Opening, NearTiesAreDecidedAlike) {
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool has_avx2 = best_instruction_set() >= InstructionSet::kAvx2;
   std::size_t cells = 0, leaves = 0;
   for (unsigned seed = 0; seed < 2000; ++seed) {
     const NearTies ties(seed);
     const testing::ListWords expected = ties.expected();
-    ASSERT_EQ(list_of(walk_scalar::walk_group, ties.view(), ties.group, 64), expected) << "seed " << seed;
-    if (avx2) {
-      ASSERT_EQ(list_of(walk_avx2::walk_group, ties.view(), ties.group, 64), expected) << "seed " << seed;
+    ASSERT_EQ(list_of(scalar::walk_group, ties.view(), ties.group, 64), expected) << "seed " << seed;
+    if (has_avx2) {
+      ASSERT_EQ(list_of(avx2::walk_group, ties.view(), ties.group, 64), expected) << "seed " << seed;
     }
     cells += expected.cells.size();
     leaves += expected.leaves.size();

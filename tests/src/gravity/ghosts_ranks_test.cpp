@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "host/let/whole_cells.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "kernels/tree/octree.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "tests/kernels/tree/tree_set.hpp"

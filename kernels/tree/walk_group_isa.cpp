@@ -1,22 +1,33 @@
-// Body of walk_group, included by each instruction set's translation unit inside its own namespace.
-// Eight siblings are tested at once; vector extensions of the compiler carry the lanes.
+// The walk of one group on the CPU, compiled once for each of two instruction sets, in a namespace of its name. Eight siblings
+// are tested at once; vector extensions of the compiler carry the lanes.
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/tree/walk_cpu.hpp"
+
+// Vectors of 32 bytes stay inside this file, so their calling convention does not matter.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace maki::MAKI_INSTRUCTION_SET {
+namespace {
 
 typedef float Float8 __attribute__((vector_size(32)));
 typedef std::int32_t Int8 __attribute__((vector_size(32)));
 
-static inline Int8 load_integers(const std::uint32_t* from) {
+inline Int8 load_integers(const std::uint32_t* from) {
   Int8 v;
   __builtin_memcpy(&v, from, sizeof v);
   return v;
 }
 
-static inline Float8 load_floats(const float* from) {
+inline Float8 load_floats(const float* from) {
   Float8 v;
   __builtin_memcpy(&v, from, sizeof v);
   return v;
 }
 
-static inline unsigned lane_bits(Int8 mask) {
+inline unsigned lane_bits(Int8 mask) {
 #if defined(__AVX2__)
   return static_cast<unsigned>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
 #else
@@ -27,12 +38,12 @@ static inline unsigned lane_bits(Int8 mask) {
 }
 
 // |a - b| in units of the last bit, to the nearest image.
-static inline Float8 axis_distances(const std::uint32_t* a, std::uint32_t b) {
+inline Float8 axis_distances(const std::uint32_t* a, std::uint32_t b) {
   const Float8 d = __builtin_convertvector(load_integers(a) - static_cast<std::int32_t>(b), Float8);
   return d < 0.0f ? -d : d;
 }
 
-static inline unsigned lanes_within_reach(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
+inline unsigned lanes_within_reach(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
   return lane_bits(
       within_reach(tree.rule,
                    box_gap_squared(target, BoxAway<Float8>{axis_distances(tree.x + begin, target.x),
@@ -42,7 +53,7 @@ static inline unsigned lanes_within_reach(const WalkTree& tree, const WalkTarget
                                                            load_floats(tree.hz + begin)})));
 }
 
-static inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
+inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
   const Float8 gap =
       point_gap_squared(target, axis_distances(tree.comx + begin, target.x),
                         axis_distances(tree.comy + begin, target.y), axis_distances(tree.comz + begin, target.z));
@@ -51,6 +62,8 @@ static inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& 
                                   load_floats(tree.offset + begin)};
   return lane_bits(far_enough(gap, opening_distance(tree.rule, target, cells)));
 }
+
+}  // namespace
 
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {
   const WalkTarget target = walk_target(group);
@@ -85,3 +98,5 @@ bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {
   }
   return true;
 }
+
+}  // namespace maki::MAKI_INSTRUCTION_SET

@@ -1,17 +1,111 @@
-#include "host/measure/bispectrum.hpp"
+#include "host/measure/spectra.hpp"
 
 #include <array>
 #include <cmath>
 #include <numbers>
 #include <string>
 
-#include "host/measure/density_modes.cuh"
+#include "host/fft/particle_brick.hpp"
+#include "host/fft/pencil_fft.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
+#include "kernels/measure/power_parts.cuh"
 #include "kernels/mesh/modes.cuh"
 
 namespace maki {
 namespace {
+
+MassMoments moments_of_all(const Communicator& communicator, const Stream& stream, const MeshParticles& mine) {
+  const MassMoments here = mass_moments(stream, mine.particles, mine.n);
+  std::array<double, 3> all = {here.mass, here.square, here.cube};
+  communicator.sum(all);
+  const MassMoments moments{all[0], all[1], all[2]};
+  check_mass(moments);
+  return moments;
+}
+
+Complex* complex_of(float* values) { return reinterpret_cast<Complex*>(values); }
+
+// Both interlaced meshes as one spectrum, the cloud not deconvolved: mass in a mode, not normalised. The modes have the
+// same bits for any number of ranks.
+class DensityModes {
+ public:
+  // Collective. Throws Error, the same on all ranks, where the mesh or the folding make no sense or there is no mass.
+  DensityModes(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
+               const MeasurePowerOptions& options);
+
+  const MassMoments& moments() const { return moments_; }  // of all ranks
+  PencilFft& fft() { return fft_; }
+  // The modes of this rank's pencils, lines [ky][kz][kx].
+  PowerModes modes();
+
+ private:
+  MassMoments moments_;
+  PencilFft fft_;
+  DeviceBuffer<float> mesh_{"power.mesh"};
+};
+
+DensityModes::DensityModes(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
+                           const MeasurePowerOptions& options)
+    : moments_(
+          (check_power_options(options), check_mesh_cells(options.cells), moments_of_all(communicator, stream, mine))),
+      fft_(communicator, options.cells) {
+  DeviceBuffer<SourceParticle> folded("power.folded");
+  const SourceParticle* particles = fold_particles(stream, mine.particles, mine.n, options.folding, folded);
+  const MassUnit unit = choose_mass_unit(communicator, stream, Assignment::kPcs, options.cells, particles, mine.n);
+  mesh_.resize(fft_.size());
+  DeviceBuffer<float> shifted("power.shifted", fft_.size());
+  ParticleBrick(communicator, fft_.layout(), fft_.real_row(), Assignment::kPcs, true, 0)
+      .assign(stream, particles, mine.n, unit, mesh_.data(), shifted.data());
+  fft_.forward(stream, mesh_.data());
+  fft_.forward(stream, shifted.data());
+  combine_meshes(stream, modes(), complex_of(shifted.data()), options.cells);
+}
+
+PowerModes DensityModes::modes() {
+  const PencilBox held = fft_.modes();
+  return {complex_of(mesh_.data()),
+          {held.along[1].first, held.along[2].first, held.along[1].count(), held.along[2].count()},
+          fft_.layout().cells(),
+          static_cast<int>(fft_.mode_row() / 2),
+          PowerModes::Half::kY};
+}
+
+// Over all ranks. Collective.
+PowerSums sum_power(const Communicator& communicator, const Stream& stream, const PowerModes& modes,
+                    const Complex* other, const MeasurePowerOptions& options) {
+  PowerSums sums = sum_power(stream, modes, other, options);
+  communicator.sum(sums.waves);
+  communicator.sum(sums.power);
+  communicator.sum(sums.modes);
+  return sums;
+}
+
+template <class Bin>
+void append(std::vector<Bin>& all, const std::vector<Bin>& bins, const WaveRange& range) {
+  for (const Bin& bin : bins)
+    if (range.has(bin.k)) all.push_back(bin);
+}
+
+double shot_noise(const MassMoments& m) { return m.square / (m.mass * m.mass); }
+
+CrossPower measure_cross_folding(const Communicator& communicator, const Stream& stream, const ParticleSets& sets,
+                                 const MeasurePowerOptions& options) {
+  DensityModes first(communicator, stream, sets.first, options), second(communicator, stream, sets.second, options);
+  const auto sum = [&](DensityModes& a, DensityModes& b) {
+    return sum_power(communicator, stream, a.modes(), b.modes().mesh, options);
+  };
+  const PowerSums ab = sum(first, second), aa = sum(first, first), bb = sum(second, second);
+  const double a = first.moments().mass, b = second.moments().mass;
+  CrossPower found{{}, shot_noise(first.moments()), shot_noise(second.moments())};
+  for (std::size_t i = 0; i < ab.modes.size(); ++i) {
+    if (ab.modes[i] == 0) continue;
+    const auto n = static_cast<double>(ab.modes[i]);
+    found.bins.push_back({ab.waves[i] / n * 2 * std::numbers::pi * options.folding, aa.power[i] / (n * a * a),
+                          bb.power[i] / (n * b * b), ab.power[i] / (n * a * b), ab.modes[i], options.folding});
+  }
+  return found;
+}
 
 // Keeps the modes of one shell; the others become 0.
 struct KeepShell {
@@ -156,6 +250,53 @@ TriangleMean mean_of(double fields, double ones, double cells, double shot_noise
 
 }  // namespace
 
+MeasuredPower measure_power(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                            std::size_t n, const MeasurePowerOptions& options) {
+  if (communicator.size() == 1) return measure_power(stream, particles, n, options);
+  DensityModes density(communicator, stream, {particles, n}, options);
+  const PowerModes modes = density.modes();
+  return spectrum_of(sum_power(communicator, stream, modes, modes.mesh, options), density.moments(), options);
+}
+
+MeasuredPower measure_power_up_to(int highest, const Communicator& communicator, const Stream& stream,
+                                  const MeshParticles& mine, const MeasurePowerOptions& options) {
+  MeasuredPower all;
+  for (const int folding : foldings_up_to(highest)) {
+    const MeasuredPower one = measure_power(communicator, stream, mine.particles, mine.n, folded(options, folding));
+    append(all.bins, one.bins, waves_of_folding(folding, highest, options.cells));
+    all.shot_noise = one.shot_noise;
+    all.nyquist = one.nyquist;
+  }
+  return all;
+}
+
+CrossPower measure_cross_up_to(int highest, const Communicator& communicator, const Stream& stream,
+                               const ParticleSets& sets, const MeasurePowerOptions& options) {
+  CrossPower all;
+  for (const int folding : foldings_up_to(highest)) {
+    const CrossPower one = measure_cross_folding(communicator, stream, sets, folded(options, folding));
+    append(all.bins, one.bins, waves_of_folding(folding, highest, options.cells));
+    all.shot_noise_first = one.shot_noise_first;
+    all.shot_noise_second = one.shot_noise_second;
+  }
+  return all;
+}
+
+std::vector<double> project_density(const Communicator& communicator, const Stream& stream,
+                                    const SourceParticle* particles, std::size_t n, const ProjectionOptions& options) {
+  MassTotals totals;
+  if (options.count_particles) {
+    totals.particles = n;
+    communicator.sum({&totals.particles, 1});
+  } else {
+    totals = mass_totals(communicator, stream, particles, n);
+  }
+  const MassUnit unit = projection_unit(totals, options.count_particles);
+  std::vector<std::uint64_t> counts = project_counts(stream, particles, n, unit, options);
+  communicator.sum(counts);
+  return density_of_counts(counts, unit, options);
+}
+
 MeasuredBispectrum measure_bispectrum(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
                                       const BispectrumOptions& options) {
   check(options);
@@ -171,7 +312,7 @@ MeasuredBispectrum measure_bispectrum(const Communicator& communicator, const St
     return power.power[b] / (static_cast<double>(power.modes[b]) * moments.mass * moments.mass);
   };
   const auto long_shell = static_cast<std::size_t>(options.long_shell);
-  MeasuredBispectrum found{{}, long_shell - 1, moments.square / (moments.mass * moments.mass)};
+  MeasuredBispectrum found{{}, long_shell - 1, shot_noise(moments)};
   for (std::size_t b = 1; b <= static_cast<std::size_t>(last); ++b) {
     const double p = power_at(b), l = power_at(long_shell), n = static_cast<double>(b);
     const FieldSums &sum = values[b - 1], &count = ones[b - 1];

@@ -1,3 +1,10 @@
+#include "host/comm/payload_transfer.hpp"
+
+#include "host/comm/job.hpp"
+#include "kernels/error.hpp"
+
+#if defined(MAKI_NCCL)
+
 #include "kernels/device/launch.cuh"
 
 #include <nccl.h>
@@ -7,7 +14,6 @@
 #include <exception>
 #include <thread>
 
-#include "host/comm/nccl_ranks.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {
@@ -161,3 +167,21 @@ std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shar
 }
 
 }  // namespace maki
+
+#else
+
+namespace maki {
+namespace {
+[[noreturn]] void refuse() { throw Error("no exchange by NCCL", "this build of Maki is without it"); }
+}  // namespace
+
+std::string nccl_version() { return ""; }
+std::shared_ptr<NcclRanks> start_nccl(const Communicator&) { refuse(); }
+std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator&, std::shared_ptr<NcclRanks>, const Stream&,
+                                            PayloadMessages) {
+  refuse();
+}
+
+}  // namespace maki
+
+#endif

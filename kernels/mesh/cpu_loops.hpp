@@ -1,10 +1,11 @@
-// The inner loops of assignment and interpolation on the CPU: plain arrays in and out, one translation unit for each
+// The inner loops of assignment and interpolation on the CPU: plain arrays in and out, compiled for each
 // instruction set (docs/design.md, "One source, two backends"). No std types cross this line.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/instruction_set.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -64,7 +65,6 @@ struct CountScale {
 };
 
 struct MeshKernels {
-  const char* instruction_set;
   // by cloud: index 0 CIC, 1 TSC, 2 PCS
   void (*add_to_tile[3])(const TileJob&);
   void (*add_rounded_to_tile[3])(const TileJob&);  // each particle's share of a cell is rounded
@@ -75,19 +75,17 @@ struct MeshKernels {
   void (*convert_row)(std::uint64_t* counts, int n, const CountScale& scale, float* out);
 };
 
-namespace mesh_scalar {
-extern const MeshKernels kKernels;
+namespace scalar {
+extern const MeshKernels kMeshKernels;
 }
-namespace mesh_avx2 {
-extern const MeshKernels kKernels;
+namespace avx2 {
+extern const MeshKernels kMeshKernels;
 }
-namespace mesh_avx512 {
-extern const MeshKernels kKernels;
+namespace avx512 {
+extern const MeshKernels kMeshKernels;
 }
-
-// The best set of this processor; `instruction_set` ("avx512", "avx2", "scalar") selects another one for tests, and
-// nullptr the best again. False where the processor lacks it.
-const MeshKernels& mesh_kernels();
-bool use_mesh_kernels(const char* instruction_set);
+inline const MeshKernels& mesh_kernels() {
+  return of_instruction_set(scalar::kMeshKernels, avx2::kMeshKernels, avx512::kMeshKernels);
+}
 
 }  // namespace maki

@@ -1,9 +1,56 @@
-// Assignment and interpolation, to be included inside a namespace of one instruction set that defines
-//   wide(value), as add_row takes it, and
-//   add_row<S, kRounds>(cells, weights, units, half, kept): cells[i] += weights[i] * units for S neighbouring 64-bit
-//   counts, each product first rounded to (product + half) & kept where kRounds.
-// Weights are computed for a batch of particles, one lane a particle; then the rows of cells are added one particle
-// after another.
+// Assignment and interpolation on the CPU, compiled once for each instruction set, in a namespace of its name. No
+// templates of std here. Weights are computed for a batch of particles, one lane a particle; then the rows of cells are
+// added one particle after another.
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/mesh/cloud.hpp"
+#include "kernels/mesh/cpu_loops.hpp"
+
+namespace maki::MAKI_INSTRUCTION_SET {
+namespace {
+
+// add_row: cells[i] += weights[i] * units for S neighbouring 64-bit counts, each product first rounded to
+// (product + half) & kept where kRounds. The last two are as wide() makes them.
+#if defined(__AVX2__)
+// Four 32-bit weights, each in a 64-bit lane.
+template <int S>
+inline __m256i load_weights(const std::uint32_t* w) {
+  return _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
+}
+
+inline __m256i wide(std::uint64_t value) { return _mm256_set1_epi64x(static_cast<long long>(value)); }
+
+template <int S, bool kRounds>
+inline void add_row(std::uint64_t* cells, __m256i weights, std::uint32_t units, __m256i half, __m256i kept) {
+  __m256i product = _mm256_mul_epu32(weights, _mm256_set1_epi32(static_cast<int>(units)));
+  if constexpr (kRounds) product = _mm256_and_si256(_mm256_add_epi64(product, half), kept);
+  if constexpr (S == 2) {
+    __m128i* at = reinterpret_cast<__m128i*>(cells);
+    _mm_storeu_si128(at, _mm_add_epi64(_mm_loadu_si128(at), _mm256_castsi256_si128(product)));
+  } else {
+    __m256i* at = reinterpret_cast<__m256i*>(cells);
+    _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), product));
+  }
+}
+#else
+template <int S>
+inline const std::uint32_t* load_weights(const std::uint32_t* w) {
+  return w;
+}
+
+inline std::uint64_t wide(std::uint64_t value) { return value; }
+
+template <int S, bool kRounds>
+inline void add_row(std::uint64_t* cells, const std::uint32_t* weights, std::uint32_t units, std::uint64_t half,
+                    std::uint64_t kept) {
+  for (int i = 0; i < S; ++i) {
+    const std::uint64_t product = static_cast<std::uint64_t>(weights[i]) * units;
+    cells[i] += kRounds ? (product + half) & kept : product;
+  }
+}
+#endif
 
 constexpr int kBatch = 16;
 
@@ -15,8 +62,8 @@ struct BatchAxis {
 };
 
 template <int S>
-static inline void weigh_axis(const std::uint32_t* p, std::uint32_t m, std::uint32_t half_cells, int origin, int bits,
-                              BatchAxis<S>& axis) {
+inline void weigh_axis(const std::uint32_t* p, std::uint32_t m, std::uint32_t half_cells, int origin, int bits,
+                       BatchAxis<S>& axis) {
   for (int l = 0; l < kBatch; ++l) {
     const MeshPosition u = mesh_position<S>(p[l], m, half_cells);
     std::uint32_t w[S];
@@ -36,8 +83,8 @@ struct BatchRows {
 };
 
 template <int S>
-static inline void weigh_batch(const std::uint32_t (&p)[3][kBatch], const std::uint32_t* units, const TileJob& job,
-                               BatchRows<S>& rows) {
+inline void weigh_batch(const std::uint32_t (&p)[3][kBatch], const std::uint32_t* units, const TileJob& job,
+                        BatchRows<S>& rows) {
   const int side = job.tile.side;
   BatchAxis<S> x, y, z;
   weigh_axis<S>(p[0], job.mesh_cells, job.half_cells, job.origin[0], job.bits, x);
@@ -60,7 +107,7 @@ static inline void weigh_batch(const std::uint32_t (&p)[3][kBatch], const std::u
 }
 
 template <int S, bool kRounds, class Wide>
-static inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, int l, Wide half, Wide kept) {
+inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, int l, Wide half, Wide kept) {
   std::uint64_t* corner = tile.cells + rows.offset[l];
   const auto weights = load_weights<S>(rows.weight[l]);
   for (int i = 0; i < S; ++i)
@@ -69,7 +116,7 @@ static inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, 
 }
 
 template <int S, bool kRounds>
-static void add_to_tile(const TileJob& job) {
+void add_to_tile(const TileJob& job) {
   const auto half = wide(job.half), kept = wide(job.kept);
   std::uint32_t p[3][kBatch], units[kBatch];
   BatchRows<S> rows;
@@ -87,7 +134,7 @@ static void add_to_tile(const TileJob& job) {
   }
 }
 
-static void flush_tile(const TileFlush& f) {
+void flush_tile(const TileFlush& f) {
   const int m = f.mesh_cells, side = f.tile.side;
   for (int x = f.begin[0]; x < f.end[0]; ++x) {
     for (int y = f.begin[1]; y < f.end[1]; ++y) {
@@ -107,7 +154,7 @@ static void flush_tile(const TileFlush& f) {
   }
 }
 
-static void convert_row(std::uint64_t* counts, int n, const CountScale& scale, float* out) {
+void convert_row(std::uint64_t* counts, int n, const CountScale& scale, float* out) {
   const std::uint64_t half = scale.half, kept = scale.kept;
   const std::int64_t mean = scale.mean;
   const float quantum = scale.quantum;
@@ -119,7 +166,7 @@ static void convert_row(std::uint64_t* counts, int n, const CountScale& scale, f
 
 typedef float Float4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-static inline int wrapped_once(int i, int m) { return i < 0 ? i + m : i >= m ? i - m : i; }
+inline int wrapped_once(int i, int m) { return i < 0 ? i + m : i >= m ? i - m : i; }
 
 // The rows of one cloud: four values from plane[i] + row[j] on, of which the first S count.
 template <int S>
@@ -136,8 +183,7 @@ struct RowsAround {
   float values[S][S][4];
 };
 template <int S>
-static __attribute__((noinline)) void copy_around(const InterpolationJob& job, int x, int y, int z,
-                                                  RowsAround<S>& around) {
+__attribute__((noinline)) void copy_around(const InterpolationJob& job, int x, int y, int z, RowsAround<S>& around) {
   const int m = static_cast<int>(job.mesh_cells);
   for (int i = 0; i < S; ++i) {
     for (int j = 0; j < S; ++j) {
@@ -149,7 +195,7 @@ static __attribute__((noinline)) void copy_around(const InterpolationJob& job, i
 }
 
 template <int S>
-static inline CloudRows<S> cloud_rows(const InterpolationJob& job, int x, int y, int z, RowsAround<S>& around) {
+inline CloudRows<S> cloud_rows(const InterpolationJob& job, int x, int y, int z, RowsAround<S>& around) {
   const int m = static_cast<int>(job.mesh_cells);
   const std::size_t row = job.box_row, plane = row * job.box_lines;
   x -= job.box_origin[0];
@@ -178,7 +224,7 @@ struct BatchWeights {
 };
 
 template <int S, bool kSlopes>
-static inline void weigh_for_interpolation(const InterpolationJob& job, std::size_t begin, int n, BatchWeights& batch) {
+inline void weigh_for_interpolation(const InterpolationJob& job, std::size_t begin, int n, BatchWeights& batch) {
   const std::uint32_t half_cells = job.shifted ? 1 : 0;
   std::uint32_t p[3][kBatch];
   for (int l = 0; l < kBatch; ++l) {
@@ -202,16 +248,16 @@ static inline void weigh_for_interpolation(const InterpolationJob& job, std::siz
 }
 
 template <int S>
-static inline float along_z(Float4 sum, const float (&w)[4][kBatch], int l) {
+inline float along_z(Float4 sum, const float (&w)[4][kBatch], int l) {
   float total = 0;
   for (int i = 0; i < S; ++i) total += sum[i] * w[i][l];
   return total;
 }
 
-static inline void put(float* out, std::size_t i, bool add, float value) { out[i] = add ? out[i] + value : value; }
+inline void put(float* out, std::size_t i, bool add, float value) { out[i] = add ? out[i] + value : value; }
 
 template <int S>
-static void interpolate(const InterpolationJob& job) {
+void interpolate(const InterpolationJob& job) {
   BatchWeights b;
   RowsAround<S> around;
   for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
@@ -228,7 +274,7 @@ static void interpolate(const InterpolationJob& job) {
 }
 
 template <int S>
-static void interpolate_gradient(const InterpolationJob& job) {
+void interpolate_gradient(const InterpolationJob& job) {
   BatchWeights b;
   RowsAround<S> around;
   for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
@@ -257,11 +303,13 @@ static void interpolate_gradient(const InterpolationJob& job) {
   }
 }
 
-extern const MeshKernels kKernels;
-const MeshKernels kKernels = {MAKI_MESH_INSTRUCTION_SET,
-                              {add_to_tile<2, false>, add_to_tile<3, false>, add_to_tile<4, false>},
-                              {add_to_tile<2, true>, add_to_tile<3, true>, add_to_tile<4, true>},
-                              {interpolate<2>, interpolate<3>, interpolate<4>},
-                              {interpolate_gradient<2>, interpolate_gradient<3>, interpolate_gradient<4>},
-                              flush_tile,
-                              convert_row};
+}  // namespace
+
+const MeshKernels kMeshKernels = {{add_to_tile<2, false>, add_to_tile<3, false>, add_to_tile<4, false>},
+                                  {add_to_tile<2, true>, add_to_tile<3, true>, add_to_tile<4, true>},
+                                  {interpolate<2>, interpolate<3>, interpolate<4>},
+                                  {interpolate_gradient<2>, interpolate_gradient<3>, interpolate_gradient<4>},
+                                  flush_tile,
+                                  convert_row};
+
+}  // namespace maki::MAKI_INSTRUCTION_SET
