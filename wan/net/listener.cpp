@@ -11,8 +11,7 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/path/greeter.hpp"
-#include "wan/net/relay/hidden_listener.hpp"
-#include "wan/net/socket/crowd.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {

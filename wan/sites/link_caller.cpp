@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 #include "wan/sites/ring_plan.hpp"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/link_start.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_wire.hpp"

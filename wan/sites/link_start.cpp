@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 #include "wan/sites/ring_wire.hpp"

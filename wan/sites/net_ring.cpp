@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/net_ring_core.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"

@@ -15,7 +15,7 @@
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
 #include "src/io/json.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/net/tune/bench.hpp"
 #include "wan/net/tune/measure.hpp"
 

@@ -10,8 +10,8 @@
 #include "src/cli/commands.hpp"
 #include "src/config/text.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
 #include "wan/net/relay/relay.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki {
 namespace {

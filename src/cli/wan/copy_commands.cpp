@@ -12,8 +12,7 @@
 #include "src/cli/wan/path_options.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
-#include "wan/net/copy/sync.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki {
 namespace {

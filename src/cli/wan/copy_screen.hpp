@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "wan/net/copy/report.hpp"
+#include "wan/net/copy/message_channel.hpp"
 
 namespace maki {
 

@@ -14,7 +14,6 @@
 
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
 #include "wan/net/listener.hpp"
 

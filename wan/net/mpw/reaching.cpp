@@ -12,7 +12,6 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/mpw/meeting.hpp"
-#include "wan/net/quantity.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan::mpw {

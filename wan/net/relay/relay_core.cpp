@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan {
 

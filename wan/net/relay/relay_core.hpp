@@ -9,10 +9,8 @@
 
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/connector.hpp"
-#include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/relay/session.hpp"
-#include "wan/net/socket/crowd.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
 

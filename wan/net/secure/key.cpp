@@ -20,8 +20,8 @@
 #include <string_view>
 #include <utility>
 
-#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 

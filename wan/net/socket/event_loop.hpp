@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "wan/net/descriptor.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
