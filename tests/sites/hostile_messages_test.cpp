@@ -14,7 +14,7 @@
 #include "tests/sites/damaged.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "wan/sites/gathered_set.hpp"
-#include "wan/sites/hello.hpp"
+#include "wan/sites/ring_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
 #include "wan/sites/site_mesh.hpp"
 #include "wan/sites/site_migration.hpp"

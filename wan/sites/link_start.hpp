@@ -10,7 +10,6 @@
 #include "wan/net/listener.hpp"
 #include "wan/net/path.hpp"
 #include "wan/net/settings.hpp"
-#include "wan/sites/hello.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 
