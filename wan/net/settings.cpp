@@ -51,9 +51,7 @@ double parse(const std::string& text, const char* what, std::span<const Unit> un
   if (failure != std::errc() || !std::isfinite(number))
     throw Error(fmt::format("'{}' does not begin with a number", text), "",
                 fmt::format("give a {}: {}", what, expected));
-  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-  unit = unit.substr(0, unit.find_last_not_of(' ') + 1);
+  const std::string_view unit = trimmed({rest, end});
   const double factor = unit.empty() ? plain : factor_of(units, unit);
   if (!unit.empty() && factor == 0)
     throw Error(fmt::format("'{}' has an unknown unit, '{}'", text, unit), "",
@@ -64,6 +62,12 @@ double parse(const std::string& text, const char* what, std::span<const Unit> un
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlank) + 1);
+}
 
 std::size_t parse_size(const std::string& text) {
   const double bytes = parse(text, "size", kSizes, 1);
@@ -211,10 +215,7 @@ bool parse_switch(const std::string& text) {
 // "6000-6100", or one port.
 void parse_ports(const std::string& text, PathSettings& settings) {
   const std::size_t dash = text.find('-');
-  const auto port = [](const std::string& part) {
-    const std::size_t first = std::min(part.find_first_not_of(' '), part.size());
-    return parse_integer(part.substr(first, part.find_last_not_of(' ') + 1 - first), 1, 65535);
-  };
+  const auto port = [](const std::string& part) { return parse_integer(std::string(trimmed(part)), 1, 65535); };
   const int first = port(text.substr(0, dash));
   const int last = dash == std::string::npos ? first : port(text.substr(dash + 1));
   if (last < first) throw Error(fmt::format("'{}' runs backwards", text), "", "give the lower port first");

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace maki::wan {
@@ -19,6 +20,7 @@ double parse_rate(const std::string& text);
 // "10 min" -> 600; a plain number is in seconds.
 double parse_seconds(const std::string& text);
 int parse_integer(const std::string& text, int low, int high);
+std::string_view trimmed(std::string_view text);  // without blanks and ends of lines around it
 
 // The inverse, so that parsing gives the same number.
 std::string size_text(std::size_t bytes);

@@ -1,7 +1,6 @@
 #include "wan/sites/link_check.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -226,12 +225,6 @@ int streams_of_a_key(const RingPlan& plan) {
 }
 
 }  // namespace
-
-std::uint64_t open_files_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ~std::uint64_t{0};
-  return limit.rlim_cur;
-}
 
 std::vector<wan::Limit> limits_here(const RingPlan& plan, const std::vector<LinkCheck>& links,
                                     const wan::KernelLimits& kernel, std::uint64_t open_files) {

@@ -13,6 +13,7 @@
 #include "src/run/setup.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
+#include "wan/net/socket/tcp.hpp"
 #include "wan/sites/link_check.hpp"
 
 namespace maki {
@@ -99,7 +100,7 @@ void check(const Options& given) {
     fmt::print("\n{}", link_table(plan, links));
     problems = problems_of(plan, links);
   }
-  print_limits(limits_here(plan, links, wan::KernelLimits::of_this_machine(), sites::open_files_limit()));
+  print_limits(limits_here(plan, links, wan::KernelLimits::of_this_machine(), wan::open_files()));
   std::ranges::copy(notes_on(plan, links), std::back_inserter(notes));
   print_list("To know:", notes);
   print_list("What is wrong:", problems);

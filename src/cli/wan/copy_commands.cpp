@@ -1,6 +1,5 @@
 // maki wan serve, copy and sync: files between sites.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,13 +30,8 @@ void end_on_signals() {
   std::signal(SIGTERM, [](int) { interrupted = 1; });
 }
 
-// Raises the limit on open files: many received files are open at a time, until they are on the disk.
-void allow_many_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
+// Many received files are open at a time, until they are on the disk.
+void allow_many_files() { wan::open_files(~std::uint64_t{0}); }
 
 void say(const std::string& line) {
   fmt::print("{}\n", line);

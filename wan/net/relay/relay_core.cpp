@@ -32,14 +32,16 @@ RelayCore::RelayCore(const RelaySettings& settings, int threads)
     : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
   settings_.socket.streams = 1;
   for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = resolve(endpoint);
-  socket_ = listen_on(settings_.listen, settings_.socket);
   for (int i = 0; i < threads; ++i) {
     pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
                                                  [this](const SessionReport& report) {
                                                    loop_.post([this, report] { ended(report); });
                                                  }));
   }
-  loop_.call([this] { loop_.watch(socket_.descriptor(), true, false, *this); });
+  acceptor_ = std::make_unique<Acceptor>(
+      loop_, settings_.listen, settings_.socket,
+      [this](Socket socket, const Address& peer) { take(std::move(socket), peer); },
+      [](const std::string& reason) { log_once(LogLevel::kWarning, reason); });
 }
 
 // First no new sessions, then none at all; the loop sees the end of each before its own.
@@ -49,9 +51,7 @@ RelayCore::~RelayCore() {
 }
 
 void RelayCore::stop() {
-  loop_.cancel(pause_);
-  if (socket_.open()) loop_.forget(socket_.descriptor());
-  socket_ = Socket();
+  acceptor_.reset();
   end_calls([](const Call&) { return true; });
   answers_.clear();
   dials_.clear();
@@ -73,21 +73,6 @@ RelayStatus RelayCore::status() {
   });
   for (const auto& pump : pumps_) status.bytes += pump->bytes();
   return status;
-}
-
-void RelayCore::on_ready(bool, bool) {
-  try {
-    for (int i = 0; i < 64; ++i) {
-      Address from;
-      Socket socket = accept_from(socket_.descriptor(), from);
-      if (!socket.open()) return;
-      take(std::move(socket), from);
-    }
-  } catch (const Error& error) {  // out of descriptors: the connection waits until some are free
-    log_once(LogLevel::kWarning, error.what());
-    loop_.change(socket_.descriptor(), false, false);
-    pause_ = loop_.after(0.2, [this] { loop_.change(socket_.descriptor(), true, false); });
-  }
 }
 
 void RelayCore::take(Socket socket, const Address& address) {

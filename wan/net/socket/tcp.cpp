@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -125,6 +126,15 @@ Address resolve_local(const Endpoint& endpoint) {
   if (!endpoint.host.empty()) return look_up(endpoint, AI_PASSIVE).front();
   const Socket six(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return Address::any(six.open() ? AF_INET6 : AF_INET, endpoint.port);
+}
+
+std::uint64_t open_files(std::uint64_t wanted) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t target = std::min<rlim_t>(wanted, limit.rlim_max);
+  const rlimit raised{target, limit.rlim_max};
+  if (limit.rlim_cur < target && setrlimit(RLIMIT_NOFILE, &raised) == 0) return target;
+  return limit.rlim_cur;
 }
 
 // ---- connections ---------------------------------------------------------------------------------------------------

@@ -43,6 +43,10 @@ class Descriptor {
 
 using Socket = Descriptor;
 
+// The number of files that this process may have open (the largest integer: any), raised to at most `wanted` where the
+// system lets it.
+std::uint64_t open_files(std::uint64_t wanted = 0);
+
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
