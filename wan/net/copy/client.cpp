@@ -1,6 +1,5 @@
 #include "wan/net/copy/client.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -178,15 +177,11 @@ void Watch::scan_folder(const std::string& path) try {
   else if (errno == ENOSPC)
     log_once(LogLevel::kWarning,
              "too many folders to watch (fs.inotify.max_user_watches): new files of some are found once a minute only");
-  const Descriptor folder = root_.open_folder(path);
-  struct Close {
-    void operator()(DIR* stream) const { closedir(stream); }
-  };
-  const std::unique_ptr<DIR, Close> stream(fdopendir(dup(folder.descriptor())));
+  const Entries entries = root_.entries(path);
   std::vector<std::string> folders;
-  while (const dirent* item = stream ? readdir(stream.get()) : nullptr) {
+  while (const dirent* item = readdir(entries.get())) {
     struct stat status;
-    if (is_ignored(item->d_name) || fstatat(folder.descriptor(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+    if (is_ignored(item->d_name) || fstatat(dirfd(entries.get()), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
     const std::string name = join(path, item->d_name);
     if (S_ISDIR(status.st_mode)) folders.push_back(name);
