@@ -121,13 +121,12 @@ namespace {
 }
 
 std::uint16_t parse_port(const std::string& text, const std::string& port) {
-  unsigned value = 0;
+  std::uint16_t value = 0;
   const char* end = port.data() + port.size();
   const auto [stop, error] = std::from_chars(port.data(), end, value);
   if (port.empty()) no_endpoint(text, "it has no port");
-  if (error != std::errc{} || stop != end || value > 65535)
-    no_endpoint(text, "'" + port + "' is no port from 0 to 65535");
-  return static_cast<std::uint16_t>(value);
+  if (error != std::errc{} || stop != end) no_endpoint(text, "'" + port + "' is no port from 0 to 65535");
+  return value;
 }
 
 template <class T>
@@ -323,10 +322,8 @@ std::string PathKey::option() const {
 bool PathKey::of_relay() const { return group == kRelay; }
 
 const PathKey* find_path_key(const std::string& name) {
-  for (const PathKey& key : path_keys()) {
-    if (key.name == name) return &key;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(path_keys(), name, &PathKey::name);
+  return found == path_keys().end() ? nullptr : &*found;
 }
 
 std::string quoted(const std::string& text) {
