@@ -16,7 +16,6 @@
 #include "wan/net/settings.hpp"
 #include "wan/sites/link_start.hpp"
 #include "wan/sites/ring.hpp"
-#include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {
 namespace {

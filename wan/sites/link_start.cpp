@@ -12,7 +12,6 @@
 #include "wan/net/socket/tcp.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
-#include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {
 

@@ -17,7 +17,6 @@
 #include "wan/sites/link_start.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
-#include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {
 
