@@ -7,7 +7,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki {

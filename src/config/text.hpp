@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernels/error.hpp"
-#include "wan/net/quantity.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki {

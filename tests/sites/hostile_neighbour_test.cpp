@@ -8,7 +8,7 @@
 
 #include "tests/sites/damaged.hpp"
 #include "tests/sites/net_rings.hpp"
-#include "wan/sites/ring_wire.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "tests/sites/net_rings.hpp"
 #include "wan/sites/link_check.hpp"
+#include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
-#include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {
 

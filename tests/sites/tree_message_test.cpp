@@ -1,4 +1,4 @@
-#include "wan/sites/tree_message.hpp"
+#include "wan/sites/site_trees.hpp"
 
 #include <gtest/gtest.h>
 

@@ -23,8 +23,8 @@
 #include <thread>
 #include <utility>
 
-#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
 namespace {

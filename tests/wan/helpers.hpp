@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "tests/wan/temporary_folder.hpp"
-#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/settings.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan::test {
 

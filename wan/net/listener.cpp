@@ -11,15 +11,11 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/path/greeter.hpp"
-#include "wan/net/relay/hidden_listener.hpp"
-#include "wan/net/socket/crowd.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 namespace {
-
-constexpr int kTurn = 64;       // connections accepted before others have their turn
-constexpr double kPause = 0.2;  // when out of descriptors
 
 // At most one line a second, however many refusals there are.
 class RefusalLog {
@@ -61,13 +57,12 @@ void check(const ListenerLimits& limits) {
 }  // namespace
 
 // All members but the queue of accepted paths belong to the loop's thread.
-class Listener::Core final : public Pollable {
+class Listener::Core {
  public:
   Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
        const RelayRoute& relay, Context& context);
-  ~Core() override;
+  ~Core();
 
-  void on_ready(bool, bool) override;
   std::optional<Accepted> next(std::optional<double> seconds);
   const Endpoint& address() const { return address_; }
 
@@ -80,7 +75,6 @@ class Listener::Core final : public Pollable {
   void known(Greeter& greeter, const std::string& identity);
   Welcome decide(const Hello& hello, const Channel& channel, const std::string& host);
   void remove(Greeter& greeter);
-  void pause(const std::string& reason);
   bool queue_full();
 
   Context& context_;
@@ -89,9 +83,8 @@ class Listener::Core final : public Pollable {
   PathSettings settings_;
   ListenerLimits limits_;
   Endpoint address_;
-  Socket socket_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HiddenListener> hidden_;
-  EventLoop::Timer pause_ = 0;
   SessionTable sessions_;
   RefusalLog refusals_;
   std::list<std::unique_ptr<Greeter>> half_open_;
@@ -113,49 +106,29 @@ Listener::Core::Core(const Endpoint& local, const Security& security, const Path
   settings.check();
   check(limits);
   security_ = SecurityContext::make(security);
+  const auto came = [this](Socket socket, const Address& peer) { greet(std::move(socket), peer); };
   if (relay.used()) {
     address_ = relay.relay;
-    hidden_ = HiddenListener::start(loop_, relay, settings_,
-                                    [this](Socket socket, const Address& peer) { greet(std::move(socket), peer); });
+    hidden_ = HiddenListener::start(loop_, relay, settings_, came);
     return;
   }
-  socket_ = listen_on(local, settings_);
-  const Address bound = local_address(socket_.descriptor());
+  acceptor_ = std::make_unique<Acceptor>(loop_, local, settings_, came, [this](const std::string& reason) {
+    refusals_.note(reason);
+    if (!half_open_.empty()) drop_surplus();
+  });
+  const Address bound = acceptor_->address();
   address_ = {local.host.empty() ? "" : bound.host(), bound.port()};
-  loop_.call([this] { loop_.watch(socket_.descriptor(), true, false, *this); });
 }
 
 Listener::Core::~Core() {
   loop_.call([this] {
     hidden_.reset();
-    loop_.cancel(pause_);
-    if (socket_.open()) loop_.forget(socket_.descriptor());
+    acceptor_.reset();
     half_open_.clear();
     refusals_.end();
   });
   // Paths that nobody accepted end at once: in its own loop a path does not wait for its peer's goodbye.
   for (Waiting& waiting : accepted_) waiting.loop->call([&] { waiting.accepted.path = {}; });
-}
-
-void Listener::Core::on_ready(bool, bool) {
-  try {
-    for (int i = 0; i < kTurn; ++i) {
-      Address peer;
-      Socket socket = accept_from(socket_.descriptor(), peer);
-      if (!socket.open()) return;
-      greet(std::move(socket), peer);
-    }
-  } catch (const Error& error) {
-    pause(error.what());
-  }
-}
-
-// The connection stays in the kernel's queue and would be reported again at once, so accepting pauses.
-void Listener::Core::pause(const std::string& reason) {
-  refusals_.note(fmt::format("port {}: {}", address_.port, reason));
-  if (!half_open_.empty()) drop_surplus();
-  loop_.change(socket_.descriptor(), false, false);
-  pause_ = loop_.after(kPause, [this] { loop_.change(socket_.descriptor(), true, false); });
 }
 
 void Listener::Core::greet(Socket socket, const Address& peer) {

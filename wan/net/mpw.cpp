@@ -1,21 +1,187 @@
-// MPWide's calls: the C++ forms, then those common to C.
+// MPWide's calls: what they have in common (conversion of exceptions, which they do not throw; channels and buffers as
+// arguments), the C++ forms, then those common to C.
 #include "wan/net/mpw.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "wan/net/mpw/calls.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/mpw/table.hpp"
+#include "wan/net/mpw/transfer.hpp"
 #include "wan/net/socket/tcp.hpp"
 
-using namespace maki::wan::mpw;
-
+namespace maki::wan::mpw {
 namespace {
 
 constexpr int kDefaultPort = 6000;
 
 std::size_t size_of(int bytes) { return bytes > 0 ? static_cast<std::size_t>(bytes) : 0; }
 
+// ---- errors --------------------------------------------------------------------------------------------------------
+
+std::atomic<MPW_ErrorHandler> error_handler{nullptr};
+
+// Prints `message`, or hands it to the handler.
+void report_error(const std::string& message) {
+  if (const MPW_ErrorHandler handler = error_handler)
+    handler(message.c_str());
+  else
+    log(LogLevel::kError, message);
+}
+
+// The same, but without a handler ends the program. Only the first failure is reported: closing paths at the end makes
+// calls of other threads fail too.
+void fail(const std::string& message) {
+  static std::atomic<bool> ending{false};
+  if (error_handler != nullptr) return report_error(message);
+  if (ending.exchange(true)) {
+    while (true) pause();
+  }
+  log(LogLevel::kError, message);
+  std::exit(1);
+}
+
+// The result of `call` (0 for void). If it throws: a negative value (true, for bool) after `on_error`.
+template <class Call>
+auto guarded(Call call, void (*on_error)(const std::string&) = fail) {
+  using Given = decltype(call());
+  using Value = std::conditional_t<std::is_void_v<Given>, int, Given>;
+  try {
+    if constexpr (!std::is_void_v<Given>)
+      return call();
+    else
+      return call(), 0;
+  } catch (const std::exception& error) {
+    on_error(error.what());
+  }
+  return std::is_same_v<Value, bool> ? Value(true) : Value(-1);
+}
+
+// For calls that always report failure by their value.
+template <class Call>
+int reported(Call call) {
+  return guarded(call, report_error);
+}
+
+Table& table() { return Table::get(); }
+
+using Lanes = std::vector<Lane>;
+
+// ---- channels and buffers as arguments -----------------------------------------------------------------------------
+
+// A null pointer stands for 0, 1, ...
+std::vector<int> numbers(const int* channels, int count) {
+  if (count < 1) throw Error(fmt::format("{} channels", count), "", "a call needs one at least");
+  std::vector<int> all(static_cast<std::size_t>(count));
+  if (channels == nullptr)
+    std::iota(all.begin(), all.end(), 0);
+  else
+    all.assign(channels, channels + count);
+  return all;
+}
+
+Lanes lanes_of(const int* channels, int count) { return table().lanes(numbers(channels, count)); }
+Lanes lanes_of(int path) { return table().lanes(table().channels_of(path)); }
+
+struct Buffer {
+  char* data;
+  long long size;
+  std::vector<Part> parts(const Lanes& lanes) const { return split(data, size, static_cast<int>(lanes.size())); }
+};
+
+// ---- common to calls over a path and over channels -----------------------------------------------------------------
+
+template <class Text>
+int init(Text* hosts, int* ports, int count) {
+  return guarded([&] {
+    table().environment();
+    if (count < 1) return;
+    table().connect(table().add_channels({hosts, hosts + count}, {ports, ports + count}));
+  });
+}
+
+int create_path(const std::string& host, int base_port, int channels) {
+  const int path = table().add_path(host, base_port, channels);
+  try {
+    table().connect(table().channels_of(path));
+  } catch (...) {
+    table().remove_path(path);
+    throw;
+  }
+  return path;
+}
+
+// `which`: a path, or channels and their number.
+template <class... Which>
+int send_over(Buffer out, Which... which) {
+  return guarded([&] {
+    const Lanes to = lanes_of(which...);
+    Exchange exchange;
+    exchange.send(to, out.parts(to));
+    exchange.wait();
+  });
+}
+
+template <class... Which>
+int receive_over(Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes from = lanes_of(which...);
+    Exchange exchange;
+    exchange.receive(from, in.parts(from));
+    exchange.wait();
+  });
+}
+
+void begin(Exchange& exchange, const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
+  const auto going = out.parts(to);
+  exchange.receive(from, in.parts(from));
+  exchange.send(to, going);
+}
+
+void send_receive(const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
+  Exchange exchange;
+  begin(exchange, to, out, from, in);
+  exchange.wait();
+}
+
+// `in`: room for the message; returns its size.
+long long send_receive_unknown(const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
+  const auto going = out.parts(to);
+  return static_cast<long long>(exchange_unknown(to, going, from, split(in.data, in.size, 1).front()));
+}
+
+template <class... Which>
+int send_receive_over(Buffer out, Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes lanes = lanes_of(which...);
+    send_receive(lanes, out, lanes, in);
+  });
+}
+
+template <class... Which>
+long long send_receive_unknown_over(Buffer out, Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes lanes = lanes_of(which...);
+    return send_receive_unknown(lanes, out, lanes, in);
+  });
+}
+
 }  // namespace
+}  // namespace maki::wan::mpw
+
+using namespace maki::wan::mpw;
+
+// ---- C++ -----------------------------------------------------------------------------------------------------------
 
 int MPW_Init(std::string* url, int* server_side_ports, int*, int num_channels) {
   return MPW_Init(url, server_side_ports, num_channels);
@@ -92,10 +258,7 @@ int MPW_DestroyPath(int path) {
 }
 
 int MPW_Finalize(void) {
-  return guarded([] {
-    table().finalize();
-    begun().forget_all();
-  });
+  return guarded([] { table().finalize(); });
 }
 
 void MPW_CloseChannels(int* channels, int num_channels) {
@@ -117,26 +280,18 @@ int MPW_PSendRecv(char** sendbuf, long long int* sendsize, char** recvbuf, long 
   return guarded([&] {
     const Lanes lanes = lanes_of(channel, num_channels);
     Exchange exchange;
-    exchange.receive(lanes, parts_of(recvbuf, recvsize, num_channels));
-    exchange.send(lanes, parts_of(sendbuf, sendsize, num_channels));
+    if (recvbuf != nullptr) exchange.receive(lanes, parts_of(recvbuf, recvsize, num_channels));
+    if (sendbuf != nullptr) exchange.send(lanes, parts_of(sendbuf, sendsize, num_channels));
     exchange.wait();
   });
 }
 
 int MPW_PSend(char** sendbuf, long long int* sendsize, int* channel, int num_channels) {
-  return guarded([&] {
-    Exchange exchange;
-    exchange.send(lanes_of(channel, num_channels), parts_of(sendbuf, sendsize, num_channels));
-    exchange.wait();
-  });
+  return MPW_PSendRecv(sendbuf, sendsize, nullptr, nullptr, channel, num_channels);
 }
 
 int MPW_PRecv(char** recvbuf, long long int* recvsize, int* channel, int num_channels) {
-  return guarded([&] {
-    Exchange exchange;
-    exchange.receive(lanes_of(channel, num_channels), parts_of(recvbuf, recvsize, num_channels));
-    exchange.wait();
-  });
+  return MPW_PSendRecv(nullptr, nullptr, recvbuf, recvsize, channel, num_channels);
 }
 
 int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
@@ -171,23 +326,23 @@ int MPW_ISendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long lon
     const Lanes lanes = lanes_of(path);
     auto exchange = std::make_shared<Exchange>();
     begin(*exchange, lanes, {sendbuf, sendsize}, lanes, {recvbuf, recvsize});
-    return begun().add(std::move(exchange));
+    return table().add_exchange(std::move(exchange));
   });
 }
 
 bool MPW_Has_NBE_Finished(int NBE_id) {
   return guarded([&] {
-    const auto exchange = begun().find(NBE_id);
+    const auto exchange = table().begun(NBE_id);
     return !exchange || exchange->test();
   });
 }
 
 void MPW_Wait(int NBE_id) {
   guarded([&] {
-    const auto exchange = begun().find(NBE_id);
+    const auto exchange = table().begun(NBE_id);
     if (!exchange) return;
     exchange->wait();
-    begun().forget(NBE_id);
+    table().forget(NBE_id);
   });
 }
 

@@ -1,13 +1,41 @@
-// A user's choices for a path: the peer's address, the behaviour of streams, who may be at the other end; and the keys
-// that name these choices.
+// Settings of a path as a user gives them: sizes, rates and times in text form, the peer's address, the behaviour of
+// streams, who may be at the other end; and the keys that name these choices.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace maki::wan {
+
+// ---- sizes, rates and times: "4 MB", "800 Mbit/s", "10 min" --------------------------------------------------------
+
+// All throw Error that says what was expected. "4 MB" -> 4000000; a plain number is in bytes.
+std::size_t parse_size(const std::string& text);
+// "800 Mbit/s" -> 1e8 bytes a second; 0 needs no unit.
+double parse_rate(const std::string& text);
+// "10 min" -> 600; a plain number is in seconds.
+double parse_seconds(const std::string& text);
+int parse_integer(const std::string& text, int low, int high);
+std::string_view trimmed(std::string_view text);  // without blanks and ends of lines around it
+
+// The inverse, so that parsing gives the same number.
+std::string size_text(std::size_t bytes);
+std::string rate_text(double bytes_per_second);
+
+// Rounded, for messages: "8 bytes", "1.5 MB".
+std::string amount(std::uint64_t bytes);
+
+using WallClock = std::chrono::steady_clock;
+
+inline double seconds_since(WallClock::time_point begin) {
+  return std::chrono::duration<double>(WallClock::now() - begin).count();
+}
+
+// ---- choices for a path --------------------------------------------------------------------------------------------
 
 // A host (name, IPv4 or IPv6 address) and a TCP port.
 struct Endpoint {

@@ -44,25 +44,20 @@ Summary read_summary(const Message& message, const std::string& site) {
               "run the same version at all sites");
 }
 
-// The particles of this rank, on the device. They come to the host piece by piece, so that no second copy is made.
-struct RankParticles {
-  const Stream& stream;
-  const SourceParticle* particles;
-  std::size_t n;
+// Particles from `first` on, kPieceParticles at most. They come to the host piece by piece, so that no second copy is
+// made.
+template <class T>
+std::vector<T> piece_of(const Stream& stream, const DeviceBuffer<T>& from, std::size_t first) {
+  std::vector<T> host(std::min(kPieceParticles, from.size() - std::min(from.size(), first)));
+  copy_to_host(stream, host.data(), from.data() + first, host.size() * sizeof(T));
+  return host;
+}
 
-  std::vector<SourceParticle> piece(std::size_t number) const {
-    const std::size_t first = std::min(n, number * kPieceParticles);
-    std::vector<SourceParticle> host(std::min(kPieceParticles, n - first));
-    copy_to_host(stream, host.data(), particles + first, host.size() * sizeof(SourceParticle));
-    return host;
-  }
-};
-
-Summary summary_of_rank(const RankParticles& own) {
-  Summary summary{own.n, own.n, 1, 0, 1};
-  for (std::size_t number = 0; number * kPieceParticles < own.n && summary.equal_masses != 0; ++number) {
-    const auto piece = own.piece(number);
-    if (number == 0) summary.mass = piece.front().mass;
+Summary summary_of_rank(const Stream& stream, const DeviceBuffer<SourceParticle>& own) {
+  Summary summary{own.size(), own.size(), 1, 0, 1};
+  for (std::size_t first = 0; first < own.size() && summary.equal_masses != 0; first += kPieceParticles) {
+    const auto piece = piece_of(stream, own, first);
+    if (first == 0) summary.mass = piece.front().mass;
     const auto like_first = [&summary](const SourceParticle& p) { return p.mass == summary.mass; };
     summary.equal_masses = std::all_of(piece.begin(), piece.end(), like_first) ? 1 : 0;
   }
@@ -176,13 +171,13 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const DeviceBuffer<
   }
   const Communicator& ranks = sites.ranks();
   const std::size_t n = particles.size();
-  const RankParticles own{stream, particles.data(), n};
-  const Gathering g = begin_gathering(sites, summary_of_site(ranks, summary_of_rank(own)));
+  const Gathering g = begin_gathering(sites, summary_of_site(ranks, summary_of_rank(stream, particles)));
   place_ = g.place;
   here_ = place_ == sites.me();
   const float mass = g.all.equal_masses ? g.all.mass : 0;
   if (!here_) {
-    send_pieces(sites, g, [&](std::uint64_t i) { return packed(own.piece(i), mass == 0); });
+    send_pieces(sites, g,
+                [&](std::uint64_t i) { return packed(piece_of(stream, particles, i * kPieceParticles), mass == 0); });
     return;
   }
   std::vector<SourceParticle> set;
@@ -205,13 +200,6 @@ struct WholeParticle {
   std::uint32_t id[2];  // low, high
 };
 static_assert(sizeof(WholeParticle) == 36);
-
-template <class T>
-std::vector<T> piece_of(const Stream& stream, const DeviceBuffer<T>& from, std::size_t first) {
-  std::vector<T> host(std::min(kPieceParticles, from.size() - std::min(from.size(), first)));
-  copy_to_host(stream, host.data(), from.data() + first, host.size() * sizeof(T));
-  return host;
-}
 
 std::vector<WholeParticle> piece_of(const Stream& stream, const Particles& particles, std::uint64_t number) {
   const std::size_t first = number * kPieceParticles;

@@ -1,10 +1,12 @@
-// A test of the links of a site before a run: whether its neighbours can be reached and run the same program, and how
-// fast the links are.
+// A test of the links of a site before a run: whether its neighbours can be reached and run the same program, how fast
+// the links are, and what is said of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "wan/net/tune/measure.hpp"
 #include "wan/sites/ring_plan.hpp"
 
 namespace maki::sites {
@@ -15,7 +17,7 @@ struct LinkCheck {
   bool reachable = false;                // hellos were exchanged
   std::string error;                     // why it is not reachable, or what ended the measurement; empty: nothing
   std::string version;                   // of the neighbour's program
-  std::vector<std::string> differences;  // why the two cannot run together (differences() of hello.hpp)
+  std::vector<std::string> differences;  // why the two cannot run together (differences() of ring_plan.hpp)
   bool waits_to_run = false;             // the neighbour has started a run and no check: nothing was measured
   double clock_difference = 0;           // seconds, theirs less ours
   double round_trip = 0;                 // seconds, the shortest
@@ -26,5 +28,21 @@ struct LinkCheck {
 // `plan.wait_limit` (seconds; 0: a minute), with the messages of a run. Takes some seconds a link. Throws Error where
 // no test is possible: the plan is inconsistent, a key file is missing, a port is taken.
 std::vector<LinkCheck> check_links(const RingPlan& plan);
+
+// ---- the report of `maki sites check` ------------------------------------------------------------------------------
+
+// Settings of this machine that slow links of this rate and round trip, each with the command that corrects it: socket
+// memory, slow start after pauses, too few open files (`open_files`: wan::open_files()). For a link that was not measured, the rate is the plan's pacing
+// (else 1 Gbit/s) and the round trip 0.3 s.
+std::vector<wan::Limit> limits_here(const RingPlan& plan, const std::vector<LinkCheck>& links,
+                                    const wan::KernelLimits& kernel, std::uint64_t open_files);
+
+// Problems that keep this site from running with its neighbours, a sentence each.
+std::vector<std::string> problems_of(const RingPlan& plan, const std::vector<LinkCheck>& links);
+// Notes on harmless findings: clocks that differ, a neighbour that already waits to run.
+std::vector<std::string> notes_on(const RingPlan& plan, const std::vector<LinkCheck>& links);
+
+// One line for each neighbour, below a line of headings.
+std::string link_table(const RingPlan& plan, const std::vector<LinkCheck>& links);
 
 }  // namespace maki::sites

@@ -9,8 +9,7 @@
 
 #include "wan/net/listener.hpp"
 #include "wan/net/path.hpp"
-#include "wan/net/quantity.hpp"
-#include "wan/sites/hello.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 

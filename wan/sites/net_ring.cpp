@@ -4,8 +4,7 @@
 
 #include <chrono>
 
-#include "wan/net/quantity.hpp"
-#include "wan/sites/net_ring_core.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 
@@ -31,17 +30,18 @@ void check_length(const Message& message) {
 
 }  // namespace
 
-NetRing::Core::Core(const RingPlan& plan)
-    : routes{static_cast<int>(plan.sites.size()), plan.me},
-      memory_limit_(plan.memory_limit > 0 ? plan.memory_limit : half_of_memory()),
-      context_(std::make_unique<wan::Context>(routes.count > 2 ? 2 : 1)) {
+NetRing::NetRing(const RingPlan& plan)
+    : routes_{static_cast<int>(plan.sites.size()), plan.me},
+      memory_limit_(plan.memory_limit > 0 ? plan.memory_limit : half_of_memory()), context_(routes_.count > 2 ? 2 : 1) {
   for (const SitePlace& site : plan.sites) names_.push_back(site.name);
-  hellos.resize(plan.sites.size());
+  hellos_.resize(plan.sites.size());
   const auto begun = WallClock::now();
   try {
-    connect_neighbours(plan);
-    start_threads();
-    exchange_hellos(plan, plan.wait_limit > 0 ? std::max(plan.wait_limit - seconds_since(begun), 1.0) : 0);
+    translate_errors([&] {
+      connect_neighbours(plan);
+      start_threads();
+      exchange_hellos(plan, plan.wait_limit > 0 ? std::max(plan.wait_limit - seconds_since(begun), 1.0) : 0);
+    });
   } catch (const std::exception& error) {
     for (Link& link : links_) send_notice(link.path, Notice::kRefused, error.what());
     stop(kNoticeTime);
@@ -49,25 +49,25 @@ NetRing::Core::Core(const RingPlan& plan)
   }
 }
 
-NetRing::Core::~Core() {
+NetRing::~NetRing() {
   if (!closed_ && !failed_) {
     for (Link& link : links_)
       send_notice(link.path, Notice::kLost,
-                  "site " + name(routes.me) + " has left the run (its own messages tell why)");
+                  "site " + name(routes_.me) + " has left the run (its own messages tell why)");
   }
   stop(kNoticeTime);
 }
 
 // Connects to the neighbours and checks their hellos.
-void NetRing::Core::connect_neighbours(const RingPlan& plan) {
+void NetRing::connect_neighbours(const RingPlan& plan) {
   std::string problem;
-  LinkStart start(plan, Purpose::kRun, *context_);
+  LinkStart start(plan, Purpose::kRun, context_);
   if (const std::string warning = shared_key_warning(plan); !warning.empty()) report(plan, warning);
   start.run(true, plan.wait_limit);
   for (const StartedLink& started : start.links())
     if (problem.empty()) problem = started.problem;
   if (!problem.empty()) start.refuse(problem);
-  hellos[static_cast<std::size_t>(routes.me)] = start.ours();
+  hellos_[static_cast<std::size_t>(routes_.me)] = start.ours();
   listener_ = start.take_listener();
   for (StartedLink& started : start.links()) {
     if (!started.path.valid()) continue;
@@ -79,11 +79,11 @@ void NetRing::Core::connect_neighbours(const RingPlan& plan) {
   if (!problem.empty()) throw Error(problem);
 }
 
-void NetRing::Core::start_threads() {
-  lanes_.resize(static_cast<std::size_t>(routes.count) * kPhases);
-  for (int origin = 0; origin < routes.count; ++origin) {
-    if (origin == routes.me) continue;
-    const bool from_left = Routes{routes.count, origin}.goes_right(routes.me);
+void NetRing::start_threads() {
+  lanes_.resize(static_cast<std::size_t>(routes_.count) * kPhases);
+  for (int origin = 0; origin < routes_.count; ++origin) {
+    if (origin == routes_.me) continue;
+    const bool from_left = Routes{routes_.count, origin}.goes_right(routes_.me);
     for (std::size_t phase = 0; phase < kPhases; ++phase) {
       auto lane = std::make_unique<Lane>();
       lane->origin = origin;
@@ -102,13 +102,13 @@ void NetRing::Core::start_threads() {
 }
 
 // Exchanges the hellos of all sites: then the ring is complete.
-void NetRing::Core::exchange_hellos(const RingPlan& plan, double limit) {
-  const Hello& ours = hellos[static_cast<std::size_t>(routes.me)];
+void NetRing::exchange_hellos(const RingPlan& plan, double limit) {
+  const Hello& ours = hellos_[static_cast<std::size_t>(routes_.me)];
   publish(Phase::kControl, 0, encode(ours));
   const auto begun = WallClock::now();
   double next_report = kReportInterval;
-  for (int site = 0; site < routes.count; ++site) {
-    if (site == routes.me) continue;
+  for (int site = 0; site < routes_.count; ++site) {
+    if (site == routes_.me) continue;
     std::unique_lock lock(mutex_);
     const auto there = [&] { return failed_ || !lane(site, Phase::kControl).arrived.empty(); };
     while (!changed_.wait_for(lock, std::chrono::milliseconds(500), there)) {
@@ -119,7 +119,7 @@ void NetRing::Core::exchange_hellos(const RingPlan& plan, double limit) {
       next_report = seconds_since(begun) + kReportInterval;
     }
     lock.unlock();
-    Hello& theirs = hellos[static_cast<std::size_t>(site)] = decode_hello(receive(site, Phase::kControl, 0));
+    Hello& theirs = hellos_[static_cast<std::size_t>(site)] = decode_hello(receive(site, Phase::kControl, 0));
     if (theirs.name != name(site)) throw Error("what should be site " + name(site) + " calls itself " + theirs.name);
     const auto found = differences(ours, theirs);
     if (!found.empty()) throw Error("site " + name(site) + " cannot run together with this one", found.front());
@@ -127,8 +127,8 @@ void NetRing::Core::exchange_hellos(const RingPlan& plan, double limit) {
   take_traffic();
 }
 
-void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message message) {
-  if (to < 0 || to >= routes.count || to == routes.me)
+void NetRing::send(int to, Phase phase, std::uint64_t number, Message message) {
+  if (to < 0 || to >= routes_.count || to == routes_.me)
     throw Error("a message to site " + std::to_string(to) + " of the ring");
   check_length(message);
   {
@@ -139,10 +139,10 @@ void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message mess
     traffic.bytes_sent += message.size();
   }
   const Header header{.last = static_cast<std::uint16_t>(to), .number = number};
-  post(routes.goes_right(to) ? right() : left(), phase, header, std::make_shared<Message>(std::move(message)));
+  post(routes_.goes_right(to) ? right() : left(), phase, header, std::make_shared<Message>(std::move(message)));
 }
 
-void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) {
+void NetRing::publish(Phase phase, std::uint64_t number, Message message) {
   check_length(message);
   {
     const std::lock_guard lock(mutex_);
@@ -154,8 +154,8 @@ void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) 
   post_to_all(phase, {.number = number}, std::make_shared<Message>(std::move(message)));
 }
 
-Message NetRing::Core::receive(int from, Phase phase, std::uint64_t number) {
-  if (from < 0 || from >= routes.count || from == routes.me)
+Message NetRing::receive(int from, Phase phase, std::uint64_t number) {
+  if (from < 0 || from >= routes_.count || from == routes_.me)
     throw Error("a message from site " + std::to_string(from) + " of the ring");
   std::unique_lock lock(mutex_);
   throw_if_failed();
@@ -183,18 +183,18 @@ Message NetRing::Core::receive(int from, Phase phase, std::uint64_t number) {
   return *message;
 }
 
-bool NetRing::Core::arrived(int from, Phase phase) {
+bool NetRing::arrived(int from, Phase phase) {
   const std::lock_guard lock(mutex_);
   return failed_ || !lane(from, phase).arrived.empty();
 }
 
-std::array<Traffic, kPhases> NetRing::Core::take_traffic() {
+std::array<Traffic, kPhases> NetRing::take_traffic() {
   const std::lock_guard lock(mutex_);
   return std::exchange(traffic_, {});
 }
 
 // The last message of each lane marks its end, so that a site knows when it has passed on all messages.
-void NetRing::Core::close() {
+void NetRing::close() {
   {
     const std::lock_guard lock(mutex_);
     throw_if_failed();
@@ -220,7 +220,7 @@ void NetRing::Core::close() {
 }
 
 // Closes the paths, at the same time, and ends all threads.
-void NetRing::Core::stop(double seconds) {
+void NetRing::stop(double seconds) {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -236,27 +236,10 @@ void NetRing::Core::stop(double seconds) {
     if (lane && lane->thread.joinable()) lane->thread.join();
 }
 
-wan::Path& NetRing::Core::path_to(int neighbour) {
+wan::Path& NetRing::path_to(int neighbour) {
   for (Link& link : links_)
     if (link.site == neighbour) return link.path;
   throw Error("site " + std::to_string(neighbour) + " is no neighbour");
 }
-
-NetRing::NetRing(const RingPlan& plan) : core_(translate_errors([&] { return std::make_unique<Core>(plan); })) {}
-NetRing::~NetRing() = default;
-int NetRing::count() const { return core_->routes.count; }
-int NetRing::me() const { return core_->routes.me; }
-void NetRing::send(int to, Phase phase, std::uint64_t number, Message message) {
-  core_->send(to, phase, number, std::move(message));
-}
-void NetRing::publish(Phase phase, std::uint64_t number, Message message) {
-  core_->publish(phase, number, std::move(message));
-}
-Message NetRing::receive(int from, Phase phase, std::uint64_t number) { return core_->receive(from, phase, number); }
-bool NetRing::arrived(int from, Phase phase) { return core_->arrived(from, phase); }
-std::array<Traffic, kPhases> NetRing::take_traffic() { return core_->take_traffic(); }
-void NetRing::close() { core_->close(); }
-const std::vector<Hello>& NetRing::hellos() const { return core_->hellos; }
-wan::Path& NetRing::path_to(int neighbour) { return core_->path_to(neighbour); }
 
 }  // namespace maki::sites

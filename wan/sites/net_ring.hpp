@@ -1,16 +1,26 @@
 // A ring over paths of wan/net: one path between each two neighbours.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "wan/net/path.hpp"
-#include "wan/sites/hello.hpp"
+#include "wan/sites/link_start.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 
 namespace maki::sites {
+
+using SharedMessage = std::shared_ptr<Message>;
 
 // Messages travel in pieces, which intermediate sites pass on as they arrive. Phases do not wait for one another; their
 // priorities on each link are, from high to low: control, sums, particles, trees, mesh, output.
@@ -24,8 +34,8 @@ class NetRing : public Ring {
   // Destruction without close() looks like the loss of this site to the others.
   ~NetRing() override;
 
-  int count() const override;
-  int me() const override;
+  int count() const override { return routes_.count; }
+  int me() const override { return routes_.me; }
   void send(int to, Phase phase, std::uint64_t number, Message message) override;
   void publish(Phase phase, std::uint64_t number, Message message) override;
   Message receive(int from, Phase phase, std::uint64_t number) override;
@@ -35,13 +45,78 @@ class NetRing : public Ring {
   void close() override;
 
   // The hellos of all sites in the order of the ring, as exchanged at the start.
-  const std::vector<Hello>& hellos() const;
+  const std::vector<Hello>& hellos() const { return hellos_; }
   // The path to a neighbour (for tests and reports); in a ring of two sites it is the left and the right one.
   wan::Path& path_to(int neighbour);
 
  private:
-  class Core;
-  std::unique_ptr<Core> core_;
+  // The link to a neighbour, with the messages sent to it.
+  struct Link {
+    int site = 0;
+    wan::Path path;
+    wan::Request notice;
+    std::thread notice_thread, release_thread;
+    // Messages that the path reads from until they are acknowledged.
+    std::deque<std::pair<wan::Request, SharedMessage>> unacknowledged;
+    bool awaiting_oldest = false;  // the release thread waits for the oldest of them
+  };
+  // Messages received from one site in one phase.
+  struct Lane {
+    int origin = 0;
+    Phase phase = Phase::kControl;
+    Link* from = nullptr;
+    Link* onward = nullptr;  // link on which messages are passed on; null: none are
+    std::thread thread;
+    bool ended = false;
+    std::deque<std::pair<std::uint64_t, SharedMessage>> arrived;
+  };
+
+  void connect_neighbours(const RingPlan& plan);
+  void start_threads();
+  void exchange_hellos(const RingPlan& plan, double limit);
+  void stop(double seconds);
+
+  // net_ring_lanes.cpp: messages in transit, and the loss of a site.
+  // On one link, up to the site header.last; on all links, to all sites. Both fill in the sizes in the header.
+  void post(Link& link, Phase phase, Header header, const SharedMessage& message);
+  void post_to_all(Phase phase, Header header, const SharedMessage& message);
+  void post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner);
+  void run_releases(Link& link);
+  void run_lane(Lane& lane);
+  bool receive_message(Lane& lane, std::span<std::byte> room);  // false: it was the last message of the lane
+  void receive_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message);
+  SharedMessage allocate(std::size_t bytes);
+  void fail_lane(Lane& lane, const std::exception& error);
+  void count_passed_on(Phase phase, std::size_t bytes);
+
+  // On the first failure wakes all waiting threads with `error`, and notifies the neighbours except `informed`.
+  void fail(std::exception_ptr error, const std::string& text, const Link* informed);
+  void report_loss(const Link& link, const wan::PathError& error);
+  void await_notice(Link& link);
+  void throw_if_failed() const;  // under the lock
+
+  Link& right() { return links_.front(); }
+  Link& left() { return links_.back(); }  // the same where there are two sites
+  Lane& lane(int origin, Phase phase) {
+    return *lanes_[static_cast<std::size_t>(origin) * kPhases + static_cast<std::size_t>(phase)];
+  }
+  const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
+
+  const Routes routes_;
+  std::vector<Hello> hellos_;
+  std::vector<std::string> names_;
+  const std::size_t memory_limit_;
+  std::atomic<std::size_t> held_bytes_ = 0;  // bytes of received messages that are still in use
+  wan::Context context_;
+  std::unique_ptr<wan::Listener> listener_;
+  std::deque<Link> links_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and phase; null: this site's own
+
+  mutable std::mutex mutex_;  // guards the members below, and the queues of lanes and links
+  std::condition_variable changed_;
+  std::exception_ptr failed_;
+  bool closing_ = false, closed_ = false, stopping_ = false;
+  std::array<Traffic, kPhases> traffic_;
 };
 
 }  // namespace maki::sites

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "wan/net/error.hpp"
-#include "wan/sites/net_ring_core.hpp"
+#include "wan/sites/net_ring.hpp"
 
 namespace maki::sites {
 
@@ -28,10 +28,10 @@ std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> 
 }  // namespace
 
 // Returns at once: the path reads from the message until the release thread lets go of it.
-void NetRing::Core::post(Link& link, Phase phase, Header header, const SharedMessage& message) {
+void NetRing::post(Link& link, Phase phase, Header header, const SharedMessage& message) {
   header.bytes = message->size();
   header.piece = kPieceBytes;
-  const wan::Tag tag = tag_of(routes.me, phase);
+  const wan::Tag tag = tag_of(routes_.me, phase);
   post_bytes(link, tag, head_of(header, *message), nullptr);
   if (header.inlined()) return;
   const std::span<const std::byte> whole = *message;
@@ -39,16 +39,16 @@ void NetRing::Core::post(Link& link, Phase phase, Header header, const SharedMes
     post_bytes(link, tag, whole.subspan(begin, std::min<std::size_t>(header.piece, whole.size() - begin)), message);
 }
 
-void NetRing::Core::post_to_all(Phase phase, Header header, const SharedMessage& message) {
+void NetRing::post_to_all(Phase phase, Header header, const SharedMessage& message) {
   header.to_all = 1;
-  header.last = static_cast<std::uint16_t>(routes.last_right());
+  header.last = static_cast<std::uint16_t>(routes_.last_right());
   post(right(), phase, header, message);
-  header.last = static_cast<std::uint16_t>(routes.last_left());
+  header.last = static_cast<std::uint16_t>(routes_.last_left());
   if (links_.size() > 1) post(left(), phase, header, message);
 }
 
 // `owner`: keeps the bytes alive until they are acknowledged; null where they are so few that the path copies them.
-void NetRing::Core::post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner) {
+void NetRing::post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner) {
   try {
     wan::Request request = link.path.start_send(tag, bytes);
     if (request.test() || !owner) return;
@@ -60,7 +60,7 @@ void NetRing::Core::post_bytes(Link& link, wan::Tag tag, std::span<const std::by
   }
 }
 
-void NetRing::Core::run_releases(Link& link) {
+void NetRing::run_releases(Link& link) {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || !link.unacknowledged.empty(); });
@@ -81,7 +81,7 @@ void NetRing::Core::run_releases(Link& link) {
   }
 }
 
-void NetRing::Core::run_lane(Lane& lane) {
+void NetRing::run_lane(Lane& lane) {
   try {
     std::vector<std::byte> room(kSmallPiece);
     while (receive_message(lane, room)) {
@@ -97,24 +97,24 @@ void NetRing::Core::run_lane(Lane& lane) {
 }
 
 // Ends the run at all sites: a message is malformed, or there is no memory for it.
-void NetRing::Core::fail_lane(Lane& lane, const std::exception& error) {
+void NetRing::fail_lane(Lane& lane, const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" +
-                           maki::sites::name(lane.phase) + " at site " + name(routes.me) + ": " +
+                           maki::sites::name(lane.phase) + " at site " + name(routes_.me) + ": " +
                            (memory ? "out of memory" : error.what()) + ")";
   fail(std::make_exception_ptr(Error(text)), text, nullptr);
   lane.from->path.close(kNoticeTime);  // so that nothing more is written to memory of this lane
 }
 
-bool NetRing::Core::receive_message(Lane& lane, std::span<std::byte> room) {
+bool NetRing::receive_message(Lane& lane, std::span<std::byte> room) {
   const wan::Tag tag = tag_of(lane.origin, lane.phase);
   wan::Request request = lane.from->path.start_receive(tag, room);
   request.wait();
   const std::span<const std::byte> head = room.first(request.size());
-  const auto header = header_of(head, routes.count);
+  const auto header = header_of(head, routes_.count);
   if (!header) throw Error("it is no message of this version");
-  if (!routes.passes(lane.origin, header->last)) throw Error("a message has lost its way");
-  const bool ends_here = header->last == routes.me, for_me = ends_here || header->to_all != 0;
+  if (!routes_.passes(lane.origin, header->last)) throw Error("a message has lost its way");
+  const bool ends_here = header->last == routes_.me, for_me = ends_here || header->to_all != 0;
   Link* const onward = ends_here ? nullptr : lane.onward;
   SharedMessage message = allocate(header->bytes);
   if (onward != nullptr) post_bytes(*onward, tag, head, nullptr);
@@ -134,7 +134,7 @@ bool NetRing::Core::receive_message(Lane& lane, std::span<std::byte> room) {
 }
 
 // Memory for an incoming message, counted until its last owner releases it.
-SharedMessage NetRing::Core::allocate(std::size_t bytes) {
+SharedMessage NetRing::allocate(std::size_t bytes) {
   const std::size_t cost = bytes + kMessageCost;
   if (held_bytes_.fetch_add(cost) + cost > memory_limit_) {
     held_bytes_ -= cost;
@@ -150,7 +150,7 @@ SharedMessage NetRing::Core::allocate(std::size_t bytes) {
 }
 
 // Each piece is passed on as soon as it has arrived, while the next one arrives.
-void NetRing::Core::receive_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message) {
+void NetRing::receive_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message) {
   const wan::Tag tag = tag_of(lane.origin, lane.phase);
   const std::span<std::byte> whole = *message;
   struct Piece {
@@ -178,7 +178,7 @@ void NetRing::Core::receive_pieces(Lane& lane, const Header& header, Link* onwar
   }
 }
 
-void NetRing::Core::count_passed_on(Phase phase, std::size_t bytes) {
+void NetRing::count_passed_on(Phase phase, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   traffic_[static_cast<std::size_t>(phase)].bytes_passed_on += bytes;
 }
@@ -204,11 +204,11 @@ std::string observation(const wan::PathError& error) {
 
 }  // namespace
 
-void NetRing::Core::throw_if_failed() const {
+void NetRing::throw_if_failed() const {
   if (failed_) std::rethrow_exception(failed_);
 }
 
-void NetRing::Core::fail(std::exception_ptr error, const std::string& text, const Link* informed) {
+void NetRing::fail(std::exception_ptr error, const std::string& text, const Link* informed) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || stopping_) return;
@@ -219,7 +219,7 @@ void NetRing::Core::fail(std::exception_ptr error, const std::string& text, cons
     if (&link != informed) send_notice(link.path, Notice::kLost, text);
 }
 
-void NetRing::Core::report_loss(const Link& link, const wan::PathError& error) {
+void NetRing::report_loss(const Link& link, const wan::PathError& error) {
   {
     std::unique_lock lock(mutex_);
     const auto over = [&] { return failed_ || stopping_; };
@@ -227,11 +227,11 @@ void NetRing::Core::report_loss(const Link& link, const wan::PathError& error) {
     if (over()) return;
   }
   const SiteLost lost("site " + name(link.site) + " is lost",
-                      "seen by site " + name(routes.me) + ": " + observation(error));
+                      "seen by site " + name(routes_.me) + ": " + observation(error));
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
 }
 
-void NetRing::Core::await_notice(Link& link) {
+void NetRing::await_notice(Link& link) {
   try {
     link.notice.wait();
     const wan::Bytes notice = link.notice.take();

@@ -1,13 +1,16 @@
-// Settings of a site for its place in the ring and for its links.
+// Settings of a site for its place in the ring and for its links; and the hello in which it tells the others of them at the
+// start, with the differences that keep two sites from running together.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "wan/net/settings.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 
@@ -75,5 +78,33 @@ std::string key_id(const LinkPlan& link);
 // A warning for the user where both neighbours of this site hold the same key, or where certificates do not distinguish
 // them; else empty. Throws wan::SecurityError.
 std::string shared_key_warning(const RingPlan& plan);
+
+// ---- the hello of a site -------------------------------------------------------------------------------------------
+
+inline constexpr std::uint32_t kRingProtocol = 2;
+inline constexpr std::size_t kLongestHello = std::size_t{16} << 20;
+inline constexpr std::size_t kMostRestarts = 4096;  // in a hello; of more, the last ones
+
+enum class Purpose : std::uint32_t { kRun, kCheck };
+
+struct Hello {
+  std::uint32_t protocol = kRingProtocol;
+  Purpose purpose = Purpose::kRun;
+  std::string version, name;
+  // Members below are sent and read only between sites of the same protocol.
+  std::vector<std::string> ring;  // names of all sites
+  std::string agreement;          // RingPlan::agreement
+  std::vector<std::uint64_t> restarts;
+  double clock = 0;  // time of sending, seconds since 1970
+};
+
+Hello hello_of(const RingPlan& plan, Purpose purpose);
+Message encode(const Hello& hello);
+// Throws Error where the bytes are no hello. Version and name are made wan::printable().
+Hello decode_hello(std::span<const std::byte> bytes);
+
+// Why the two cannot run together, as one sentence each: "gravity.theta is 0.5 at site a and 0.4 at site b". Version,
+// protocol, ring, lines of the agreement. Empty: they can.
+std::vector<std::string> differences(const Hello& ours, const Hello& theirs);
 
 }  // namespace maki::sites

@@ -14,7 +14,7 @@
 #include "src/config/text.hpp"
 #include "src/io/json.hpp"
 #include "src/io/safe_file.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/net/tune/bench.hpp"
 #include "wan/net/tune/measure.hpp"
 

@@ -1,6 +1,5 @@
 // maki wan relay: joins two networks whose machines cannot reach each other.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +9,9 @@
 #include "src/cli/commands.hpp"
 #include "src/config/text.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
 #include "wan/net/relay/relay.hpp"
+#include "wan/net/settings.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki {
 namespace {
@@ -43,16 +43,12 @@ wan::RelaySettings read_settings(const Options& given) {
 }
 
 void raise_file_limit(const wan::RelaySettings& settings) {
-  const rlim_t wanted = settings.descriptors();
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? wanted : std::min(wanted, limit.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < wanted)
+  const std::uint64_t wanted = settings.descriptors(), allowed = wan::open_files(wanted);
+  if (allowed < wanted)
     wan::log(wan::LogLevel::kWarning,
              fmt::format(
                  "{} open files are allowed, {} sessions may need {}: raise the limit (ulimit -n), or lower --sessions",
-                 limit.rlim_cur, settings.sessions, wanted));
+                 allowed, settings.sessions, wanted));
 }
 
 // Lines of the log above a last line that is redrawn each second (only on a terminal).
@@ -75,10 +71,7 @@ class Screen {
     char clock[32];
     std::strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &parts);
     const char* mark = level == wan::LogLevel::kInfo ? "" : level == wan::LogLevel::kWarning ? "warning: " : "error: ";
-    std::string line = text;
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
-    fmt::print(stderr, "{}{} {}{}\n", terminal_ ? "\r\033[K" : "", clock, mark, line);
+    fmt::print(stderr, "{}{} {}{}\n", terminal_ ? "\r\033[K" : "", clock, mark, text);
   }
 
  private:

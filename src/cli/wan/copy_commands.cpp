@@ -1,19 +1,22 @@
 // maki wan serve, copy and sync: files between sites.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <thread>
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/wan/copy_screen.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
-#include "wan/net/copy/sync.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki {
 namespace {
@@ -27,13 +30,8 @@ void end_on_signals() {
   std::signal(SIGTERM, [](int) { interrupted = 1; });
 }
 
-// Raises the limit on open files: many received files are open at a time, until they are on the disk.
-void allow_many_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
+// Many received files are open at a time, until they are on the disk.
+void allow_many_files() { wan::open_files(~std::uint64_t{0}); }
 
 void say(const std::string& line) {
   fmt::print("{}\n", line);
@@ -56,6 +54,79 @@ PathChoices read_copy_options(const PathOptions& given) {
   unmatched = std::min(unmatched, wan::copy::PathChannel::kUnmatched);
   return choices;
 }
+
+// ---- progress of a copy: on a terminal one line that is overwritten, elsewhere a line every few seconds --------------
+
+constexpr int kMostNotes = 100;
+
+class CopyScreen {
+ public:
+  // Without progress lines where `quiet`; problems are always shown.
+  CopyScreen(const wan::copy::Progress& progress, bool quiet);
+  ~CopyScreen() { end(); }
+
+  void note(bool failed, const std::string& text);  // any thread; after a hundred notes only the first of each kind
+  void end();                                       // no line is overwritten any more
+
+ private:
+  void run();
+  void draw();
+  void wipe();
+
+  wan::copy::Meter meter_;
+  bool quiet_, terminal_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  bool drawn_ = false;
+  int notes_ = 0, problems_ = 0;
+  std::thread thread_;
+};
+
+CopyScreen::CopyScreen(const wan::copy::Progress& progress, bool quiet)
+    : meter_(progress), quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {
+  if (!quiet_) thread_ = std::thread([this] { run(); });
+}
+
+void CopyScreen::run() {
+  const auto period = terminal_ ? std::chrono::milliseconds(250) : std::chrono::milliseconds(5000);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, period, [this] { return ended_; })) draw();
+}
+
+void CopyScreen::draw() {
+  const std::string line = meter_.line();
+  fmt::print("{}{}{}", terminal_ ? "\r" : "", line, terminal_ ? "\x1b[K" : "\n");
+  std::fflush(stdout);
+  drawn_ = terminal_;
+}
+
+void CopyScreen::wipe() {
+  if (drawn_) fmt::print("\r\x1b[K"), std::fflush(stdout);
+  drawn_ = false;
+}
+
+void CopyScreen::note(bool failed, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  const int count = ++(failed ? problems_ : notes_);
+  if (count > kMostNotes || (quiet_ && !failed)) return;
+  wipe();
+  fmt::print(stderr, "maki: {}{}{}\n", failed ? "not copied: " : "", text,
+             count == kMostNotes ? " (no more of these are shown)" : "");
+}
+
+void CopyScreen::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return;
+    ended_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  wipe();
+}
+
+// ---- the commands ---------------------------------------------------------------------------------------------------
 
 struct ServeOptions {
   std::string listen;

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "tests/wan/helpers.hpp"
-#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 namespace {

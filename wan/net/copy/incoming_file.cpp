@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -219,13 +218,6 @@ constexpr std::size_t kSingle = 4;  // up to this number, fsync each, which does
 // Files of all copies of the process.
 std::atomic<std::size_t> held{0};
 
-// Limit of open files.
-std::size_t most_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostFiles;
-  return std::clamp<std::size_t>(limit.rlim_cur / kShares, 16, kMostFiles);
-}
-
 dev_t device_of(const Folder& folder) {
   struct stat status;
   return fstat(folder->descriptor(), &status) == 0 ? status.st_dev : 0;
@@ -234,7 +226,8 @@ dev_t device_of(const Folder& folder) {
 }  // namespace
 
 Commit::Commit(Done done, Fail fail)
-    : done_(std::move(done)), fail_(std::move(fail)), most_files_(most_files()), thread_([this] { run(); }) {}
+    : done_(std::move(done)), fail_(std::move(fail)),
+      most_files_(std::clamp<std::uint64_t>(open_files() / kShares, 16, kMostFiles)), thread_([this] { run(); }) {}
 
 Commit::~Commit() {
   {
@@ -243,49 +236,42 @@ Commit::~Commit() {
   }
   changed_.notify_all();
   thread_.join();
-  held -= items_.size() + handed_.size();
+  held -= items_.size();
 }
 
-void Commit::add(Item item) {
-  std::unique_lock lock(mutex_);
-  if (items_.empty()) {
-    oldest_ = Clock::now();
-    changed_.notify_all();
-  }
-  bytes_ += item.file->size();
-  items_.push_back(std::move(item));
-  ++held;
-  if (items_.size() >= most_files_ || bytes_ >= kMaxBytes || held > kShares / 2 * most_files_) flush(lock);
-}
-
-// Waits for the previous group: one group is collected while another is synced.
-void Commit::flush(std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [this] { return !busy_; });
-  hand_over();
-}
-
-void Commit::hand_over() {
-  if (items_.empty()) return;
-  handed_ = std::move(items_);
-  items_.clear();
-  bytes_ = 0;
-  busy_ = true;
-  changed_.notify_all();
+bool Commit::full() const {
+  if (items_.empty()) return false;
+  return items_.size() >= most_files_ || bytes_ >= kMaxBytes || held > kShares / 2 * most_files_;
 }
 
 // A group that is old enough is synced without waiting for more.
+bool Commit::due() const { return full() || (!items_.empty() && (finishing_ || Clock::now() - oldest_ >= kMaxAge)); }
+
+// Waits until the thread has taken a full group: one is collected while another is synced.
+void Commit::add(Item item) {
+  std::unique_lock lock(mutex_);
+  if (items_.empty()) oldest_ = Clock::now();
+  bytes_ += item.file->size();
+  items_.push_back(std::move(item));
+  ++held;
+  if (items_.size() == 1 || full()) changed_.notify_all();
+  changed_.wait(lock, [this] { return !full(); });
+}
+
 void Commit::run() {
   std::unique_lock lock(mutex_);
-  while (busy_ || !ended_) {
-    if (!busy_ && !items_.empty() && Clock::now() - oldest_ >= kMaxAge) hand_over();
-    if (!busy_) {
+  while (!ended_) {
+    if (!due()) {
       if (items_.empty())
         changed_.wait(lock);
       else
         changed_.wait_until(lock, oldest_ + kMaxAge);
       continue;
     }
-    std::vector<Item> items = std::move(handed_);
+    std::vector<Item> items = std::exchange(items_, {});
+    bytes_ = 0;
+    busy_ = true;
+    changed_.notify_all();
     lock.unlock();
     const std::size_t count = items.size();
     commit(std::move(items));
@@ -331,8 +317,10 @@ void Commit::commit(std::vector<Item> items) {
 void Commit::finish() {
   {
     std::unique_lock lock(mutex_);
-    flush(lock);
-    flush(lock);  // the thread has synced everything
+    finishing_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return items_.empty() && !busy_; });
+    finishing_ = false;
   }
   const bool few = folders_.size() <= kSingle;
   if (few) {

@@ -115,8 +115,8 @@ class Commit {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void flush(std::unique_lock<std::mutex>& lock);
-  void hand_over();
+  bool full() const;
+  bool due() const;
   void run();
   void commit(std::vector<Item> items);
   std::vector<Item> bring_to_disk(std::vector<Item> items);
@@ -126,11 +126,10 @@ class Commit {
   std::size_t most_files_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Item> items_;  // being collected
-  std::uint64_t bytes_ = 0;
+  std::vector<Item> items_;  // being collected, while the thread syncs the group before them
+  std::uint64_t bytes_ = 0;  // of items_
   Clock::time_point oldest_;
-  std::vector<Item> handed_;  // passed to the thread, which works on them until `busy_` is false
-  bool busy_ = false, ended_ = false;
+  bool busy_ = false, finishing_ = false, ended_ = false;
   std::thread thread_;
   std::map<dev_t, Folder> disks_;  // with names not yet synced
   std::vector<Folder> folders_;    // the same, while they are few

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -150,12 +149,7 @@ std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, con
 void Listing::enter(const std::string& path, const std::string& name) {
   if (levels_.size() >= kDeepest)
     throw FileProblem(fmt::format("'{}' is left out (it lies more than {} folders deep)", printable(name), kDeepest));
-  Level level{nullptr, path, name, {}};
-  Descriptor folder = root_->open_folder(path);
-  level.stream.reset(fdopendir(folder.descriptor()));
-  if (!level.stream) throw_problem("cannot list", name, errno);
-  folder.release();  // closed with the stream
-  levels_.push_back(std::move(level));
+  levels_.push_back({root_->entries(path), path, name, {}});
 }
 
 }  // namespace maki::wan::copy

@@ -15,7 +15,6 @@
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
 
 namespace maki::wan::copy {

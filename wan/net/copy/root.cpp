@@ -184,6 +184,14 @@ Descriptor Root::open_folder(std::string_view path) const {
   return folder;
 }
 
+Entries Root::entries(std::string_view path) const {
+  Descriptor folder = open_folder(path);
+  Entries entries(fdopendir(folder.descriptor()));
+  if (!entries) throw_problem("cannot list", path, errno);
+  folder.release();  // closed with the entries
+  return entries;
+}
+
 Descriptor Root::open_file(std::string_view path, struct stat& status) const {
   // Checked before opening, which alone can trigger a device. Non-blocking, in case it is a pipe by then.
   if (!look(path, status)) throw_problem("cannot open", path, ENOENT);

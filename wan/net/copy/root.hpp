@@ -1,6 +1,7 @@
 // Names of files in messages, and the folder that contains the files: nothing leads out of it.
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <map>
@@ -11,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan::copy {
 
@@ -47,6 +48,11 @@ std::string join(std::string_view folder, std::string_view name);  // either may
 
 using Folder = std::shared_ptr<const Descriptor>;
 
+struct CloseEntries {
+  void operator()(DIR* entries) const { closedir(entries); }
+};
+using Entries = std::unique_ptr<DIR, CloseEntries>;  // of an open folder, for readdir()
+
 // A folder that nothing leads out of: every name is opened below it, whatever symbolic links exist or are made
 // concurrently. Thread-safe. Paths are relative and checked (check_path); "" is the root itself.
 class Root {
@@ -60,9 +66,10 @@ class Root {
   explicit Root(Folder folder, Resolve resolve = Resolve::kBest) : root_(std::move(folder)), resolve_(resolve) {}
 
   // All throw FileProblem.
-  Folder folder(std::string_view path) const;           // kept open for the next call
-  Folder make_folders(std::string_view path) const;     // with all its parents
-  Descriptor open_folder(std::string_view path) const;  // for listing
+  Folder folder(std::string_view path) const;        // kept open for the next call
+  Folder make_folders(std::string_view path) const;  // with all its parents
+  Descriptor open_folder(std::string_view path) const;
+  Entries entries(std::string_view path) const;
   // Opens a regular file for reading. A link as the last part of the name is refused.
   Descriptor open_file(std::string_view path, struct stat& status) const;
   // Status of `path`, not following a link; false if it does not exist.

@@ -1,8 +1,6 @@
 // The sending side of a copy: lists the files on demand, and sends them.
 #pragma once
 
-#include <dirent.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -15,7 +13,6 @@
 
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
 
 namespace maki::wan::copy {
@@ -51,11 +48,8 @@ class Listing {
   bool sole_file() const { return sole_file_; }
 
  private:
-  struct Close {
-    void operator()(DIR* stream) const { closedir(stream); }
-  };
   struct Level {  // a folder being listed
-    std::unique_ptr<DIR, Close> stream;
+    Entries stream;
     std::string path, name;          // below its root, and at the receiver
     std::vector<std::string> names;  // the next ones, last first
   };

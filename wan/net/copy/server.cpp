@@ -71,36 +71,35 @@ constexpr double kGone = 15;              // seconds that a client without a str
 
 }  // namespace
 
-Sessions::~Sessions() { stop(); }
-
-void Sessions::stop() {
+void Server::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   for (const auto& session : sessions_) dismiss(*session);
 }
 
-void Sessions::start(Path path, const std::string& name, const std::string& identity) {
+void Server::start(Accepted accepted) {
   auto session = std::make_unique<Session>();
-  session->client.name = name;
-  session->client.identity = identity;
+  const std::string peer = accepted.path.status().peer;
+  session->client.name = accepted.name.empty() ? peer : fmt::format("{} ({})", printable(accepted.name), peer);
+  session->client.identity = accepted.identity;
   const std::lock_guard lock(mutex_);
-  auto& under_way = under_way_[identity];
+  auto& under_way = under_way_[accepted.identity];
   if (!under_way) under_way = std::make_shared<UnderWay>(0);
-  session->channel = std::make_shared<PathChannel>(std::move(path), under_way);
-  session->client.surplus = !make_room(identity);
+  session->channel = std::make_shared<PathChannel>(std::move(accepted.path), under_way);
+  session->client.surplus = !make_room(accepted.identity);
   session->thread = std::jthread([this, running = session.get()] { host(*running); });
   if (stopped_) dismiss(*session);
   sessions_.push_back(std::move(session));
 }
 
 // Also closes the path, which may wait for the peer; no other thread does.
-void Sessions::host(Session& session) {
+void Server::host(Session& session) {
   std::shared_ptr<PathChannel> channel;
   {
     const std::lock_guard lock(mutex_);
     channel = session.channel;
   }
-  serve_(*channel, session.client);
+  serve(*channel, session.client);
   {
     const std::lock_guard lock(mutex_);
     session.channel.reset();
@@ -110,14 +109,14 @@ void Sessions::host(Session& session) {
 }
 
 // With mutex_ held. False if there is no place for this one.
-bool Sessions::make_room(const std::string& identity) {
+bool Server::make_room(const std::string& identity) {
   std::map<std::string, int> count;
   int all = 0;
   for (const auto& session : sessions_)
     if (session->counts()) ++count[session->client.identity], ++all;
   const int own = count[identity];
-  const bool among_own = own >= limits_.of_each;
-  if (!among_own && all < limits_.all) return true;
+  const bool among_own = own >= options_.limits.of_each;
+  if (!among_own && all < options_.limits.all) return true;
   const auto give_way = [&](const auto& may) {
     const auto found = std::find_if(sessions_.begin(), sessions_.end(),
                                     [&](const auto& session) { return session->counts() && may(*session); });
@@ -134,14 +133,14 @@ bool Sessions::make_room(const std::string& identity) {
   return give_way([&](const Session& session) { return session.client.identity == most->first; });
 }
 
-bool Sessions::is_idle(const Session& session) {
+bool Server::is_idle(const Session& session) {
   if (!session.client.copying && ClientState::Clock::now() - session.client.since.load() > kIdle) return true;
   const PathStatus status = session.channel->path().status();
   return status.streams_up == 0 && status.silent > kGone;
 }
 
 // With mutex_ held. The goodbye may take a while.
-void Sessions::dismiss(Session& session) {
+void Server::dismiss(Session& session) {
   if (!session.channel || session.farewell.joinable()) return;
   session.leaving = true;
   session.farewell = std::jthread([&session, channel = session.channel]() mutable {
@@ -151,7 +150,7 @@ void Sessions::dismiss(Session& session) {
   });
 }
 
-void Sessions::remove_ended() {
+void Server::remove_ended() {
   std::list<std::unique_ptr<Session>> ended;  // their threads are joined after the lock
   const std::lock_guard lock(mutex_);
   for (auto it = sessions_.begin(); it != sessions_.end();) {
@@ -179,29 +178,19 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Server::Server(const ServerOptions& options)
-    : options_(options), log_(options.log),
-      sessions_(options.limits, [this](MessageChannel& channel, ClientState& client) { serve(channel, client); }) {
+Server::Server(const ServerOptions& options) : options_(options), log_(options.log) {
   for (const auto& [identity, share] : options.shares) shares_.try_emplace(identity, share);
   if (options.others) others_.emplace(*options.others);
-}
-
-void Server::stop() {
-  stopped_ = true;
-  sessions_.stop();
 }
 
 void Server::run(Listener& listener) {
   while (!stopped_) {
     if (auto accepted = listener.accept_for(kLook)) try {
-        const std::string peer = accepted->path.status().peer;
-        const std::string name =
-            accepted->name.empty() ? peer : fmt::format("{} ({})", printable(accepted->name), peer);
-        sessions_.start(std::move(accepted->path), name, accepted->identity);
+        start(std::move(*accepted));
       } catch (const std::exception& error) {
         log_.mention(accepted->identity, fmt::format("a client is sent away: {}", error.what()));
       }
-    sessions_.remove_ended();
+    remove_ended();
     log_.catch_up();
   }
 }

@@ -1,4 +1,4 @@
-// A server of folders: its log, the connected clients, and their rights.
+// A server of folders: its log, its clients, and their rights.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,6 @@
 
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
 #include "wan/net/listener.hpp"
 
@@ -67,41 +66,6 @@ struct ClientState {
   std::atomic<Clock::time_point> since{Clock::now()};  // when `copying` last changed
 };
 
-// The connected clients, a thread for each, and the limits of their number.
-class Sessions {
- public:
-  // `serve` is called in a thread for each client, and returns when it has finished with it. Must not throw.
-  using Serve = std::function<void(MessageChannel&, ClientState&)>;
-  Sessions(const SessionLimits& limits, Serve serve) : limits_(limits), serve_(std::move(serve)) {}
-  ~Sessions();  // stop(), then waits
-
-  // If all places are taken, an idle session or one whose client is gone makes room; otherwise one of an identity with
-  // more sessions than this one. Throws std::system_error if no thread can be started.
-  void start(Path path, const std::string& name, const std::string& identity);
-  void remove_ended();  // to be called now and then
-  void stop();          // any thread: breaks all connections, and admits nobody else
-
- private:
-  struct Session {
-    ClientState client;
-    std::shared_ptr<PathChannel> channel;            // null after its end
-    std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is running
-    std::jthread thread, farewell;                   // last: they use the others until they are joined
-    bool counts() const { return channel && !farewell.joinable() && !client.surplus; }
-  };
-  void host(Session& session);
-  bool make_room(const std::string& identity);
-  static bool is_idle(const Session& session);
-  static void dismiss(Session& session);
-
-  SessionLimits limits_;
-  Serve serve_;
-  std::mutex mutex_;
-  bool stopped_ = false;
-  std::map<std::string, std::shared_ptr<UnderWay>> under_way_;  // by identity
-  std::list<std::unique_ptr<Session>> sessions_;
-};
-
 // The rights of a key's holder.
 struct Share {
   std::string root;
@@ -123,9 +87,10 @@ class Server {
  public:
   // Throws Error where a root is not a folder.
   explicit Server(const ServerOptions& options);
+  ~Server() { stop(); }  // waits for its threads
 
   void run(Listener& listener);  // until stop()
-  void stop();                   // any thread; ends copies in progress
+  void stop();                   // any thread; ends copies in progress, and admits nobody else
 
   // Serves one client until it leaves: for run(), and for tests.
   void serve(MessageChannel& channel, ClientState& client);
@@ -136,6 +101,22 @@ class Server {
     Share share;
     Root root;
   };
+  // A connected client, with a thread of its own.
+  struct Session {
+    ClientState client;
+    std::shared_ptr<PathChannel> channel;            // null after its end
+    std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is running
+    std::jthread thread, farewell;                   // last: they use the others until they are joined
+    bool counts() const { return channel && !farewell.joinable() && !client.surplus; }
+  };
+  // If all places are taken, an idle session or one whose client is gone makes room; otherwise one of an identity with
+  // more sessions than this one. Throws std::system_error if no thread can be started.
+  void start(Accepted accepted);
+  void host(Session& session);
+  bool make_room(const std::string& identity);
+  static bool is_idle(const Session& session);
+  static void dismiss(Session& session);
+  void remove_ended();
   bool serve_one(MessageChannel& channel, ClientState& client);
   void wait_for_turn(MessageChannel& channel, const ClientState& client);
   const Opened* opened(const ClientState& client) const;
@@ -150,7 +131,9 @@ class Server {
   Leases leases_;
   PeerLog log_;
   std::atomic<bool> stopped_{false};
-  Sessions sessions_;  // last: its threads use the others
+  std::mutex mutex_;                                            // guards the members below
+  std::map<std::string, std::shared_ptr<UnderWay>> under_way_;  // by identity
+  std::list<std::unique_ptr<Session>> sessions_;                // last: its threads use the others
 };
 
 }  // namespace maki::wan::copy

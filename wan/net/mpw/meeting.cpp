@@ -11,8 +11,8 @@
 
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
 #include "wan/net/secure/key.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan::mpw {

@@ -12,7 +12,6 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/mpw/meeting.hpp"
-#include "wan/net/quantity.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan::mpw {
@@ -161,14 +160,9 @@ std::optional<Accepted> SharedListener::take(const Expected& who) {
 
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
-  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
-}
-
-std::string unquoted(const std::string& text) {
+std::string unquoted(std::string_view text) {
   const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
-  return quoted ? text.substr(1, text.size() - 2) : text;
+  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
 }
 
 std::vector<std::string> split(const std::string& text, const std::string& separators) {
@@ -176,8 +170,8 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    const std::string part = trimmed(text.substr(begin, end - begin));
-    if (!part.empty()) parts.push_back(part);
+    const std::string_view part = trimmed(std::string_view(text).substr(begin, end - begin));
+    if (!part.empty()) parts.emplace_back(part);
     begin = end + 1;
   }
   return parts;
@@ -220,14 +214,14 @@ std::string names_of_keys() {
 
 void set_one(const std::string& entry, const std::string& source, Environment& environment) {
   const std::size_t equals = entry.find('=');
-  const std::string name = trimmed(entry.substr(0, equals));
+  const std::string name(trimmed(std::string_view(entry).substr(0, equals)));
   if (equals == std::string::npos)
     throw Error(fmt::format("{}: '{}' is no setting", source, entry), "", "write name = value");
   const PathKey* key = find_key(name);
   if (key == nullptr && name != "wait" && name != "listen")
     throw Error(fmt::format("{}: there is no setting '{}'", source, name), "", "there are " + names_of_keys());
   try {
-    const std::string text = trimmed(entry.substr(equals + 1));
+    const std::string text(trimmed(std::string_view(entry).substr(equals + 1)));
     if (name == "wait") environment.wait = parse_seconds(unquoted(text));
     if (name == "listen") environment.listen = unquoted(text);
     if (key == nullptr) return;
@@ -250,7 +244,7 @@ void read_file(const std::string& name, Environment& environment) {
   bool ours = true;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    line = trimmed(without_comment(line));
+    line = std::string(trimmed(without_comment(line)));
     if (!line.empty() && line.front() == '[' && line.find('=') == std::string::npos) {
       ours = line == "[path]";
     } else if (ours && !line.empty()) {

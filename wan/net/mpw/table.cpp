@@ -111,6 +111,25 @@ std::vector<Lane> Table::lanes(const std::vector<int>& channels) {
   return lanes;
 }
 
+int Table::add_exchange(std::shared_ptr<Exchange> exchange) {
+  const std::lock_guard lock(mutex_);
+  exchanges_[next_exchange_] = std::move(exchange);
+  return next_exchange_++;
+}
+
+std::shared_ptr<Exchange> Table::begun(int number) {
+  const std::lock_guard lock(mutex_);
+  if (number < 0 || number >= next_exchange_)
+    throw Error(fmt::format("There is no exchange {}", number), "", "use what MPW_ISendRecv gave");
+  const auto found = exchanges_.find(number);
+  return found == exchanges_.end() ? nullptr : found->second;
+}
+
+void Table::forget(int number) {
+  const std::lock_guard lock(mutex_);
+  exchanges_.erase(number);
+}
+
 std::string Table::describe() {
   const std::lock_guard lock(mutex_);
   std::string text;
@@ -285,6 +304,8 @@ void Table::finalize() {
       if (one && one->open) left.push_back(one->link);
     channels_.clear();
     paths_.clear();
+    exchanges_.clear();
+    next_exchange_ = 0;
     environment_.reset();
     send_chunk_ = receive_chunk_ = 0;
     pacing_ = -1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,11 @@ class Table {
   std::vector<Lane> lanes(const std::vector<int>& channels);
   std::string describe();  // a line for each channel
 
+  // Exchanges that were begun and not waited for, numbered from 0. begun: null if it has been waited for.
+  int add_exchange(std::shared_ptr<Exchange> exchange);
+  std::shared_ptr<Exchange> begun(int exchange);
+  void forget(int exchange);
+
   // Settings: apply to all paths from now on.
   void set_window(const std::vector<int>& channels, std::size_t bytes);
   void set_chunks(std::size_t sending, std::size_t receiving);
@@ -70,6 +76,8 @@ class Table {
   std::optional<Environment> environment_;
   std::vector<std::optional<Channel>> channels_;
   std::vector<std::optional<std::vector<int>>> paths_;
+  std::map<int, std::shared_ptr<Exchange>> exchanges_;
+  int next_exchange_ = 0;
   std::size_t send_chunk_ = 0, receive_chunk_ = 0;  // 0: the environment's
   std::atomic<double> pacing_ = -1;
   std::atomic<bool> autotuning_ = true;

@@ -1,7 +1,6 @@
 #include "wan/net/path/greeter.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -145,14 +144,8 @@ SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& l
     : settings_(settings), limits_(limits) {
   HeldMemory::make_room(settings.unmatched_limit);
   if (limits_.streams_per_peer > 0) return;
-  rlimit files{};
-  const bool known = getrlimit(RLIMIT_NOFILE, &files) == 0;
-  if (known && files.rlim_cur < files.rlim_max) {  // each stream is an open file
-    const rlimit most{files.rlim_max, files.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &most) == 0) files = most;
-  }
-  limits_.streams_per_peer =
-      known ? static_cast<int>(std::clamp<rlim_t>(files.rlim_cur / 4, kMaxStreams, 1 << 20)) : kMaxStreams;
+  const std::uint64_t files = open_files(~std::uint64_t{0});  // each stream is one
+  limits_.streams_per_peer = static_cast<int>(std::clamp<std::uint64_t>(files / 4, kMaxStreams, 1 << 20));
 }
 
 Welcome SessionTable::refuse(Answer answer, const std::string& reason) {

@@ -107,8 +107,8 @@ struct AcceptedSession {
   Holding promised;       // accounts for unmatched_limit
 };
 
-// Owned by handles, by its streams' callbacks and by the session table. Its parts: path_life (connecting, closing,
-// giving up), path_streams (streams connected and lost), path_traffic (requests of streams, pacing, acknowledgements).
+// Owned by handles, by its streams' callbacks and by the session table. Its parts: path_core.cpp (connecting, closing,
+// giving up; requests of streams, pacing, acknowledgements) and path_streams.cpp (streams connected and lost).
 class PathCore final : public std::enable_shared_from_this<PathCore> {
  public:
   using Clock = EventLoop::Clock;
@@ -156,7 +156,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
     double pause = 0;    // before the next attempt
   };
 
-  // path_life
+  // begin and end
   void give_up(const PathError& error, bool tell_peer);
   void send_goodbye(const std::string& reason);
   void tear_down();
@@ -164,7 +164,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
                       double peer_patience);
   PathError lost_error(double silent) const;
   void rethrow_if_over() const;
-  // path_streams
+  // path_streams.cpp
   void dial(int number);
   void dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer);
   void dial_failed(int number, DialFailure failure, const std::string& reason);
@@ -179,7 +179,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void check_streams(Clock::time_point now);
   int streams_up() const;
   void log_streams(const std::string& text);
-  // path_traffic
+  // traffic
   bool note_received(std::uint64_t sequence);
   template <class Work>
   auto within_memory(Work work);

@@ -99,7 +99,7 @@ namespace maki::wan {
 class RelayAdmission {
  public:
   static std::unique_ptr<RelayAdmission> connect_to(const Key& key, const std::string& target);
-  // For hidden listeners (relay/hidden_listener.hpp).
+  // For hidden listeners (relay/connector.hpp).
   static std::unique_ptr<RelayAdmission> listen_as(const Key& key, const std::string& name);
   static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
   // Throws Error for an invalid name.

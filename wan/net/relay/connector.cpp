@@ -1,11 +1,15 @@
 #include "wan/net/relay/connector.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 
+#include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan {
 namespace {
@@ -142,6 +146,237 @@ double Connector::time_left() const { return settings_.connect_timeout - seconds
 
 void Connector::add_reason(const std::string& reason) {
   if (reasons_.find(reason) == std::string::npos) reasons_ += (reasons_.empty() ? "" : "; ") + reason;
+}
+
+// ---- the control connection ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kBeatWord = "MAKIbeat", kCallWord = "MAKIcall";
+constexpr std::size_t kTokenAt = 8;
+// A peer that has not read so many calls is considered lost.
+constexpr std::size_t kMaxOutgoing = 1024 * kControlBytes;
+
+}  // namespace
+
+bool valid_token(const std::string& token) { return is_hex(token, kTokenBytes); }
+
+std::string make_token() {
+  std::array<std::byte, kTokenBytes / 2> bits;
+  random_bytes(bits);
+  return to_hex(bits);
+}
+
+std::array<std::byte, kControlBytes> encode_control(const std::string& token) {
+  ByteWriter out;
+  out.put_characters(token.empty() ? kBeatWord : kCallWord);
+  out.put_characters(std::string_view(token).substr(0, kTokenBytes));
+  return block<kControlBytes>(out.bytes());
+}
+
+std::string decode_control(std::span<const std::byte, kControlBytes> bytes) {
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text == std::string(kBeatWord) + std::string(kControlBytes - kTokenAt, '\0')) return "";
+  const std::string token = text.substr(kTokenAt, kTokenBytes);
+  const std::string rest = text.substr(kTokenAt + kTokenBytes);
+  if (!text.starts_with(kCallWord) || !valid_token(token) || rest.find_first_not_of('\0') != std::string::npos)
+    throw ProtocolError("a relay's control connection carries what it cannot");
+  return token;
+}
+
+ControlChannel::ControlChannel(EventLoop& loop, Socket socket, Called called, Lost lost)
+    : loop_(loop), socket_(std::move(socket)), called_(std::move(called)), lost_(std::move(lost)) {
+  loop_.watch(socket_.descriptor(), true, false, *this);
+  beat_ = loop_.after(0, [this] { beat(); });
+}
+
+ControlChannel::~ControlChannel() {
+  loop_.cancel(beat_);
+  if (socket_.open()) loop_.forget(socket_.descriptor());
+}
+
+void ControlChannel::call(const std::string& token) {
+  if (socket_.open()) queue(token);
+}
+
+double ControlChannel::silent() const { return seconds_since(heard_); }
+
+void ControlChannel::beat() {
+  if (silent() > kControlTimeout) return end(fmt::format("silent for {:.0f} seconds", kControlTimeout));
+  beat_ = loop_.after(kControlBeat, [this] { beat(); });
+  if (outgoing_.empty()) queue("");
+}
+
+void ControlChannel::queue(const std::string& token) {
+  const auto bytes = encode_control(token);
+  // Full: nobody reads. The next beat will detect the silence; the caller may still need this object now.
+  if (outgoing_.size() < kMaxOutgoing) outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end());
+  loop_.change(socket_.descriptor(), true, true);
+}
+
+void ControlChannel::on_ready(bool readable, bool writable) {
+  if (readable && !receive()) return;
+  if (writable) send();
+}
+
+void ControlChannel::send() {
+  const IoResult sent = write_some(socket_.descriptor(), outgoing_);
+  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(sent.bytes));
+  if (sent.status == IoStatus::kWantWrite) return;
+  if (sent.status == IoStatus::kClosed) return end(std::strerror(errno));
+  loop_.change(socket_.descriptor(), true, false);
+}
+
+// False when this has ended.
+bool ControlChannel::receive() {
+  for (int frames = 0; frames < 64;) {  // then the others in this loop have their turn
+    const IoResult result = read_some(socket_.descriptor(), std::span(incoming_).subspan(received_));
+    if (result.status == IoStatus::kWantRead) return true;
+    if (result.status == IoStatus::kClosed)
+      return end(errno == 0 ? "closed by the other side" : std::strerror(errno)), false;
+    received_ += result.bytes;
+    if (received_ < kControlBytes) continue;
+    received_ = 0;
+    ++frames;
+    heard_ = EventLoop::Clock::now();
+    try {
+      const std::string token = decode_control(incoming_);
+      if (!token.empty() && called_) called_(token);
+    } catch (const ProtocolError& error) {
+      return end(error.what()), false;
+    }
+  }
+  return true;
+}
+
+void ControlChannel::end(const std::string& reason) {
+  loop_.cancel(beat_);
+  loop_.forget(socket_.descriptor());
+  socket_ = Socket();
+  const Lost lost = std::move(lost_);
+  const std::string why = reason;
+  lost(why);
+}
+
+// ---- registered at a relay -----------------------------------------------------------------------------------------
+
+namespace {
+
+// Connections being made at once, within 512 sockets, and calls that wait meanwhile.
+constexpr std::size_t kMaxAnswers = 512 / Connector::kAtOnce, kMaxCalls = 512;
+constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
+constexpr auto kFirstAttempt = std::chrono::seconds(5);  // for which start() waits
+
+}  // namespace
+
+std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const RelayRoute& route,
+                                                      const PathSettings& settings, Arrived arrived) {
+  std::unique_ptr<HiddenListener> hidden(new HiddenListener(loop, route, settings, std::move(arrived)));
+  std::future<First> attempt = hidden->first_.get_future();
+  const auto end = [&] { loop.call([&hidden] { hidden.reset(); }); };
+  try {
+    loop.call([&hidden] { hidden->enroll(); });
+  } catch (...) {
+    end();
+    throw;
+  }
+  // Within the loop waiting would block the work waited for.
+  if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
+  const First first = attempt.get();
+  if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
+  end();
+  if (*first.failure == Connector::Failure::kSecurity) throw SecurityError(first.reason);
+  throw Error(first.reason);
+}
+
+HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
+    : loop_(loop), name_(route.target), relay_(route.relay), settings_(settings), arrived_(std::move(arrived)),
+      key_(read_key(route.key_file)), addresses_(resolve(route.relay)), wait_(kFirstWait) {
+  RelayAdmission::listen_as(key_, name_);  // throws for an invalid name
+}
+
+void HiddenListener::enroll() {
+  again_ = 0;
+  dial_ = std::make_unique<Connector>(
+      loop_, addresses_, settings_, RelayAdmission::listen_as(key_, name_),
+      [this](Socket socket, const Address&) { enrolled(std::move(socket)); },
+      [this](Connector::Failure failure, const std::string& reason) { not_enrolled(failure, reason); });
+}
+
+void HiddenListener::enrolled(Socket socket) {
+  dial_.reset();
+  wait_ = kFirstWait;
+  if (problem_logged_)
+    log(LogLevel::kInfo, fmt::format("registered again as '{}' at the relay {}", name_, relay_.text()));
+  problem_logged_ = false;
+  control_ = std::make_unique<ControlChannel>(
+      loop_, std::move(socket), [this](const std::string& token) { called(token); },
+      [this](const std::string& reason) { lost(reason); });
+  settle({});
+}
+
+void HiddenListener::not_enrolled(Connector::Failure failure, const std::string& reason) {
+  dial_.reset();
+  log_problem(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
+  settle({failure, reason});
+  again();
+}
+
+void HiddenListener::lost(const std::string& reason) {
+  control_.reset();
+  calls_.clear();  // nobody knows their tokens any more
+  log_problem(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(),
+                          name_, reason));
+  again();
+}
+
+// One line for each period of trouble.
+void HiddenListener::log_problem(const std::string& text) {
+  if (!problem_logged_) log(LogLevel::kWarning, text);
+  problem_logged_ = true;
+}
+
+// Random delays: the listeners that a relay's end has cut off do not return all at once.
+void HiddenListener::again() {
+  again_ = loop_.after(wait_ * std::uniform_real_distribution<>(0.5, 1.0)(random_), [this] { enroll(); });
+  wait_ = std::min(2 * wait_, kMaxWait);
+}
+
+void HiddenListener::settle(const First& first) {
+  if (!settled_) first_.set_value(first);
+  settled_ = true;
+}
+
+void HiddenListener::called(const std::string& token) {
+  if (calls_.size() >= kMaxCalls)
+    return log_once(LogLevel::kWarning,
+                    fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
+  calls_.push_back(token);
+  answer_waiting();
+}
+
+void HiddenListener::answer_waiting() {
+  while (!calls_.empty() && answers_.size() < kMaxAnswers) {
+    answer(calls_.front());
+    calls_.pop_front();
+  }
+}
+
+void HiddenListener::answer(const std::string& token) {
+  const auto place = answers_.emplace(answers_.end());
+  *place = std::make_unique<Connector>(
+      loop_, addresses_, settings_, RelayAdmission::answer(key_, token),
+      [this, place](Socket socket, const Address& relay) {
+        const Address from = relay;
+        answers_.erase(place);
+        answer_waiting();
+        arrived_(std::move(socket), from);
+      },
+      [this, place](Connector::Failure, const std::string& reason) {
+        answers_.erase(place);
+        answer_waiting();
+        log(LogLevel::kWarning, fmt::format("cannot answer a call through the relay {} ({})", relay_.text(), reason));
+      });
 }
 
 }  // namespace maki::wan

@@ -1,6 +1,8 @@
 #include "wan/net/relay/relay.hpp"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/relay/relay_core.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan {
 namespace {
@@ -139,6 +142,287 @@ void RelayClient::leave(const std::string& why) {
   loop_.cancel(timer_);
   const std::string reason = why;
   core_.gone(*this, reason);
+}
+
+// ---- decisions -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+using admission::Want;
+
+// After so recent a sign of life the registered listener is alive, and another one wants its name.
+constexpr double kAlive = 2.5 * kControlBeat;
+constexpr int kNotesPerSecond = 20;
+
+// Limits unsent bytes in a socket, which delay all later ones.
+void bound_unsent(const Socket& socket) {
+  constexpr int kUnsent = 256 << 10;
+  setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof(kUnsent));
+}
+
+}  // namespace
+
+RelayCore::RelayCore(const RelaySettings& settings, int threads)
+    : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
+  settings_.socket.streams = 1;
+  for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = resolve(endpoint);
+  for (int i = 0; i < threads; ++i) {
+    pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
+                                                 [this](const SessionReport& report) {
+                                                   loop_.post([this, report] { ended(report); });
+                                                 }));
+  }
+  acceptor_ = std::make_unique<Acceptor>(
+      loop_, settings_.listen, settings_.socket,
+      [this](Socket socket, const Address& peer) { take(std::move(socket), peer); },
+      [](const std::string& reason) { log_once(LogLevel::kWarning, reason); });
+}
+
+// First no new sessions, then none at all; the loop sees the end of each before its own.
+RelayCore::~RelayCore() {
+  loop_.call([this] { stop(); });
+  pumps_.clear();
+}
+
+void RelayCore::stop() {
+  acceptor_.reset();
+  end_calls([](const Call&) { return true; });
+  answers_.clear();
+  dials_.clear();
+  strangers_ = {};
+  asking_.clear();
+  waiting_.clear();
+  names_.clear();
+}
+
+RelayStatus RelayCore::status() {
+  RelayStatus status;
+  loop_.call([&] {
+    status = {.sessions = static_cast<int>(sessions_.size()),
+              .half_open = static_cast<int>(asking_.size()),
+              .names = static_cast<int>(names_.size()),
+              .sessions_ever = sessions_ever_,
+              .refused = refused_,
+              .bytes = 0};
+  });
+  for (const auto& pump : pumps_) status.bytes += pump->bytes();
+  return status;
+}
+
+void RelayCore::take(Socket socket, const Address& address) {
+  const std::uint64_t number = next_++;
+  RelayClient::Connection connection{number, std::move(socket), address};
+  asking_[number] =
+      std::make_unique<RelayClient>(loop_, *this, keys_, std::move(connection), settings_.admission_timeout);
+  strangers_.enter(address.network(), *asking_[number]);
+  if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
+    gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
+}
+
+void RelayCore::asked(RelayClient& client) {
+  strangers_.leave(client);
+  waiting_.insert(asking_.extract(client.number()));
+  if (!client.admitted())
+    return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
+  switch (client.request().want) {
+    case Want::kConnect: return connect(client);
+    case Want::kListen: return enroll(client);
+    case Want::kAnswer: return answer(client);
+  }
+}
+
+// A client that has gone cancels its pending connection.
+void RelayCore::gone(RelayClient& client, const std::string& why) {
+  ++refused_;
+  note(fmt::format("{}: {}", client.address().text(), why));
+  drop(client.number());
+}
+
+void RelayCore::drop(std::uint64_t client) {
+  dials_.erase(client);
+  end_calls([client](const Call& call) { return call.caller == client; });
+  if (const auto answering = answers_.find(client); answering != answers_.end()) {
+    const std::uint64_t caller = answering->second;
+    answers_.erase(answering);
+    refuse_caller(caller, "the listener's answer broke off");
+  }
+  if (const auto asking = asking_.find(client); asking != asking_.end()) {
+    strangers_.leave(*asking->second);
+    asking_.erase(asking);
+  }
+  waiting_.erase(client);
+}
+
+void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
+  std::erase_if(calls_, [&](const auto& item) {
+    if (!which(item.second)) return false;
+    loop_.cancel(item.second.timer);
+    return true;
+  });
+}
+
+void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason) {
+  ++refused_;
+  note(fmt::format("{} (key {}) refused: {}", client.address().text(), client.request().key_id, reason));
+  client.decide({code, reason}, [this](RelayClient& told) { drop(told.number()); });
+}
+
+void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
+  const auto client = waiting_.find(caller);
+  if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
+}
+
+// Limits the log: strangers must not be able to fill a disk.
+void RelayCore::note(const std::string& text) {
+  const auto now = EventLoop::Clock::now();
+  if (now - note_second_ > std::chrono::seconds(1)) {
+    if (notes_ > kNotesPerSecond)
+      log(LogLevel::kInfo, fmt::format("{} more lines like the last", notes_ - kNotesPerSecond));
+    note_second_ = now;
+    notes_ = 0;
+  }
+  if (++notes_ <= kNotesPerSecond) log(LogLevel::kInfo, text);
+}
+
+bool RelayCore::room_for(RelayClient& client) {
+  const std::string& key = client.request().key_id;
+  const auto coming = dials_.size() + calls_.size() + answers_.size();
+  if (sessions_.size() + coming >= static_cast<std::size_t>(settings_.sessions)) {
+    refuse(client, Code::kBusy, fmt::format("the relay has its {} sessions already", settings_.sessions));
+    return false;
+  }
+  if (settings_.sessions_per_key == 0) return true;
+  const auto mine = [&key](const auto& one) { return one.second.key_id == key; };
+  const auto waiting = [&key](const auto& one) {
+    return one.second->request().key_id == key && one.second->request().want == Want::kConnect;
+  };
+  const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) +
+                     std::count_if(waiting_.begin(), waiting_.end(), waiting);
+  if (count <= settings_.sessions_per_key) return true;  // this one is among the waiting ones
+  refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
+  return false;
+}
+
+void RelayCore::connect(RelayClient& client) {
+  if (!room_for(client)) return;
+  const std::string& name = client.request().name;
+  if (const auto found = destinations_.find(name); found != destinations_.end()) return dial(client, found->second);
+  if (const auto found = names_.find(name); found != names_.end()) return call(client, found->second);
+  refuse(client, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
+}
+
+void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses) {
+  PathSettings settings = settings_.socket;
+  settings.connect_timeout = settings_.answer_timeout;
+  const std::uint64_t caller = client.number();
+  dials_[caller] = std::make_unique<Connector>(
+      loop_, addresses, settings, nullptr,
+      [this, caller, name = client.request().name](Socket socket, const Address& peer) {
+        const std::string to = fmt::format("'{}' at {}", name, peer.text());
+        dials_.erase(caller);
+        join(caller, std::move(socket), to);
+      },
+      [this, caller](Connector::Failure, const std::string& reason) {
+        dials_.erase(caller);
+        refuse_caller(caller, "the relay cannot reach it (" + reason + ")");
+      });
+}
+
+void RelayCore::call(RelayClient& client, Registered& listener) {
+  const std::string token = make_token();
+  Call& call = calls_[token];
+  call = {client.number(), client.request().name, listener.key_id, 0};
+  call.timer = loop_.after(settings_.answer_timeout, [this, token] {
+    const std::uint64_t caller = calls_.at(token).caller;
+    calls_.erase(token);
+    refuse_caller(caller, "the listener does not answer");
+  });
+  listener.control->call(token);
+}
+
+void RelayCore::answer(RelayClient& client) {
+  const auto found = calls_.find(client.request().name);
+  if (found == calls_.end() || found->second.key_id != client.request().key_id)
+    return refuse(client, Code::kRefused, "no call waits for this answer");
+  const Call call = found->second;
+  loop_.cancel(call.timer);
+  calls_.erase(found);
+  answers_[client.number()] = call.caller;
+  client.decide({}, [this, call](RelayClient& answering) {
+    Socket socket = answering.take();
+    const std::string to = fmt::format("'{}' (hidden) at {}", call.name, answering.address().text());
+    answers_.erase(answering.number());
+    drop(answering.number());
+    join(call.caller, std::move(socket), to);
+  });
+}
+
+// Joins a target to its caller, who may have gone.
+void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to) {
+  const auto found = waiting_.find(caller);
+  if (found == waiting_.end()) return;
+  auto kept = std::make_shared<Socket>(std::move(target));
+  found->second->decide({}, [this, kept, to](RelayClient& client) {
+    const std::uint64_t number = client.number();
+    const Session session{client.request().key_id, client.address().text(), to};
+    Socket socket = client.take();
+    drop(number);
+    ++sessions_ever_;
+    log(LogLevel::kInfo,
+        fmt::format("session {} begins: {} (key {}) to {}", number, session.from, session.key_id, session.to));
+    sessions_[number] = session;
+    bound_unsent(socket);
+    bound_unsent(*kept);
+    pumps_[next_pump_++ % pumps_.size()]->add(number, std::move(socket), std::move(*kept));
+  });
+}
+
+void RelayCore::ended(const SessionReport& report) {
+  const auto found = sessions_.find(report.number);
+  if (found == sessions_.end()) return;
+  log(LogLevel::kInfo,
+      fmt::format("session {} ends: {} to {}, {} there, {} back, {:.1f} s, {}", report.number, found->second.from,
+                  found->second.to, amount(report.there), amount(report.back), report.seconds, report.how));
+  sessions_.erase(found);
+}
+
+void RelayCore::enroll(RelayClient& client) {
+  const std::string& name = client.request().name;
+  if (destinations_.count(name) > 0)
+    return refuse(client, Code::kRefused, fmt::format("'{}' is one of the relay's own destinations", name));
+  if (const auto found = names_.find(name); found != names_.end()) {
+    if (found->second.key_id != client.request().key_id)
+      return refuse(client, Code::kRefused, fmt::format("'{}' is registered with another key", name));
+    if (found->second.control->silent() < kAlive)
+      return refuse(client, Code::kBusy,
+                    fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
+  } else if (names_.size() >= static_cast<std::size_t>(settings_.names)) {
+    return refuse(client, Code::kBusy, "the relay has all the names that it can");
+  }
+  client.decide({}, [this](RelayClient& told) { enrolled(told); });
+}
+
+void RelayCore::enrolled(RelayClient& client) {
+  const std::string name = client.request().name, key = client.request().key_id;
+  const Address from = client.address();
+  Socket socket = client.take();
+  drop(client.number());
+  names_.erase(name);
+  log(LogLevel::kInfo, fmt::format("'{}' registered by {} (key {})", name, from.text(), key));
+  auto control = std::make_unique<ControlChannel>(loop_, std::move(socket), ControlChannel::Called(),
+                                                  [this, name](const std::string& reason) { unenroll(name, reason); });
+  names_[name] = {key, from, std::move(control)};
+}
+
+void RelayCore::unenroll(const std::string& name, const std::string& reason) {
+  log(LogLevel::kInfo, fmt::format("'{}' is gone: {}", name, reason));
+  names_.erase(name);
+  std::vector<std::uint64_t> callers;
+  end_calls([&](const Call& call) {
+    if (call.name == name) callers.push_back(call.caller);
+    return call.name == name;
+  });
+  for (const std::uint64_t caller : callers) refuse_caller(caller, "the listener went away");
 }
 
 }  // namespace maki::wan

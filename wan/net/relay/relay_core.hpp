@@ -9,10 +9,8 @@
 
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/connector.hpp"
-#include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/relay/session.hpp"
-#include "wan/net/socket/crowd.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
 
@@ -63,12 +61,12 @@ class RelayClient final : private Pollable {
 
 // A relay's decisions: admission, targets, and the pairs of connections. In a thread of its own; other threads forward
 // the bytes.
-class RelayCore final : private Pollable {
+class RelayCore {
  public:
   // Thread-safe. `threads`: those that forward bytes.
   RelayCore(const RelaySettings& settings, int threads);
-  ~RelayCore() override;
-  Address address() const { return local_address(socket_.descriptor()); }
+  ~RelayCore();
+  Address address() const { return acceptor_->address(); }
   RelayStatus status();
 
   // Called by its clients, in the loop's thread.
@@ -97,7 +95,6 @@ class RelayCore final : private Pollable {
 
   void stop();  // accepts nobody any more; sessions go on
   void ended(const SessionReport& report);
-  void on_ready(bool readable, bool writable) override;
   void take(Socket socket, const Address& address);
   void refuse(RelayClient& client, Code code, const std::string& reason);
   void refuse_caller(std::uint64_t caller, const std::string& reason);
@@ -118,7 +115,6 @@ class RelayCore final : private Pollable {
   RelaySettings settings_;
   KeyRing keys_;
   std::map<std::string, std::vector<Address>> destinations_;
-  Socket socket_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
   Clients asking_;                                             // not admitted yet
   Crowd<RelayClient> strangers_;                               // the same, by network
@@ -128,11 +124,11 @@ class RelayCore final : private Pollable {
   std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
   std::map<std::string, Registered> names_;
   std::map<std::uint64_t, Session> sessions_;
-  EventLoop::Timer pause_ = 0;
   EventLoop::Clock::time_point note_second_{};
   int notes_ = 0;
   std::vector<std::unique_ptr<RelayPump>> pumps_;
   std::size_t next_pump_ = 0;
+  std::unique_ptr<Acceptor> acceptor_;
   EventLoop loop_{"relay"};  // last: its thread uses all the rest
 };
 

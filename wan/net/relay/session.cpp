@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "wan/net/error.hpp"
-#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan {
 

@@ -20,8 +20,9 @@
 #include <string_view>
 #include <utility>
 
-#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/settings.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
@@ -52,13 +53,6 @@ bool from_hex(std::string_view text, std::span<std::byte> out) {
     at += 2;
   }
   return true;
-}
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 [[noreturn]] void not_a_key(const std::string& path, const std::string& reason) {
@@ -112,14 +106,14 @@ Key parse_key(std::string_view text, const std::string& path) {
   bool first = true, has_secret = false;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim(text.substr(0, end));
+    const std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (first && line != kFirstLine) not_a_key(path, "its first line is not '" + std::string(kFirstLine) + "'");
     if (std::exchange(first, false) || line.empty() || line.front() == '#') continue;
 
     const std::size_t equals = line.find('=');
-    const std::string_view name = trim(line.substr(0, equals));
-    const std::string_view value = equals == line.npos ? std::string_view{} : trim(line.substr(equals + 1));
+    const std::string_view name = trimmed(line.substr(0, equals));
+    const std::string_view value = equals == line.npos ? std::string_view{} : trimmed(line.substr(equals + 1));
     if (name == "id" && key.id.empty()) {
       if (!is_hex(value, kIdDigits))
         not_a_key(path, fmt::format("line {}: the id is not {} hexadecimal digits", number, kIdDigits));

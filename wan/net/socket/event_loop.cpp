@@ -230,4 +230,34 @@ EventLoop::Timer EventLoop::after(double seconds, std::function<void()> work) {
   return at(Clock::now() + std::chrono::duration_cast<Clock::duration>(wait), std::move(work));
 }
 
+// ---- accepting connections -----------------------------------------------------------------------------------------
+
+Acceptor::Acceptor(EventLoop& loop, const Endpoint& local, const PathSettings& settings,
+                   std::function<void(Socket, const Address&)> taken, std::function<void(const std::string&)> short_of)
+    : loop_(loop), taken_(std::move(taken)), short_of_(std::move(short_of)), socket_(listen_on(local, settings)) {
+  loop_.call([this] { loop_.watch(socket_.descriptor(), true, false, *this); });
+}
+
+Acceptor::~Acceptor() {
+  loop_.cancel(pause_);
+  loop_.forget(socket_.descriptor());
+}
+
+void Acceptor::on_ready(bool, bool) {
+  constexpr int kTurn = 64;  // connections, before others have their turn
+  constexpr double kPause = 0.2;
+  try {
+    for (int i = 0; i < kTurn; ++i) {
+      Address peer;
+      Socket socket = accept_from(socket_.descriptor(), peer);
+      if (!socket.open()) return;
+      taken_(std::move(socket), peer);
+    }
+  } catch (const Error& error) {  // the connection stays in the kernel's queue and would be reported again at once
+    short_of_(fmt::format("port {}: {}", address().port(), error.what()));
+    loop_.change(socket_.descriptor(), false, false);
+    pause_ = loop_.after(kPause, [this] { loop_.change(socket_.descriptor(), true, false); });
+  }
+}
+
 }  // namespace maki::wan

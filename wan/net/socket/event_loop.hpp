@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "wan/net/descriptor.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
@@ -84,6 +84,26 @@ class EventLoop {
   bool stopping_ = false;
 
   std::thread thread_;
+};
+
+// Accepts the connections of one port, in the loop's thread; pauses while the process is out of descriptors.
+class Acceptor final : private Pollable {
+ public:
+  // `taken` gets each connection, `short_of`, before a pause, the reason. Throws Error if the port is unavailable.
+  Acceptor(EventLoop& loop, const Endpoint& local, const PathSettings& settings,
+           std::function<void(Socket, const Address& peer)> taken,
+           std::function<void(const std::string& reason)> short_of);
+  ~Acceptor() override;  // in the loop's thread
+  Address address() const { return local_address(socket_.descriptor()); }
+
+ private:
+  void on_ready(bool, bool) override;
+
+  EventLoop& loop_;
+  std::function<void(Socket, const Address&)> taken_;
+  std::function<void(const std::string&)> short_of_;
+  Socket socket_;
+  EventLoop::Timer pause_ = 0;
 };
 
 }  // namespace maki::wan

@@ -1,17 +1,51 @@
-// TCP sockets, never blocking: addresses, options, connecting and listening.
+// TCP sockets, never blocking: addresses, options, connecting, listening, and limits on callers.
 #pragma once
 
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "wan/net/descriptor.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
+
+// The owner of a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : descriptor_(number) {}
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept : descriptor_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this == &other) return *this;
+    close();
+    descriptor_ = other.release();
+    return *this;
+  }
+  int descriptor() const { return descriptor_; }
+  bool open() const { return descriptor_ >= 0; }
+  void close() {
+    if (open()) ::close(release());
+  }
+  int release() { return std::exchange(descriptor_, -1); }  // the caller closes it
+
+ private:
+  int descriptor_ = -1;
+};
+
+using Socket = Descriptor;
+
+// The number of files that this process may have open (the largest integer: any), raised to at most `wanted` where the
+// system lets it.
+std::uint64_t open_files(std::uint64_t wanted = 0);
 
 struct Address {
   sockaddr_storage storage{};
@@ -107,7 +141,7 @@ class Transfer {
   std::size_t done_ = 0;
 };
 
-// Pacing of a stream by the kernel, besides that of the whole path (path/path_traffic.cpp). The kernel spaces packets
+// Pacing of a stream by the kernel, besides that of the whole path (path/path_core.cpp). The kernel spaces packets
 // by the stream's window. That helps long transfers, whose windows then grow further (64 MB over 270 ms in 0.80 s
 // instead of 0.97), but data sent after a pause take a quarter of a round trip or more to leave.
 
@@ -117,5 +151,47 @@ bool is_paced(int descriptor);
 // Makes the kernel pace a socket, at `rate` bytes a second at most: the rate of the whole path, since the streams'
 // shares change all the time. 0: no bound; but a socket once paced stays so.
 void bound_pacing(int descriptor, double rate);
+
+// A limited number of connections, by origin: an origin with too many displaces its own, nobody else's. Refers to its
+// members and owns none. For one thread.
+template <class Member>
+class Crowd {
+ public:
+  // A member already there counts as new, and of this origin.
+  void enter(const std::string& origin, Member& member) {
+    leave(member);
+    places_[&member] = {origin, ++last_};
+    origins_[origin][last_] = &member;
+  }
+
+  void leave(Member& member) {  // no effect if it is not there
+    const auto place = places_.find(&member);
+    if (place == places_.end()) return;
+    const auto group = origins_.find(place->second.origin);
+    group->second.erase(place->second.turn);
+    if (group->second.empty()) origins_.erase(group);
+    places_.erase(place);
+  }
+
+  std::size_t size() const { return places_.size(); }
+
+  // The oldest member of the largest origin; of several such, the oldest of all. There must be one.
+  Member& surplus() const {
+    const auto smaller = [](const auto& a, const auto& b) {
+      const auto &one = a.second, &other = b.second;
+      return one.size() != other.size() ? one.size() < other.size() : one.begin()->first > other.begin()->first;
+    };
+    return *std::max_element(origins_.begin(), origins_.end(), smaller)->second.begin()->second;
+  }
+
+ private:
+  struct Place {
+    std::string origin;
+    std::uint64_t turn = 0;
+  };
+  std::map<Member*, Place> places_;
+  std::map<std::string, std::map<std::uint64_t, Member*>> origins_;
+  std::uint64_t last_ = 0;
+};
 
 }  // namespace maki::wan

@@ -1,5 +1,5 @@
 // What a check of sites says, from what was found.
-#include "src/cli/sites/check_report.hpp"
+#include "wan/sites/link_check.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
-#include "wan/net/copy/sync.hpp"
 
 namespace maki::wan::copy {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "wan/net/copy/client.hpp"
-#include "wan/net/copy/sync.hpp"
 
 namespace maki::wan::copy {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission.hpp"
-#include "wan/net/relay/hidden_listener.hpp"
+#include "wan/net/relay/connector.hpp"
 
 namespace maki::wan {
 namespace {

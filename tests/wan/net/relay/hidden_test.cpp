@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "tests/wan/net/relay/rig.hpp"
-#include "wan/net/relay/hidden_listener.hpp"
+#include "wan/net/relay/connector.hpp"
 
 namespace maki::wan {
 namespace {

@@ -14,7 +14,6 @@
 
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
-#include "wan/net/socket/crowd.hpp"
 
 namespace maki::wan {
 namespace {
