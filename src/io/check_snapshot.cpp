@@ -232,17 +232,7 @@ bool in_box(const std::array<double, 3>& position, double box) {
 // Whether the set spans more than one side. A set within one side may be shifted as a whole; its images then still fill
 // space.
 bool spans_more_than(double box, const Examined& set) {
-  std::array<double, 3> low, high;
-  low.fill(std::numeric_limits<double>::infinity());
-  high.fill(-std::numeric_limits<double>::infinity());
-  for (const auto& position : set.share.positions) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      low[axis] = std::min(low[axis], position[axis]);
-      high[axis] = std::max(high[axis], position[axis]);
-    }
-  }
-  set.ranks.min(low);
-  set.ranks.max(high);
+  const auto [low, high] = extent_of(set.share, set.ranks);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (high[axis] - low[axis] > (1 + kRounding) * box) return true;
   }
@@ -342,6 +332,21 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
     }
   }
   return twins;
+}
+
+Extent extent_of(const Snapshot& share, const Communicator& ranks) {
+  Extent extent;
+  extent.low.fill(std::numeric_limits<double>::infinity());
+  extent.high.fill(-std::numeric_limits<double>::infinity());
+  for (const auto& position : share.positions) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      extent.low[axis] = std::min(extent.low[axis], position[axis]);
+      extent.high[axis] = std::max(extent.high[axis], position[axis]);
+    }
+  }
+  ranks.min(extent.low);
+  ranks.max(extent.high);
+  return extent;
 }
 
 void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes,

@@ -176,50 +176,11 @@ void check_agreement(const std::vector<FileHeader>& headers, const std::vector<s
   }
 }
 
-// The parts of a header that all ranks need, as bytes.
 struct PackedHeader {
-  std::array<std::uint64_t, kTypes> counts, totals;
-  std::array<double, kTypes> mass_table;
-  SnapshotHeader set;
-  int files;
-  bool has_units, says_comoving, comoving, over_root_a, light_cone;
-  ParticleSelection selection;
+  FileFacts facts;
   char format[64];
 };
 static_assert(std::is_trivially_copyable_v<PackedHeader>);
-
-PackedHeader pack(const FileHeader& header) {
-  PackedHeader packed{header.counts,
-                      header.totals,
-                      header.mass_table,
-                      header.set,
-                      header.files,
-                      header.has_units,
-                      header.comoving.has_value(),
-                      header.comoving.value_or(false),
-                      header.over_root_a,
-                      header.light_cone,
-                      header.selection,
-                      {}};
-  header.format.copy(packed.format, sizeof(packed.format) - 1);
-  return packed;
-}
-
-FileHeader unpack(const PackedHeader& packed) {
-  FileHeader header;
-  header.counts = packed.counts;
-  header.totals = packed.totals;
-  header.mass_table = packed.mass_table;
-  header.files = packed.files;
-  header.set = packed.set;
-  header.has_units = packed.has_units;
-  if (packed.says_comoving) header.comoving = packed.comoving;
-  header.over_root_a = packed.over_root_a;
-  header.light_cone = packed.light_cone;
-  header.selection = packed.selection;
-  header.format = packed.format;
-  return header;
-}
 
 }  // namespace
 
@@ -231,7 +192,9 @@ FileSet read_set_headers(const std::string& path, const Communicator& ranks) {
     std::vector<FileHeader> headers;
     for (const auto& file : files) headers.push_back(read_header(file));
     check_agreement(headers, files);
-    for (const auto& header : headers) packed.push_back(pack(header));
+    for (const auto& header : headers) {
+      header.format.copy(packed.emplace_back(PackedHeader{header, {}}).format, sizeof(PackedHeader::format) - 1);
+    }
     for (const auto& file : files) names += file + '\0';
   });
   names = broadcast_text(ranks, names);
@@ -241,7 +204,10 @@ FileSet read_set_headers(const std::string& path, const Communicator& ranks) {
   }
   packed.resize(set.files.size());
   ranks.broadcast(packed.data(), packed.size() * sizeof(PackedHeader), 0);
-  for (const auto& one : packed) set.headers.push_back(unpack(one));
+  for (const auto& one : packed) {
+    static_cast<FileFacts&>(set.headers.emplace_back()) = one.facts;
+    set.headers.back().format = one.format;
+  }
   return set;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "host/comm/job.hpp"
@@ -166,17 +165,7 @@ Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
 }
 
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
-  std::array<double, 3> low, high;
-  low.fill(std::numeric_limits<double>::infinity());
-  high.fill(-std::numeric_limits<double>::infinity());
-  for (const auto& position : share.positions) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      low[axis] = std::min(low[axis], position[axis]);
-      high[axis] = std::max(high[axis], position[axis]);
-    }
-  }
-  ranks.min(low);
-  ranks.max(high);
+  const auto [low, high] = extent_of(share, ranks);
   IsolatedBox box;
   double reach = 0;  // largest |coordinate| of the set
   double extent = 0;
