@@ -34,14 +34,6 @@ void check(const Frame& frame, const SnapshotHeader& header, const GroupOptions&
   if (options.minimum < 1) throw Error("a group needs particles", "the minimum is 0", "give 1 or more");
 }
 
-Cosmology cosmology_of(const SnapshotHeader& header) {
-  CosmologyParameters parameters;
-  parameters.omega0 = header.omega0;
-  parameters.omega_lambda = header.omega_lambda;
-  parameters.hubble = header.hubble;
-  return Cosmology(parameters, header.units);
-}
-
 // Comoving densities of the spheres, with the set's own constant of gravity.
 std::array<double, kSphereKinds> sphere_densities(const Cosmology& cosmology, const SnapshotHeader& header) {
   const double mean = cosmology.mean_density() * header.units.gravitational_constant() / header.newton();

@@ -43,11 +43,7 @@ PowerSpectrum spectrum_of(const Config& config, const SnapshotHeader& header) {
 
 double growth_factor(const SnapshotHeader& header) {
   if (!header.comoving || header.omega0 <= 0 || header.hubble <= 0) return 0;
-  CosmologyParameters parameters;
-  parameters.omega0 = header.omega0;
-  parameters.omega_lambda = header.omega_lambda;
-  parameters.hubble = header.hubble;
-  return Cosmology(parameters, header.units).growth(header.time).d1;
+  return cosmology_of(header).growth(header.time).d1;
 }
 
 std::string moment(const SnapshotHeader& header) {
