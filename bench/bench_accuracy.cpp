@@ -22,7 +22,7 @@
 #include "bench/report.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
-#include "src/config/presets.hpp"
+#include "src/config/resolve.hpp"
 #include "src/run/forces.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"

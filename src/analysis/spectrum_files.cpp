@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <sstream>
 
 #include "kernels/error.hpp"
 #include "src/io/safe_file.hpp"
@@ -15,11 +16,8 @@ double delta2(double k, double power) { return k * k * k * power / (2 * std::num
 
 std::string commented(const std::string& text) {
   std::string result;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    result += "#   " + text.substr(begin, end - begin) + "\n";
-    begin = end + 1;
-  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) result += "#   " + line + "\n";
   return result;
 }
 

@@ -15,8 +15,7 @@
 #include "src/groups/catalogue.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/run/group_files.hpp"
-#include "src/run/linear_theory.hpp"
-#include "src/run/loaded_set.hpp"
+#include "src/run/products.hpp"
 
 namespace maki {
 

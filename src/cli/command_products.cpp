@@ -11,7 +11,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
-#include "src/run/loaded_set.hpp"
+#include "src/run/products.hpp"
 #include "src/run/setup.hpp"
 
 namespace maki {

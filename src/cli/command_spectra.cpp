@@ -5,8 +5,7 @@
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/run/linear_theory.hpp"
-#include "src/run/loaded_set.hpp"
+#include "src/run/products.hpp"
 
 namespace maki {
 namespace {

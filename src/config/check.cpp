@@ -7,7 +7,6 @@
 #include "kernels/error.hpp"
 #include "kernels/particles/types.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 
 namespace maki {

@@ -47,6 +47,16 @@ const char* dimension_name(Dimension dimension) {
   return names[static_cast<std::size_t>(dimension)];
 }
 
+// In cgs; the unit of time is length over velocity.
+double factor_of(const UnitSystem& units, Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kLength: return units.length_cgs;
+    case Dimension::kMass: return units.mass_cgs;
+    case Dimension::kVelocity: return units.velocity_cgs;
+    default: return units.length_cgs / units.velocity_cgs;
+  }
+}
+
 }  // namespace
 
 const Unit* find_unit(std::string_view name, Dimension dimension) {
@@ -98,17 +108,11 @@ double in_units(const Quantity& quantity, Dimension dimension, const char* fallb
     throw Error(fmt::format("'{}' needs units, but those of this run are pure numbers", to_string(quantity)), "",
                 "set units.length, units.mass and units.velocity, or give a plain number");
   }
-  double scale = 0;
-  double h_power = 0;  // of the run's unit, minus that of the number
-  const double run_h = units.with_h ? 1 : 0;
-  switch (dimension) {
-    case Dimension::kLength: scale = units.length_cgs, h_power = run_h - (unit->over_h ? 1 : 0); break;
-    case Dimension::kMass: scale = units.mass_cgs, h_power = run_h - (unit->over_h ? 1 : 0); break;
-    case Dimension::kVelocity: scale = units.velocity_cgs; break;
-    case Dimension::kTime: scale = units.length_cgs / units.velocity_cgs, h_power = run_h; break;
-    default: throw Error(fmt::format("'{}' has no unit of the run", to_string(quantity)));
-  }
-  const double number = quantity.value * (unit->factor / scale);
+  if (dimension == Dimension::kNone || dimension == Dimension::kWallTime || dimension == Dimension::kMemory)
+    throw Error(fmt::format("'{}' has no unit of the run", to_string(quantity)));
+  // Of the run's unit, minus that of the number.
+  const int h_power = dimension == Dimension::kVelocity ? 0 : units.with_h - unit->over_h;
+  const double number = quantity.value * (unit->factor / factor_of(units, dimension));
   return h_power == 0 ? number : number * std::pow(h, h_power);
 }
 
@@ -119,16 +123,6 @@ double in_base(const Quantity& quantity, Dimension dimension, const char* fallba
 }
 
 namespace {
-
-// In cgs; the unit of time is length over velocity.
-double factor_of(const UnitSystem& units, Dimension dimension) {
-  switch (dimension) {
-    case Dimension::kLength: return units.length_cgs;
-    case Dimension::kMass: return units.mass_cgs;
-    case Dimension::kVelocity: return units.velocity_cgs;
-    default: return units.length_cgs / units.velocity_cgs;
-  }
-}
 
 const char* cgs_name(Dimension dimension) {
   switch (dimension) {

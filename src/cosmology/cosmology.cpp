@@ -200,4 +200,12 @@ const Cosmology& Timeline::cosmology() const {
   return *cosmology_;
 }
 
+Cosmology cosmology_of(const SnapshotHeader& header) {
+  CosmologyParameters parameters;
+  parameters.omega0 = header.omega0;
+  parameters.omega_lambda = header.omega_lambda;
+  parameters.hubble = header.hubble;
+  return Cosmology(parameters, header.units);
+}
+
 }  // namespace maki

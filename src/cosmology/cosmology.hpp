@@ -77,6 +77,9 @@ class Cosmology {
   double d1_today_ = 1;
 };
 
+// Of a set's header; baryons, sigma8 and n_s have their defaults.
+Cosmology cosmology_of(const SnapshotHeader& header);
+
 // The unit of length in Mpc/h.
 double length_unit_in_mpc_h(const UnitSystem& units, double hubble);
 

@@ -35,7 +35,7 @@ struct GravityOptions {
   // Over many ranks: balance work by interaction counts instead of times, so that a repeated run has the same bits
   // (docs/design.md, "Many ranks").
   bool deterministic = false;
-  // Periodic boxes: the level of ghost_sources.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the
+  // Periodic boxes: the level of GhostTree's whole cells (whole_cell_level()). Above 0, accelerations are the
   // same bits for any number of ranks and sites and any division of the particles among them, on one instruction set.
   // Lists are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that
   // exceed list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "src/groups/deepest.hpp"
+#include "src/groups/centre.hpp"
 
 namespace maki {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/groups/sphere.hpp"
+#include "src/groups/centre.hpp"
 
 namespace maki {
 

@@ -27,6 +27,12 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
 // the message.
 void require_whole(const std::string& what, const std::string& file, const ReadReport& report);
 
+// The least and the largest coordinates of a set; infinities where it is empty. Collective.
+struct Extent {
+  std::array<double, 3> low, high;
+};
+Extent extent_of(const Snapshot& share, const Communicator& ranks);
+
 // Particles at one point: only their velocities, not their forces, can separate them.
 struct Twins {
   std::uint64_t count;               // of particles that share their point with another

@@ -19,8 +19,8 @@ namespace maki::gadget {
 inline constexpr std::size_t kTypes = 6;
 inline constexpr std::size_t kSlabRows = std::size_t{1} << 20;  // rows converted at a time
 
-// The header of one file, which may be one of a set of files.
-struct FileHeader {
+// The parts of a header that all ranks need, as plain bytes.
+struct FileFacts {
   std::array<std::uint64_t, kTypes> counts{};  // in this file
   std::array<std::uint64_t, kTypes> totals{};  // in all files
   std::array<double, kTypes> mass_table{};     // 0: each particle has its own
@@ -31,6 +31,10 @@ struct FileHeader {
   bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
   bool light_cone = false;       // positions relative to an observer, each particle at its own time, in many images
   ParticleSelection selection;   // the part of a run's particles in a file of Maki
+};
+
+// The header of one file, which may be one of a set of files.
+struct FileHeader : FileFacts {
   std::string format;
   std::string writer;                 // of HDF5 files: Header/Code, Git_commit and the like
   Provenance provenance;              // of Maki's own files

@@ -236,10 +236,6 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
   }
 }
 
-}  // namespace
-
-namespace {
-
 // SWIFT's meaning of the same names: Time is a time, velocities are peculiar, a box has three sides.
 void read_swift(const std::string& path, hid_t group, FileHeader& header) {
   header.over_root_a = false;

@@ -271,4 +271,97 @@ std::string read_text_dataset(hid_t parent, const std::string& name) {
   });
 }
 
+namespace {
+
+constexpr std::size_t kChunkRows = 65536;  // at most; chunks are equal, so that padding is small
+
+void set_filters(hid_t properties, hid_t file_type, const Storage& storage) {
+  if (storage.decimals) {
+    H5Pset_fill_value(properties, file_type, nullptr);  // no fill value
+    H5Pset_scaleoffset(properties, H5Z_SO_FLOAT_DSCALE, *storage.decimals);
+    return;
+  }
+  H5Pset_shuffle(properties);
+  H5Pset_deflate(properties, static_cast<unsigned>(storage.deflate));
+}
+
+// Selections (memory space, file space) of some rows.
+std::pair<H5Id, H5Id> select_rows(hid_t dataset, std::size_t first, std::size_t rows) {
+  const auto shape = dataset_shape(dataset);
+  const hsize_t columns = shape.size() > 1 ? shape[1] : 1;
+  const hsize_t start[2] = {first, 0};
+  const hsize_t count[2] = {rows, columns};
+  const int rank = static_cast<int>(shape.size());
+  H5Id file(H5Dget_space(dataset), H5Sclose);
+  check_hdf5(H5Sselect_hyperslab(file, H5S_SELECT_SET, start, nullptr, count, nullptr),
+             "cannot select rows of a dataset");
+  return {H5Id(H5Screate_simple(rank, count, nullptr), H5Sclose), std::move(file)};
+}
+
+}  // namespace
+
+std::size_t chunk_rows(std::size_t rows) {
+  const std::size_t chunks = std::max<std::size_t>(1, (rows + kChunkRows - 1) / kChunkRows);
+  return std::max<std::size_t>(1, (rows + chunks - 1) / chunks);
+}
+
+H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
+                    const Storage& storage) {
+  const int rank = columns > 1 ? 2 : 1;
+  const hsize_t shape[2] = {rows, columns};
+  const hsize_t chunk[2] = {chunk_rows(rows), columns};
+  H5Id space(H5Screate_simple(rank, shape, nullptr), H5Sclose);
+  H5Id properties = dataset_properties();
+  if (storage.in_chunks() && rows > 0) {
+    H5Pset_chunk(properties, rank, chunk);
+    set_filters(properties, file_type, storage);
+  } else {
+    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
+  }
+  H5Id dataset(H5Dcreate2(parent, name.c_str(), file_type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
+  if (!dataset.valid()) throw hdf5_error(fmt::format("cannot make the dataset '{}'", name), "");
+  return dataset;
+}
+
+std::uint64_t dataset_address(hid_t dataset) {
+  const haddr_t address = H5Dget_offset(dataset);
+  if (address != HADDR_UNDEF) return address;
+  for (const std::size_t extent : dataset_shape(dataset)) {
+    if (extent == 0) return 0;
+  }
+  throw hdf5_error("a dataset has no room in its file", "");
+}
+
+void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored) {
+  const hsize_t offset[2] = {first_row, 0};
+  check_hdf5(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, stored.size(), stored.data()), "cannot write a dataset");
+}
+
+H5Id open_dataset(hid_t parent, const std::string& name) {
+  H5Id dataset(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset.valid()) throw hdf5_error(fmt::format("cannot open the dataset '{}'", name), "");
+  return dataset;
+}
+
+std::vector<std::size_t> dataset_shape(hid_t dataset) {
+  H5Id space(H5Dget_space(dataset), H5Sclose);
+  const int rank = std::max(0, H5Sget_simple_extent_ndims(space));
+  std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
+  H5Sget_simple_extent_dims(space, shape.data(), nullptr);
+  return {shape.begin(), shape.end()};
+}
+
+void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data) {
+  if (rows == 0) return;
+  const auto [memory, file] = select_rows(dataset, first, rows);
+  check_hdf5(H5Dwrite(dataset, memory_type, memory, file, H5P_DEFAULT, data), "cannot write a dataset");
+}
+
+void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data) {
+  if (rows == 0) return;
+  const auto [memory, file] = select_rows(dataset, first, rows);
+  check_hdf5(H5Dread(dataset, memory_type, memory, file, H5P_DEFAULT, data), "cannot read a dataset");
+}
+
 }  // namespace maki

@@ -81,10 +81,6 @@ std::optional<std::string> read_text(hid_t object, const std::string& name);
 // Creation properties of datasets, without times: the same set gives the same file, whenever it is written.
 H5Id dataset_properties();
 
-// IEEE's 16-bit floating-point numbers, little-endian, below 65520.
-hid_t hdf5_half_type();
-std::uint16_t half_of(float value);  // the nearest
-
 // Storage of a dataset's numbers in a file: in one piece, allocated at creation, or in chunks of `chunk_rows(rows)`
 // rows that pass one of HDF5's own filters.
 struct Storage {
@@ -103,8 +99,6 @@ H5Id open_dataset(hid_t parent, const std::string& name);
 std::uint64_t dataset_address(hid_t dataset);
 // Writes one chunk in its stored form, from `filtered`.
 void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored);
-// A chunk of `count` numbers of `width` bytes as HDF5's filters would store it. Does not call HDF5.
-std::vector<unsigned char> filtered(const void* numbers, std::size_t count, std::size_t width, const Storage& storage);
 std::vector<std::size_t> dataset_shape(hid_t dataset);
 void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);
 void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data);

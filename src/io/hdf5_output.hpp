@@ -11,6 +11,17 @@
 
 #include "src/io/gadget_write.hpp"
 
+namespace maki {
+
+// IEEE's 16-bit floating-point numbers, little-endian, below 65520.
+hid_t hdf5_half_type();
+std::uint16_t half_of(float value);  // the nearest
+
+// A chunk of `count` numbers of `width` bytes as HDF5's filters would store it. Does not call HDF5.
+std::vector<unsigned char> filtered(const void* numbers, std::size_t count, std::size_t width, const Storage& storage);
+
+}  // namespace maki
+
 namespace maki::gadget {
 
 // Division of a dataset's chunks among ranks: the rank with a chunk's first row filters it.

@@ -12,7 +12,6 @@
 #include <sstream>
 
 #include "kernels/error.hpp"
-#include "src/io/checksum.hpp"
 #include "src/io/safe_file.hpp"
 
 namespace maki::restart_folder {

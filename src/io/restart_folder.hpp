@@ -1,5 +1,4 @@
-// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used
-// by restart.cpp and restart_writer.cpp.
+// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file.
 #pragma once
 
 #include <functional>

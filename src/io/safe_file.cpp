@@ -10,11 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "kernels/error.hpp"
 
 namespace maki {
-
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
@@ -59,6 +59,8 @@ int rename_exclusive(const char* from, const char* to) {
 [[noreturn]] void fail_exists(const std::string& path) {
   throw Error(fmt::format("output file '{}' exists", path), "", "remove it, choose another name, or allow overwriting");
 }
+
+constexpr std::size_t kBlock = std::size_t{1} << 22;  // bytes that are read at once
 
 }  // namespace
 
@@ -194,6 +196,26 @@ void ensure_output_directory(const std::string& path) {
     throw Error(fmt::format("cannot write to the output directory '{}'", path), std::strerror(errno),
                 "change its permissions or choose another directory");
   }
+}
+
+std::string Checksum::text() const { return fmt::format("{:016x}", XXH3_64bits_digest(state_.get())); }
+
+std::string checksum_of(std::string_view bytes) {
+  Checksum checksum;
+  checksum.add(bytes.data(), bytes.size());
+  return checksum.text();
+}
+
+std::string checksum_of_file(const std::string& path) {
+  const auto close = [](std::FILE* file) { std::fclose(file); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
+  if (!file) throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "");
+  Checksum checksum;
+  std::vector<char> block(kBlock);
+  while (const std::size_t count = std::fread(block.data(), 1, block.size(), file.get()))
+    checksum.add(block.data(), count);
+  if (std::ferror(file.get())) throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "");
+  return checksum.text();
 }
 
 }  // namespace maki

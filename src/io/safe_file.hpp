@@ -1,11 +1,14 @@
-// Output files appear whole or not at all.
+// Output files, which appear whole or not at all, and checksums of files.
 //
 // A SafeFile is written under a temporary name in the directory of its final name, flushed to the disk, and renamed
 // when it is complete. If writing ends early, the temporary file is removed, so that no incomplete file can be read.
 #pragma once
 
+#include <xxhash.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,5 +82,20 @@ void ensure_output_directory(const std::string& path);
 
 // Flushes the names in a directory to the disk, where the file system can do that.
 void sync_directory(const std::string& directory);
+
+// The checksum of bytes that come one after another: XXH3, 64 bits, as 16 hexadecimal digits.
+class Checksum {
+ public:
+  Checksum() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
+  void add(const void* data, std::size_t bytes) { XXH3_64bits_update(state_.get(), data, bytes); }
+  std::string text() const;
+
+ private:
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+};
+
+std::string checksum_of(std::string_view bytes);
+// Throws Error where the file cannot be read.
+std::string checksum_of_file(const std::string& path);
 
 }  // namespace maki

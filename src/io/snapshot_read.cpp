@@ -1,15 +1,217 @@
-// Reading particle sets, over ranks.
+// Reading particle sets, over ranks: names of a set's files, headers of every GADGET format and their completion, and the rows.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <numbers>
+#include <numeric>
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/exact_sum.hpp"
 #include "kernels/error.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/io/gadget.hpp"
+#include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
+
+namespace maki::gadget {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 2> kExtensions{".hdf5", ".h5"};
+
+// A name taken apart: "dir/a.3.hdf5" -> {"dir/a", 3, ".hdf5"}; part -1 where there is no number.
+struct PartName {
+  std::string base;
+  int part = -1;
+  std::string extension;
+};
+
+PartName take_apart(const std::string& path) {
+  PartName name{path, -1, ""};
+  for (const std::string extension : kExtensions) {
+    if (name.base.ends_with(extension)) {
+      name.extension = extension;
+      name.base.resize(name.base.size() - extension.size());
+      break;
+    }
+  }
+  const auto dot = name.base.find_last_of('.');
+  if (dot == std::string::npos || name.base.find('/', dot) != std::string::npos) return name;
+  const std::string digits = name.base.substr(dot + 1);
+  if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string::npos) return name;
+  name.part = std::stoi(digits);
+  name.base.resize(dot);
+  return name;
+}
+
+// The file of a name: itself, or the first file of the set with this base.
+std::string first_file(const std::string& path) {
+  std::error_code failure;  // a parent folder may be inaccessible, or the name too long
+  if (fs::status(path, failure).type() == fs::file_type::none)
+    throw Error(fmt::format("cannot read '{}'", path), failure.message(), "check the name, and the permissions");
+  if (fs::is_regular_file(path)) return path;
+  if (fs::is_directory(path)) {
+    throw Error(fmt::format("cannot read '{}'", path), "it is a directory", "give the name of a snapshot in it");
+  }
+  const PartName name = take_apart(path);
+  std::vector<std::string> candidates{path + ".0"};
+  for (const std::string extension : kExtensions) {
+    candidates.push_back(path + extension);
+    candidates.push_back(path + ".0" + extension);
+    if (name.part < 0 && !name.extension.empty()) candidates.push_back(name.base + ".0" + extension);
+  }
+  for (const auto& candidate : candidates) {
+    if (fs::is_regular_file(candidate)) return candidate;
+  }
+  throw Error(fmt::format("cannot read '{}'", path), "no such file", "check the name of the snapshot");
+}
+
+}  // namespace
+
+std::uint64_t sum(const std::array<std::uint64_t, kTypes>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+FileHeader read_header(const std::string& path) {
+  if (!fs::exists(path)) {
+    throw Error(fmt::format("cannot read '{}'", path), "no such file", "check the name of the file");
+  }
+  if (is_hdf5(path)) return read_hdf5_header(path);
+  if (looks_binary(path)) return read_binary_header(path);
+  throw Error(fmt::format("cannot read '{}'", path), "neither an HDF5 file nor GADGET binary type 1 or 2",
+              "give a snapshot in one of these formats");
+}
+
+std::string part_name(const std::string& path, SnapshotFormat format, int part, int files) {
+  if (files == 1) return path;
+  if (format != SnapshotFormat::kGadgetHdf5) return fmt::format("{}.{}", path, part);
+  const PartName name = take_apart(path);
+  return fmt::format("{}.{}{}", name.part < 0 ? name.base : path.substr(0, path.size() - name.extension.size()), part,
+                     name.extension.empty() ? ".hdf5" : name.extension);
+}
+
+std::vector<std::string> find_files(const std::string& path) {
+  const std::string first = first_file(path);
+  const FileHeader header = read_header(first);
+  if (header.files <= 1) return {first};
+  const PartName name = take_apart(first);
+  if (name.part < 0) {
+    throw Error(fmt::format("'{}' is one of {} files, but its name holds no number", first, header.files), "",
+                "name the files a.0.hdf5, a.1.hdf5, ... (HDF5) or a.0, a.1, ... (binary)");
+  }
+  std::vector<std::string> files;
+  for (int part = 0; part < header.files; ++part) {
+    files.push_back(fmt::format("{}.{}{}", name.base, part, name.extension));
+    if (!fs::is_regular_file(files.back())) {
+      throw Error(fmt::format("the snapshot '{}' is incomplete", name.base),
+                  fmt::format("'{}' of {} files is missing", files.back(), header.files),
+                  "put all files of the set into one directory");
+    }
+  }
+  return files;
+}
+
+double mean_density_ratio(const SnapshotHeader& header, double mass) {
+  const UnitSystem& units = header.units;
+  if (!header.comoving || !(header.omega0 > 0) || !(header.box_size > 0)) return 0;
+  const double mpc = 3.085677581491367e24;
+  const double h = units.with_h ? 1 : header.hubble;
+  const double hubble = 100 * h * 1e5 / mpc * units.length_cgs / units.velocity_cgs;
+  const double density = mass / std::pow(header.box_size, 3);
+  return 8 * std::numbers::pi * header.newton() * density / (3 * hubble * hubble) / header.omega0;
+}
+
+void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes) {
+  SnapshotHeader& set = header.set;
+  const bool consistent = std::abs(set.time * (1 + set.redshift) - 1) < 1e-3;
+  set.comoving = header.comoving.value_or(set.box_size > 0 && consistent && (set.omega0 > 0 || set.redshift > 0));
+  if (!set.comoving) {
+    set.redshift = 0;
+    if (!header.has_units) set.units.with_h = false;
+    return;
+  }
+  if (!(set.time > 0)) {
+    throw Error(fmt::format("the header gives the scale factor {}", set.time), "a comoving set needs a positive one",
+                "repair Time in the header");
+  }
+  set.redshift = 1 / set.time - 1;
+  if (!(set.omega0 > 0)) notes.push_back("the file holds no cosmology: it has to come from the configuration");
+  if (header.has_units) return;
+  // Only the right length unit gives the mean density of Omega0.
+  const double as_mpc = mean_density_ratio(set, mass);
+  UnitSystem kpc = set.units;
+  kpc.length_cgs *= 1e-3;
+  const bool is_kpc = as_mpc > 0 && std::abs(std::log(as_mpc * 1e9)) < std::abs(std::log(as_mpc));
+  if (is_kpc) set.units = kpc;
+  notes.push_back(fmt::format("the file states no units: {}/h, 1e10 Msun/h and km/s {}", is_kpc ? "kpc" : "Mpc",
+                              as_mpc > 0 ? "fit its mean density" : "are assumed"));
+}
+
+// The headers of a set of files, for all ranks.
+
+namespace {
+
+// Throws Error where headers of one set differ in any field that the reader needs.
+void check_agreement(const std::vector<FileHeader>& headers, const std::vector<std::string>& files) {
+  std::array<std::uint64_t, kTypes> found{};
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    if (headers[i].files != headers[0].files || headers[i].totals != headers[0].totals ||
+        headers[i].set.time != headers[0].set.time) {
+      throw Error(fmt::format("'{}' and '{}' do not belong together", files[0], files[i]),
+                  "their headers differ in time, number of files or number of particles",
+                  "put all files of one snapshot, and no other, into one directory");
+    }
+    for (std::size_t type = 0; type < kTypes; ++type) found[type] += headers[i].counts[type];
+  }
+  if (headers.size() > 1 && found != headers[0].totals) {
+    throw Error(fmt::format("the snapshot '{}' is incomplete", files[0]),
+                fmt::format("its {} files hold {} particles, the header promises {}", files.size(), sum(found),
+                            sum(headers[0].totals)),
+                "copy or make the set again");
+  }
+}
+
+struct PackedHeader {
+  FileFacts facts;
+  char format[64];
+};
+static_assert(std::is_trivially_copyable_v<PackedHeader>);
+
+}  // namespace
+
+FileSet read_set_headers(const std::string& path, const Communicator& ranks) {
+  std::vector<PackedHeader> packed;
+  std::string names;
+  root_succeeds(ranks, [&] {
+    const std::vector<std::string> files = find_files(path);
+    std::vector<FileHeader> headers;
+    for (const auto& file : files) headers.push_back(read_header(file));
+    check_agreement(headers, files);
+    for (const auto& header : headers) {
+      header.format.copy(packed.emplace_back(PackedHeader{header, {}}).format, sizeof(PackedHeader::format) - 1);
+    }
+    for (const auto& file : files) names += file + '\0';
+  });
+  names = broadcast_text(ranks, names);
+  FileSet set;
+  for (std::size_t begin = 0; begin < names.size(); begin += set.files.back().size() + 1) {
+    set.files.emplace_back(names.c_str() + begin);
+  }
+  packed.resize(set.files.size());
+  ranks.broadcast(packed.data(), packed.size() * sizeof(PackedHeader), 0);
+  for (const auto& one : packed) {
+    static_cast<FileFacts&>(set.headers.emplace_back()) = one.facts;
+    set.headers.back().format = one.format;
+  }
+  return set;
+}
+
+}  // namespace maki::gadget
 
 namespace maki {
 

@@ -1,20 +1,290 @@
+// Writing particle sets, over ranks.
 #include "src/io/snapshot_writer.hpp"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
+#include "src/io/gadget_write.hpp"
 #include "src/io/hdf5_output.hpp"
 #include "src/io/safe_file.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
+namespace {
+
+using gadget::Part;
+
+// Summary of the particles of a rank or a site, from which all choose the number formats of masses and ids.
+struct Common {
+  std::uint64_t n = 0;   // particles that are written
+  std::uint64_t of = 0;  // particles of the run
+  std::uint64_t largest_id = 0;
+  float mass = 0;       // of the first particle
+  bool equal = true;    // masses
+  double farthest = 0;  // coordinate; if the extent of a set without a box is needed
+  float fastest = 0;    // component of a velocity, if needed
+};
+
+// Largest |value(row, axis)|.
+template <class Value>
+auto largest_component(std::size_t rows, Value value) {
+  auto largest = value(0, 0) * 0;
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis) largest = std::max(largest, std::abs(value(i, axis)));
+  return largest;
+}
+
+Common common_of(const Part& part, std::size_t rows, const WriteOptions& options) {
+  const ParticleSource& s = part.particles;
+  Common mine{rows, s.size(), 0, 0, true};
+  if (rows == 0) return mine;
+  mine.mass = s.mass(part.at(0));
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t at = part.at(i);
+    mine.largest_id = std::max(mine.largest_id, s.id(at));
+    mine.equal = mine.equal && s.mass(at) == mine.mass;
+  }
+  if (options.coordinates == CoordinateNumbers::kFixed32 && !s.header().comoving)
+    mine.farthest = largest_component(rows, [&](std::size_t i, std::size_t k) { return s.position(part.at(i), k); });
+  if (options.velocities == VelocityNumbers::kHalf)
+    mine.fastest = largest_component(rows, [&](std::size_t i, std::size_t k) { return s.velocity(part.at(i), k); });
+  return mine;
+}
+
+Common together(const std::vector<Common>& all) {
+  Common whole;
+  for (const Common& one : all) {
+    whole.of += one.of;
+    if (one.n == 0) continue;
+    const bool first = whole.n == 0;
+    whole.equal = whole.equal && one.equal && (first || one.mass == whole.mass);
+    if (first) whole.mass = one.mass;
+    whole.n += one.n;
+    whole.largest_id = std::max(whole.largest_id, one.largest_id);
+    whole.farthest = std::max(whole.farthest, one.farthest);
+    whole.fastest = std::max(whole.fastest, one.fastest);
+  }
+  return whole;
+}
+
+std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
+  std::vector<Common> all;
+  for (const sites::Message& message :
+       sites.gather(sites::Phase::kOutput, sites.next_number(sites::Phase::kOutput), sites::as_bytes_of(mine)))
+    all.push_back(sites::value_of<Common>(message));
+  return all;
+}
+
+// Sets the factors to the file's units and its header. GADGET's comoving sets have lengths and masses over h, and
+// velocities over the root of a; SWIFT's layout has neither.
+void set_units(Part& part) {
+  SnapshotHeader& header = part.header;
+  header.redshift = header.comoving ? 1 / header.time - 1 : 0;
+  const bool over_h = header.comoving && part.layout == FileLayout::kGadget4;
+  if (header.comoving && header.units.with_h != over_h)
+    part.length_factor = part.mass_factor = over_h ? header.hubble : 1 / header.hubble;
+  if (over_h) part.velocity_factor = 1 / std::sqrt(header.time);
+  header.box_size *= part.length_factor;
+  // G in units over h: length^1 mass^-1 velocity^2 has no h, so the number does not change.
+  header.units.with_h = over_h;
+}
+
+// Decimal places such that the quantum of a coordinate is at most 2^-31 of the extent.
+int fixed_decimals(double extent) {
+  const double digits = extent > 0 ? std::ceil(std::log10(0x1p31 / extent)) : 0;
+  if (digits >= 0 && digits <= 300) return static_cast<int>(digits);
+  throw Error(fmt::format("coordinates up to {:g} cannot be written as fixed32", extent),
+              "that form has at least one unit of length for its quantum, and no box of it is so large",
+              "write them as float");
+}
+
+void check_speed(double fastest) {
+  if (fastest < 65520) return;
+  throw Error(fmt::format("a velocity of {:g} does not fit into 16 bits", fastest),
+              "they end at 65504 units of velocity", "write velocities as float");
+}
+
+}  // namespace
+
+Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
+                       const WriteOptions& options, const RunPlace& writers) {
+  const auto& [ranks, sites] = writers;
+  Part part{
+      .particles = particles, .chosen = std::move(chosen), .ranks = ranks, .begins = {0}, .header = particles.header()};
+  const std::size_t rows = part.chosen ? part.chosen->size() : particles.size();
+  const std::vector<Common> of_ranks = gathered(ranks, common_of(part, rows, options));
+  const Common whole = together(of_all(together(of_ranks), *sites));
+  for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
+  part.total = whole.n;
+  part.wraps = !options.replicas;
+  part.header_numbers = options.header;
+  part.files = sites->alone() ? options.files : sites->count();
+  part.number = sites->me();
+  part.selection = options.selection;
+  if (!part.selection.is_whole()) part.selection.of_particles = whole.of;
+  part.layout = options.layout;
+  set_units(part);
+  if (options.coordinates == CoordinateNumbers::kFixed32)
+    part.decimals =
+        fixed_decimals(part.header.comoving ? part.header.box_size : 2 * whole.farthest * part.length_factor);
+  if (options.velocities == VelocityNumbers::kHalf) check_speed(whole.fastest * part.velocity_factor);
+  part.equal_mass = whole.equal ? whole.mass * part.mass_factor : 0;
+  part.wide_ids = options.id_bits == 64 || (options.id_bits == 0 && whole.largest_id > 0xffffffffu);
+  if (options.id_bits == 32 && whole.largest_id > 0xffffffffu) {
+    throw Error(fmt::format("the id {} does not fit into 32 bits", whole.largest_id), "", "write 64-bit ids");
+  }
+  if (options.files < 1 || (options.files > 1 && !sites->alone()) ||
+      static_cast<std::uint64_t>(options.files) > std::max<std::uint64_t>(1, part.total)) {
+    throw Error(fmt::format("cannot write {} particles to {} files", part.total, options.files));
+  }
+  return part;
+}
+
+namespace {
+
+Part part_of(const Part& all, int file) {
+  const std::uint64_t begin = share_begin(all.total, file, all.files);
+  const std::uint64_t end = share_begin(all.total, file + 1, all.files);
+  Part part = all;
+  part.number = file;
+  for (std::uint64_t& row : part.begins) row = std::clamp(row, begin, end) - begin;
+  part.first = std::max(begin, all.begin()) - all.begin();
+  return part;
+}
+
+}  // namespace
+
+std::vector<Part> gadget::own_parts(const Part& all, int files) {
+  if (files < all.files) return {all};
+  std::vector<Part> parts;
+  for (int file = 0; file < files; ++file) parts.push_back(part_of(all, file));
+  return parts;
+}
+
+namespace {
+
+void check_fields(const WriteOptions& options) {
+  for (const std::string& field : options.fields)
+    if (std::find(kFieldNames.begin(), kFieldNames.end(), field) == kFieldNames.end())
+      throw Error(fmt::format("there is no field '{}'", field), "",
+                  fmt::format("fields are {}", fmt::join(kFieldNames, ", ")));
+  if (options.format == SnapshotFormat::kGadgetHdf5) return;
+  if (options.coordinates == CoordinateNumbers::kFixed32 || options.velocities == VelocityNumbers::kHalf ||
+      options.fields.size() < kFieldNames.size() || options.layout != FileLayout::kGadget4)
+    throw Error("binary files have all fields, as floats or doubles, in GADGET's layout", "", "write HDF5");
+}
+
+void check_arrays(const Snapshot& s, const WriteOptions& options, const std::vector<ExtraDataset>& extras) {
+  if (s.velocities.size() != s.size() || s.masses.size() != s.size() || s.ids.size() != s.size()) {
+    throw Error("cannot write a snapshot", "its arrays differ in length");
+  }
+  const SnapshotHeader& header = s.header;
+  const bool needs_h = header.units.with_h != (options.layout == FileLayout::kGadget4);
+  if (header.comoving && (!(header.time > 0) || (needs_h && !(header.hubble > 0)))) {
+    throw Error("cannot write a snapshot", "a comoving set needs a scale factor and h");
+  }
+  check_fields(options);
+  for (const auto& extra : extras) {
+    if (options.format != SnapshotFormat::kGadgetHdf5) {
+      throw Error(fmt::format("cannot write '{}' to a binary file", extra.name), "", "write HDF5");
+    }
+    if (extra.values.size() != s.size() * extra.components) {
+      throw Error(fmt::format("cannot write '{}'", extra.name), "it does not have one entry for each particle");
+    }
+  }
+}
+
+}  // namespace
+
+SnapshotFormat snapshot_format(const std::string& name) {
+  if (name == "hdf5") return SnapshotFormat::kGadgetHdf5;
+  if (name == "gadget1") return SnapshotFormat::kGadgetBinary1;
+  if (name == "gadget2") return SnapshotFormat::kGadgetBinary2;
+  throw Error(fmt::format("unknown snapshot format '{}'", name), "", "use hdf5, gadget1 or gadget2");
+}
+
+ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration,
+                                  const SnapshotHeader& header) {
+  ExtraDataset extra;
+  extra.name = "Acceleration";
+  extra.description = "Minus the comoving gradient of Potential in units of U_V^2 /U_L";
+  extra.components = 3;
+  extra.values.reserve(3 * acceleration.size());
+  for (const auto& a : acceleration) extra.values.insert(extra.values.end(), a.begin(), a.end());
+  extra.length_scaling = -1;
+  extra.velocity_scaling = 2;
+  // The physical acceleration is a^-2 times this: Phi scales as 1/(a x), and the gradient adds another 1/a.
+  if (header.comoving) extra.a_scaling = -2, extra.h_scaling = 1;
+  extra.gravitational_constant = header.newton();
+  return extra;
+}
+
+ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header) {
+  ExtraDataset extra;
+  extra.name = "Potential";
+  extra.description = "Potential Phi of the comoving density contrast in units of U_V^2 ";
+  extra.values = potential;
+  extra.velocity_scaling = 2;
+  if (header.comoving) extra.a_scaling = -1;
+  extra.gravitational_constant = header.newton();
+  return extra;
+}
+
+namespace {
+
+// Makes a part's file under its temporary name; rank 0 holds it in `files`. Collective.
+gadget::FileName begin_file(const std::string& path, const Part& part, const WriteOptions& options,
+                            std::vector<SafeFile>& files) {
+  gadget::FileName name{gadget::part_name(path, options.format, part.number, part.files), {}};
+  root_succeeds(part.ranks, [&] {
+    files.emplace_back(name.path, options.overwrite);
+    name.temporary = files.back().temporary_path();
+  });
+  name.temporary = broadcast_text(part.ranks, name.temporary);
+  return name;
+}
+
+std::vector<std::string> write_binary_set(const std::string& path, const Snapshot& snapshot,
+                                          const WriteOptions& options, const RunPlace& writers) {
+  const Communicator& ranks = writers.ranks;
+  const SnapshotSource source(snapshot);
+  std::vector<SafeFile> files;  // of rank 0
+  std::vector<std::string> names;
+  for (const Part& part : gadget::own_parts(gadget::whole_set(source, nullptr, options, writers), options.files)) {
+    const gadget::FileName name = begin_file(path, part, options, files);
+    gadget::write_binary_file(name, part, options);
+    names.push_back(name.path);
+  }
+  root_succeeds(ranks, [&] {
+    for (SafeFile& file : files) file.commit();
+  });
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
+                                        const WriteOptions& options, const std::vector<ExtraDataset>& extras,
+                                        const RunPlace& writers) {
+  all_succeed(writers.ranks, [&] { check_arrays(snapshot, options, extras); });
+  if (options.format != SnapshotFormat::kGadgetHdf5) return write_binary_set(path, snapshot, options, writers);
+  SnapshotWriter writer(writers);
+  writer.begin(path, {std::make_shared<SnapshotSource>(snapshot), extras}, provenance, options);
+  const SnapshotOutcome outcome = writer.wait();
+  if (!outcome.problem.empty()) throw Error(outcome.problem);
+  return outcome.files;
+}
 
 struct SnapshotWriter::Job {
   SnapshotToWrite set;
@@ -65,12 +335,7 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
   const gadget::Part all =
       gadget::whole_set(*job->set.particles, chosen_of(job->set, options.selection), options, writers_);
   for (const gadget::Part& part : gadget::own_parts(all, options.files)) {
-    gadget::FileName name{gadget::part_name(path, options.format, part.number, part.files), {}};
-    root_succeeds(ranks, [&] {
-      job->files.emplace_back(name.path, options.overwrite);
-      name.temporary = job->files.back().temporary_path();
-    });
-    name.temporary = broadcast_text(ranks, name.temporary);
+    const gadget::FileName name = begin_file(path, part, options, job->files);
     job->names.push_back(name.path);
     gadget::Hdf5Output& output = job->outputs.emplace_back(name, part, provenance, options, job->set.extras);
     root_succeeds(ranks, [&] {

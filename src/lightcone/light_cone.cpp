@@ -9,7 +9,7 @@
 #include "kernels/error.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "src/io/safe_file.hpp"
-#include "src/lightcone/spool.hpp"
+#include "src/lightcone/cone_state.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {

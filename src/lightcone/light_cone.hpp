@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/lightcone/cone_files.hpp"
+#include "src/lightcone/cone_shells.hpp"
 #include "src/lightcone/cone_state.hpp"
 #include "src/simulation/simulation.hpp"
 

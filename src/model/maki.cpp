@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "kernels/error.hpp"
-#include "src/model/output.hpp"
+#include "src/model/reports.hpp"
 
 namespace maki::model {
 

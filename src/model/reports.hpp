@@ -7,11 +7,18 @@
 
 #include "src/model/fdps.hpp"
 #include "src/model/maki.hpp"
-#include "src/model/output.hpp"
 #include "src/model/sushi.hpp"
 #include "src/plot/plot.hpp"
 
 namespace maki::model {
+
+struct Table {
+  std::vector<std::string> heads;
+  std::vector<std::vector<std::string>> rows;  // as long as `heads`
+
+  std::string text() const;  // columns as wide as their longest word, aligned right, the first aligned left
+  std::string csv() const;   // words with commas or quotes in quotes
+};
 
 struct Report {
   Table table;

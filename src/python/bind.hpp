@@ -83,8 +83,6 @@ std::vector<std::array<T, 3>> to_vectors(const Vectors<double>& given) {
 // The sections of the module; each adds its classes and functions.
 void bind_units(nb::module_& module);
 void bind_snapshot(nb::module_& module);
-void bind_files(nb::module_& module);
-void bind_config(nb::module_& module);
 void bind_simulation(nb::module_& module);
 void bind_forces(nb::module_& module);
 void bind_products(nb::module_& module);

@@ -7,8 +7,6 @@
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
 #include "src/run/group_files.hpp"
-#include "src/run/linear_theory.hpp"
-#include "src/run/loaded_set.hpp"
 #include "src/run/products.hpp"
 
 namespace maki::python {

@@ -5,18 +5,23 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
+#include "src/config/text.hpp"
+#include "src/io/restart.hpp"
 #include "src/run/build.hpp"
-#include "src/run/light_cones.hpp"
+#include "src/run/run_products.hpp"
 #include "src/simulation/step_log.hpp"
 
 namespace maki {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,14 +57,118 @@ void keep_own(RestartsThere& there) {
   throw error;
 }
 
+Config configuration_before(const RestartInfo& info) {
+  return parse_config(info.provenance.configuration, info.path + "/complete.toml");
+}
+
 // The damage of a restart, with its light cones; empty where it is whole.
 std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
   if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
-  const Config config = parse_config(info.provenance.configuration, info.path + "/complete.toml");
-  return damage_of_light_cones(fs::path(info.path).parent_path().string(), config, info.step, ranks);
+  const std::string directory = fs::path(info.path).parent_path().string();
+  return damage_of_light_cones(directory, configuration_before(info), info.step, ranks);
 }
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
+
+// Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
+void check_unchanged(const Config& before, const Config& now) {
+  for (const Key& key : config_keys()) {
+    const bool fixed = key.section == "units" || key.section == "box" || key.section == "cosmology" ||
+                       key.section == "initial" || key.section == "lightcone" || key.path() == "run.kind";
+    if (!fixed || key.get(before) == key.get(now)) continue;
+    throw Error(fmt::format("{} = {} would make another run", key.path(), key.get(now)),
+                fmt::format("the run to resume was begun with {}", key.get(before)),
+                "leave it out, or begin with maki run");
+  }
+}
+
+bool names_directory(const std::string& setting) {
+  const std::string key = setting.substr(0, setting.find('='));
+  return key == "run.output_directory" || key == "output_directory";
+}
+
+// Throws Error where a setting names another output directory than that of the restart, or where a configuration cannot
+// hold its name.
+void check_directory(const std::string& directory, const std::vector<std::string>& settings, const Config& config) {
+  if (!is_utf8(directory))
+    throw Error(fmt::format("the name of '{}' is not UTF-8", directory),
+                "files of a run hold its configuration, in UTF-8", "give the directory another name");
+  if (std::ranges::none_of(settings, names_directory) || !config.run.output_directory) return;
+  const std::string& given = *config.run.output_directory;
+  if (fs::weakly_canonical(given) == fs::weakly_canonical(directory)) return;
+  throw Error(fmt::format("run.output_directory = \"{}\" is not where the run is", given),
+              fmt::format("its restarts are in '{}', and it goes on there", directory),
+              "leave it out; a run moves with its directory");
+}
+
+// The configuration of a restart with changed settings. Throws Error where these would make it another run.
+Config configuration_of(const RestartInfo& info, std::vector<std::string> settings, const std::string& from) {
+  const std::string name = info.path + "/complete.toml";
+  const Config before = configuration_before(info);
+  settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
+  Config config = parse_config(info.provenance.configuration, name, settings, from);
+  check_unchanged(before, config);
+  const std::string parent = std::filesystem::path(info.path).parent_path().string();
+  const std::string directory = parent.empty() ? "." : parent;
+  check_directory(directory, settings, config);
+  config.run.output_directory = directory;
+  return config;
+}
+
+KeptState read_state(const RestartInfo& info, const Communicator& ranks) {
+  Restart restart = read_restart(info, ranks, true);
+  return {from_numbers(restart.numbers), std::move(restart.particles), std::move(restart.escapers)};
+}
+
+void check_place(const RestartInfo& info, const ThisSite& site) {
+  if (info.sites == site.count && info.site == site.place) return;
+  throw Error(fmt::format("'{}' is the restart of another site", info.path),
+              fmt::format("of number {} of {} in the ring, and this is number {} of {}", info.site + 1, info.sites,
+                          site.place + 1, site.count),
+              "give the directory of this site, and the same sites.ring");
+}
+
+std::uint64_t particles_of(const RunState& state) { return state.field.total + state.field.escapers; }
+
+// A run as prepare() returns it, without particles.
+Prepared prepare_again(Config config, const RunState& state) {
+  Prepared run;
+  run.config = std::move(config);
+  run.initial.header = state.header;
+  run.particles = particles_of(state);
+  run.units = state.header.units;
+  run.gravitational_constant = state.frame.gravitational_constant;
+  const bool from_file = run.config.initial.kind == InitialKind::kFile;
+  resolve(run.config, {run.particles, from_file ? &state.header : nullptr, 0}, run.notes);
+  run.side = number_of(*run.config.box.size, "box.size", run.config, run.units);
+  for (std::size_t axis = 0; axis < 3; ++axis) run.centre[axis] = state.frame.corner[axis] + state.frame.side / 2;
+  if (state.header.comoving) run.start_redshift = 1 / state.file_time - 1;
+  return run;
+}
+
+RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std::vector<std::string>& settings,
+                        const FiledRun::Options& given) {
+  RunFileOptions options = run_file_options(run, info.run, settings);
+  given.apply(options);
+  options.overwrite = true;  // of files written after this restart; log and metrics continue
+  options.resumed_at = info.step;
+  return options;
+}
+
+// The steps before a run resumes that may fail at only one site.
+struct Ready {
+  RestartInfo info;
+  std::optional<KeptState> from;
+  Admission admission;
+  Prepared run;
+};
+void make_ready(Ready& ready, Config config, const RunPlace& place) {
+  ready.from = read_state(ready.info, place.ranks);
+  choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
+  ready.admission = admit(config, place.ranks, ready.from->state.field.total);
+  ready.run = prepare_again(config, ready.from->state);
+  take_plans(ready.info, place.ranks);
+}
 
 }  // namespace
 
@@ -219,6 +328,73 @@ int FiledRun::finish(const RunResult& result) {
   files_->report();
   files_->let_go();
   return leave_sites(ring_, result);
+}
+
+std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const std::vector<std::string>& settings,
+                                           const Options& options, const std::string& from) {
+  const Communicator ranks = Communicator::world();
+  const RestartsThere there = restarts_in(directory, ranks);
+  require_restart(there, directory);
+  const RestartInfo& newest = there.own.back();
+  Config config = configuration_of(newest, settings, from);
+  const ThisSite site = choose_site(config, options.site);
+  check_place(newest, site);
+  use_device(config);
+  const Offer offer{kResume, there.run, steps_of(there.own)};
+  OpenSites ring = open_sites(config, site, ranks, offer, announcer(config));
+  return go_on(config, settings, there, std::move(ring), options);
+}
+
+std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::vector<std::string>& settings,
+                                                    const Options& options) {
+  const ThisSite site = choose_site(config, options.site);
+  const Communicator ranks = Communicator::world();
+  use_device(config);
+  const std::string directory = config.run.output_directory.value_or("output/" + config.run.name);
+  const RestartsThere there = restarts_or_none(directory, ranks);
+  std::optional<Config> before;
+  if (!there.own.empty()) {
+    before = configuration_of(there.own.back(), settings, "command line");
+    choose_site(*before, site.name);
+    check_place(there.own.back(), site);
+  }
+  const bool at_once = before && !site.over_sites();
+  const Admission admission = at_once ? Admission() : admit(config, ranks);
+  Prepared prepared = at_once ? Prepared() : prepare(config, !site.over_sites());
+  if (site.over_sites()) first_slabs(prepared, site.count);
+  const Offer offer{kRunOrResume, there.run, steps_of(there.own)};
+  OpenSites ring = open_sites(before ? *before : prepared.config, site, ranks, offer, announcer(config));
+  if (goes_on(there, ring)) return go_on(*before, settings, there, std::move(ring), options);
+  return start(config, std::move(prepared), admission, std::move(ring), options);
+}
+
+std::unique_ptr<FiledRun> FiledRun::go_on(const Config& config, const std::vector<std::string>& settings,
+                                          const RestartsThere& there, OpenSites ring, const Options& options) {
+  const Communicator ranks = Communicator::world();
+  std::vector<std::string> words;
+  for (const std::string& folder : there.damaged)
+    words.push_back(fmt::format("'{}' is damaged (complete.toml): the one before has to serve.", folder));
+  std::unique_ptr<FiledRun> run(new FiledRun);
+  run->ring_ = std::move(ring);
+  Ready ready;
+  ready.info = newest_whole(there.own, run->ring_, ranks, [&](const std::string& text) { words.push_back(text); });
+  const RunPlace place{ranks, *run->ring_.sites};
+  at_all_sites(*run->ring_.sites, [&] {
+    make_ready(ready, config, place);
+    run->files_.emplace(files_of(ready.run, ready.info, settings, options),
+                        provenance(to_toml(ready.run.config), device_text()), ready.run, place);
+  });
+  RunProducts& files = *run->files_;
+  for (const std::string& text : words) files.message(text);
+  files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
+                            ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
+  run->introduce(ready.run, ready.admission, ranks);
+  const SimulationOptions numbers = simulation_options(ready.run, ready.admission);
+  run->simulation_.emplace(*run->stream_, *ready.from, numbers, timeline_of(ready.run), files, place);
+  ready.from.reset();
+  for (const std::string& name : remove_restarts_after(*config.run.output_directory, ready.info.step, ranks))
+    files.message(fmt::format("{} is of a later step and is removed.", name));
+  return run;
 }
 
 }  // namespace maki

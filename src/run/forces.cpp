@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "kernels/error.hpp"
+#include "kernels/measure/gravity_sums.hpp"
 #include "kernels/measure/step_reductions.hpp"
-#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
-#include "src/gravity/point_forces.hpp"
-#include "src/gravity/reference/direct.hpp"
-#include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/list_forces.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
+#include "src/gravity/source_trees.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/gravity_field.hpp"
 
@@ -174,6 +174,74 @@ GravityOptions point_options(const Prepared& run) {
   options.theta = std::min(options.theta, *run.config.gravity.theta_early);
   options.law.refine_root = true;
   return options;
+}
+
+// G = 1, lengths in sides (kernels/particles/types.hpp); by point. The total is the sum of both ranges, and its
+// potential has the mean 0 over a periodic box; isolated sets have no long range.
+struct PointForces {
+  VectorArray short_range{"points.short"}, long_range{"points.long"};
+  DeviceBuffer<float> short_potential{"points.short_potential"}, long_potential{"points.long_potential"};
+};
+
+GravityOptions opened_by_angle(GravityOptions options) {
+  if (options.open_by_error) options.theta *= kAngleAsGood;
+  options.open_by_error = false;
+  return options;
+}
+
+void make_room(PointForces& forces, std::size_t points, bool mesh) {
+  forces.short_range.resize(points);
+  forces.short_potential.resize(points);
+  if (!mesh) return;
+  forces.long_range.resize(points);
+  forces.long_potential.resize(points);
+}
+
+void build(const Stream& stream, OwnTree& tree, Particles& particles) {
+  tree.sort(stream, particles, nullptr);
+  tree.build(stream, particles);
+}
+
+// Adds the forces of the sources' tree on groups of points.
+void add_tree(const Stream& stream, const GravityOptions& options, Particles& sources, Particles& points,
+              PointForces& out) {
+  PhaseTimers timers;
+  OwnTree acting(options, timers), acted_on(options, timers);
+  build(stream, acting, sources);
+  build(stream, acted_on, points);
+  const std::vector<TreeImports*> none;
+  ListForces lists(options, timers, none);
+  acted_on.make_groups_of(stream, points, lists.groups());
+  SourceView view = acting.view(sources);
+  view.targets = points.source.data();
+  lists.begin();
+  lists.serve(stream, {acting.octree(), view, lists.own_lists()}, true,
+              {out.short_range.view(), out.short_potential.data()});
+  stream.synchronize();
+}
+
+void add_mesh(const Stream& stream, const GravityOptions& options, const Particles& sources, const Particles& points,
+              PointForces& out) {
+  const double mass = mass_sum(stream, sources.source.data(), sources.size()).value();
+  add_constant(stream, out.short_potential, static_cast<float>(mass * potential_integral(options.law)));
+  ParticleMesh mesh(options.mesh, options.law);
+  mesh.long_range_at(stream, {sources.source.data(), sources.size()}, {points.source.data(), points.size()},
+                     out.long_range.view(), out.long_potential.data());
+  stream.synchronize();
+}
+
+// Forces as Gravity's with new lists and cells opened by angle (with options.open_by_error by an angle of the same
+// accuracy). For a particle at a point its own term is left out, except its small self-force by the mesh. Sorts both
+// sets; does not read the points' masses and momenta. One rank. Throws Error as Gravity does.
+PointForces forces_at_points(const Stream& stream, const GravityOptions& given, Particles& sources, Particles& points) {
+  const GravityOptions options = opened_by_angle(given);
+  const bool mesh = options.periodic && options.law.split != Split::kNone;
+  PointForces forces;
+  make_room(forces, points.size(), mesh);
+  if (points.size() == 0) return forces;
+  add_tree(stream, options, sources, points, forces);
+  if (mesh) add_mesh(stream, options, sources, points, forces);
+  return forces;
 }
 
 SetForces run_forces_at(const Prepared& run, const Frame& frame, const Snapshot& points) {

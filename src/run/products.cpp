@@ -9,29 +9,41 @@
 #include <numeric>
 #include <span>
 
+#include "host/comm/job.hpp"
 #include "host/measure/spectra.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/lightcone/crossings.hpp"
 #include "kernels/measure/gravity_sums.hpp"
 #include "src/analysis/picture.hpp"
-#include "src/config/presets.hpp"
+#include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/cosmology/nonlinear.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/run/build.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
 namespace {
 
+CosmologyParameters parameters_of(const Config& config, const SnapshotHeader& header) {
+  const Config::Cosmology& from = config.cosmology;
+  CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
+                                 header.hubble, from.sigma8,         from.n_s};
+  if (!(parameters.omega_baryon > 0))
+    parameters.omega_baryon = from.omega_baryon.value_or(CosmologyParameters{}.omega_baryon);
+  return parameters;
+}
+
+PowerSpectrum spectrum_of(const Config& config, const SnapshotHeader& header) {
+  return PowerSpectrum(power_options(config), parameters_of(config, header), header.units);
+}
+
 double growth_factor(const SnapshotHeader& header) {
   if (!header.comoving || header.omega0 <= 0 || header.hubble <= 0) return 0;
-  CosmologyParameters parameters;
-  parameters.omega0 = header.omega0;
-  parameters.omega_lambda = header.omega_lambda;
-  parameters.hubble = header.hubble;
-  return Cosmology(parameters, header.units).growth(header.time).d1;
+  return cosmology_of(header).growth(header.time).d1;
 }
 
 std::string moment(const SnapshotHeader& header) {
@@ -113,7 +125,51 @@ std::vector<double> values_at(const std::function<double(double)>& theory, const
   return values;
 }
 
+// The device is chosen before a stream exists, and after world() has found this rank's share of its machine.
+const std::string& on_usual_device(const std::string& origin) {
+  select_device(usual_device(), usual_threads());
+  return origin;
+}
+
 }  // namespace
+
+PowerTheory power_theory_of(const Config& config, const SnapshotHeader& header) {
+  const Cosmology cosmology(parameters_of(config, header), header.units);
+  const PowerSpectrum spectrum = spectrum_of(config, header);
+  const double growth = cosmology.growth(header.time).d1;
+  return {[spectrum, growth](double k) { return growth * growth * spectrum(k); },
+          HalofitPower(spectrum, cosmology, header.time)};
+}
+
+std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header) {
+  return std::make_unique<MassFunction>(spectrum_of(config, header),
+                                        Cosmology(parameters_of(config, header), header.units), header.time);
+}
+
+std::optional<Config> spectrum_config(const std::string& config, const std::string& snapshot) {
+  if (!config.empty()) {
+    const Config given = load_config(config);
+    if (given.run.kind == RunKind::kCosmology) return given;
+    throw Error(fmt::format("'{}' has no power spectrum", config), "it is of an isolated set",
+                "give the configuration of a cosmological run");
+  }
+  const std::string text = read_configuration(snapshot);
+  if (text.find("[cosmology]") == std::string::npos) return {};
+  const Config own = parse_config(text, snapshot);
+  return own.initial.kind == InitialKind::kLpt ? std::optional(own) : std::nullopt;
+}
+
+PowerTheory power_theory_of_file(const std::string& config, const std::string& snapshot, const SnapshotHeader& header,
+                                 const std::function<void(const std::string&)>& say) {
+  try {
+    if (const std::optional<Config> known = spectrum_config(config, snapshot)) return power_theory_of(*known, header);
+    say("the snapshot does not say which linear spectrum it came from: no theory (--config gives one)");
+  } catch (const Error& error) {
+    if (!config.empty()) throw;
+    say(fmt::format("{}: no theory (--config gives a spectrum)", error.what()));
+  }
+  return {};
+}
 
 std::uint64_t particles_of_all(const DeviceSet& set) {
   return sum_of(set.ranks(), std::uint64_t{set.particles.size()});
@@ -246,5 +302,29 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
   const double cones = config.lightcone.observers.empty() ? 0 : kCrossingBytes * static_cast<double>(particles);
   return std::max({power, picture, groups, cones}) + gathered_bytes(config, particles, periodic);
 }
+
+LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
+    : place_(ranks), origin_(on_usual_device(path)) {
+  load(read_snapshot(path, &report_, ranks));
+}
+
+LoadedSet::LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks)
+    : place_(ranks), origin_(on_usual_device(origin)) {
+  load(snapshot);
+}
+
+void LoadedSet::load(const Snapshot& snapshot) {
+  header_ = snapshot.header;
+  IsolatedBox box{header_.box_size, {}};
+  if (header_.comoving) {
+    box.centre.fill(box.side / 2);
+  } else {
+    box = isolated_box(snapshot, place_.ranks);
+  }
+  frame_ = make_frame(header_, box.side, box.centre);
+  load_particles(stream_, snapshot, frame_, particles_);
+}
+
+Provenance LoadedSet::provenance() const { return maki::provenance("# of " + origin_ + "\n", device_text()); }
 
 }  // namespace maki

@@ -1,19 +1,46 @@
-// Power spectra, bispectra and pictures of particles on the device: beside the snapshots of a run, and for maki power,
-// bispectrum and image.
+// Power spectra, bispectra and pictures of particles on the device, with the theory beside them: of the snapshots of a
+// run, and for maki power, bispectrum and image.
 #pragma once
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/analysis/image_files.hpp"
 #include "src/analysis/spectrum_files.hpp"
-#include "src/run/linear_theory.hpp"
+#include "src/config/config.hpp"
+#include "src/cosmology/nonlinear.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/setup.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
+
+// P in length unit^3 of k in 1/length unit; functions are empty where unknown.
+struct PowerTheory {
+  std::function<double(double)> linear;
+  std::function<double(double)> nonlinear;  // HALOFIT (src/cosmology/nonlinear.hpp)
+};
+
+// The linear spectrum of a configuration, grown to the header's time, and its non-linear spectrum. Throws Error where
+// its table cannot be read.
+PowerTheory power_theory_of(const Config& config, const SnapshotHeader& header);
+
+// The mass function (Tinker et al. 2008) of that spectrum. Throws Error as above.
+std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header);
+
+// The configuration with the linear spectrum of a snapshot's particles: the one in the file `config`, or if that is
+// empty the one of the run that wrote the snapshot, if the run made its initial conditions itself. Throws Error where a
+// configuration cannot be read or is not of a cosmological run.
+std::optional<Config> spectrum_config(const std::string& config, const std::string& snapshot);
+
+// The theory for a snapshot by spectrum_config(). Without `config` it is optional: where there is none, `say` gets the
+// reason. Throws Error where `config` is unusable.
+PowerTheory power_theory_of_file(const std::string& config, const std::string& snapshot, const SnapshotHeader& header,
+                                 const std::function<void(const std::string&)>& say);
 
 // A particle set on the device, or this rank's share of it, with its header and frame. It lies on the ranks of the site
 // `place` (GatheredSet), which measures; all sites write the results.
@@ -83,5 +110,39 @@ int default_bispectrum_mesh(std::uint64_t particles);
 double product_bytes(const Config& config, std::uint64_t particles, bool periodic);
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
+
+// Copies a set, with many ranks each rank's share, to the rank's default device (CPU: its threads). Collective. Throws
+// Error.
+class LoadedSet {
+ public:
+  // From a file.
+  explicit LoadedSet(const std::string& path, const Communicator& ranks = Communicator::world());
+  // From memory; `origin` names the source in products.
+  LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks);
+
+  const Communicator& ranks() const { return place_.ranks; }
+  DeviceSet set() const { return {stream_, particles_.source, frame_, header_, *place_.sites}; }
+  // For callers that sort the particles.
+  const Stream& stream() const { return stream_; }
+  Particles& particles() { return particles_; }
+  const Frame& frame() const { return frame_; }
+  const SnapshotHeader& header() const { return header_; }
+  // The reader's report; empty for a set from memory.
+  const ReadReport& report() const { return report_; }
+  const std::vector<std::string>& notes() const { return report_.notes; }
+  // Provenance for products of this set.
+  Provenance provenance() const;
+
+ private:
+  void load(const Snapshot& snapshot);
+
+  RunPlace place_;
+  std::string origin_;
+  SnapshotHeader header_;
+  Stream stream_;
+  Frame frame_;
+  Particles particles_;
+  ReadReport report_;
+};
 
 }  // namespace maki

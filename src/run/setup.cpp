@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <stdexcept>
 
 #include "host/comm/job.hpp"
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/cosmology/power.hpp"
+#include "src/ic/lagrangian.hpp"
+#include "src/ic/models.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/film.hpp"
@@ -20,6 +22,64 @@
 
 namespace maki {
 namespace {
+
+Snapshot make_lpt(const Config& config, const UnitSystem& units, const Communicator& ranks) {
+  const Cosmology cosmology(cosmology_parameters(config), units);
+  const PowerSpectrum power(power_options(config), cosmology.parameters(), units);
+  CosmologicalIcParameters parameters;
+  parameters.seed = static_cast<std::uint64_t>(config.initial.seed);
+  parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
+  parameters.box_size = number_of(*config.box.size, "box.size", config, units);
+  parameters.redshift = config.initial.redshift;
+  parameters.second_order = config.initial.lpt_order == 2;
+  parameters.fixed_amplitudes = config.initial.fixed_amplitudes;
+  parameters.flip_phases = config.initial.flip_phases;
+  return make_cosmological_ic(parameters, cosmology, power, ranks);
+}
+
+Snapshot make_pancake_set(const Config& config, const UnitSystem& units, const Communicator& ranks) {
+  PancakeParameters parameters;
+  parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
+  parameters.box_size = number_of(*config.box.size, "box.size", config, units);
+  parameters.redshift = config.initial.redshift;
+  parameters.collapse_redshift = config.initial.collapse_redshift;
+  return make_pancake(parameters, Cosmology(cosmology_parameters(config), units), ranks);
+}
+
+Snapshot make_model(const Config& config, const UnitSystem& units, const Communicator& ranks) {
+  const Config::Initial& given = config.initial;
+  const auto number = [&](const Quantity& quantity, const char* key) {
+    return number_of(quantity, key, config, units);
+  };
+  const double mass = number(given.mass, "initial.mass");
+  const double radius = number(given.radius, "initial.radius");
+  const auto seed = static_cast<std::uint64_t>(given.seed);
+  const auto particles = static_cast<std::uint64_t>(given.particles);
+  switch (given.kind) {
+    case InitialKind::kPlummer: {
+      const double truncation =
+          given.truncation_radius ? number(*given.truncation_radius, "initial.truncation_radius") : 0.0;
+      return make_plummer({seed, particles, mass, radius, truncation}, ranks);
+    }
+    case InitialKind::kColdSphere: return make_cold_sphere({seed, particles, mass, radius, given.virial_ratio}, ranks);
+    case InitialKind::kKeplerDisk: {
+      KeplerDiskParameters disk;
+      disk.seed = seed;
+      disk.particles = particles;
+      disk.central_mass = mass;
+      disk.disk_mass = number(given.disk_mass, "initial.disk_mass");
+      disk.inner_radius = number(given.inner_radius, "initial.inner_radius");
+      disk.outer_radius = radius;
+      disk.surface_density_slope = given.surface_density_slope;
+      disk.eccentricity = given.eccentricity;
+      disk.inclination = given.inclination;
+      return make_kepler_disk(disk, ranks);
+    }
+    case InitialKind::kTwoBody:
+      return make_two_body({mass, number(given.second_mass, "initial.second_mass"), radius, given.eccentricity}, ranks);
+    default: throw std::logic_error("not an isolated model");
+  }
+}
 
 void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
   Config& config = run.config;
@@ -66,6 +126,23 @@ Prepared prepare_cosmological(Config config, bool with_particles, const Communic
 
 }  // namespace
 
+Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks) {
+  const bool pancake = config.initial.kind == InitialKind::kPancake;
+  return pancake ? make_pancake_set(config, units, ranks) : make_lpt(config, units, ranks);
+}
+
+Snapshot make_isolated_set(const Config& config, const UnitSystem& units, const Communicator& ranks) {
+  Snapshot set = make_model(config, units, ranks);
+  const double constant = run_gravitational_constant(config, units, nullptr);
+  const auto scale = static_cast<float>(std::sqrt(constant));  // models are made with G = 1
+  for (auto& velocity : set.velocities) {
+    for (float& component : velocity) component *= scale;
+  }
+  set.header.units = units;
+  set.header.gravitational_constant = constant;
+  return set;
+}
+
 Prepared prepare(Config config, bool with_particles, const Communicator& ranks) {
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
@@ -88,17 +165,7 @@ Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
 }
 
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
-  std::array<double, 3> low, high;
-  low.fill(std::numeric_limits<double>::infinity());
-  high.fill(-std::numeric_limits<double>::infinity());
-  for (const auto& position : share.positions) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      low[axis] = std::min(low[axis], position[axis]);
-      high[axis] = std::max(high[axis], position[axis]);
-    }
-  }
-  ranks.min(low);
-  ranks.max(high);
+  const auto [low, high] = extent_of(share, ranks);
   IsolatedBox box;
   double reach = 0;  // largest |coordinate| of the set
   double extent = 0;
@@ -199,17 +266,10 @@ int ghost_level(const Prepared& run) {
   return run.config.run.deterministic && periodic ? whole_cell_level(run.particles, kPeriodicMinLevel) : 0;
 }
 
-namespace {
-
-std::vector<double> film_of(const Prepared& run, double end) {
-  const bool box = run.config.run.kind == RunKind::kCosmology;
-  const Timeline timeline =
-      box ? Timeline::comoving(cosmology_parameters(run.config), run.units) : Timeline::newtonian();
-  return film_times(static_cast<std::size_t>(run.config.output.film), run.config.output.film_cadence, timeline,
-                    run.initial.header.time, end);
+Timeline timeline_of(const Prepared& run) {
+  return run.config.run.kind == RunKind::kCosmology ? Timeline::comoving(cosmology_parameters(run.config), run.units)
+                                                    : Timeline::newtonian();
 }
-
-}  // namespace
 
 SimulationOptions simulation_options(const Prepared& run) {
   const Config& config = run.config;
@@ -226,12 +286,12 @@ SimulationOptions simulation_options(const Prepared& run) {
   if (config.run.kind == RunKind::kIsolated) {
     options.end = number_of(config.time.end_time, "time.end_time", config, run.units);
     options.outputs = config.output.times;
-    options.film = film_of(run, options.end);
-    return options;
+  } else {
+    options.end = 1 / (1 + config.time.end_redshift);
+    for (const double z : config.output.redshifts) options.outputs.push_back(1 / (1 + z));
   }
-  options.end = 1 / (1 + config.time.end_redshift);
-  for (const double z : config.output.redshifts) options.outputs.push_back(1 / (1 + z));
-  options.film = film_of(run, options.end);
+  options.film = film_times(static_cast<std::size_t>(config.output.film), config.output.film_cadence, timeline_of(run),
+                            run.initial.header.time, options.end);
   return options;
 }
 

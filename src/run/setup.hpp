@@ -32,7 +32,7 @@ Prepared prepare(Config config, bool with_particles = true, const Communicator& 
 // The same for an existing set, of which each rank has a share: `maki forces`.
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
-// Initial conditions of a configuration (initial_conditions.cpp), this rank's share of the rows (share_of,
+// Initial conditions of a configuration, this rank's share of the rows (share_of,
 // host/comm/communicator.hpp). Collective. Throw Error. initial.kind lpt or pancake, of a resolved configuration.
 Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
 // initial.kind plummer, cold_sphere, kepler_disk or two_body; the configuration need not be resolved. Velocities are
@@ -61,6 +61,7 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units);
 StepOptions step_options(const Config& config, const UnitSystem& units);
 // GravityOptions::ghost_level: of deterministic runs of periodic boxes, else 0.
 int ghost_level(const Prepared& run);
+Timeline timeline_of(const Prepared& run);
 // All options of a simulation.
 SimulationOptions simulation_options(const Prepared& run);
 

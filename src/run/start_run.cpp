@@ -10,7 +10,6 @@
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/machine_file.hpp"
-#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/io/json.hpp"
@@ -162,11 +161,6 @@ std::function<void(const std::string&)> announcer(const Config& config) {
     if (kind != ProgressKind::kNone)
       say_now(kind == ProgressKind::kJson ? JsonObject().add("message", line).text() : line);
   };
-}
-
-Timeline timeline_of(const Prepared& run) {
-  return run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
-                                     : Timeline::newtonian();
 }
 
 }  // namespace maki

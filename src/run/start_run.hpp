@@ -41,7 +41,6 @@ std::string step_estimate(const std::optional<ModelledRun>& modelled);
 WriteOptions snapshot_options(const Config& config);
 // `name`: of the run (src/io/run_directory.hpp). `settings`: RunHead.
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
-Timeline timeline_of(const Prepared& run);
 // A summary of the run in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);
 // Both print on the first rank; say_now() flushes, for readers of a log that is otherwise silent.

@@ -6,8 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "src/gravity/reference/direct.hpp"
-#include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 #include "src/gravity/tree_gravity.hpp"
 #include "wan/sites/gathered_set.hpp"
 

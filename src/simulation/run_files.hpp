@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "src/io/restart_writer.hpp"
+#include "src/io/restart.hpp"
 #include "src/io/run_directory.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/io/snapshot_writer.hpp"
-#include "src/io/write_options.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
@@ -75,7 +75,7 @@ class RunFiles : public RunObserver {
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
-  // A restart is written during later steps (restart_writer.hpp), and reported at the end of the step in which it is
+  // A restart is written during later steps (restart.hpp), and reported at the end of the step in which it is
   // complete. A restart that cannot be written leads to a message, and the earlier ones stay. Waits for the previous
   // restart, and for an unfinished snapshot, so that a resumed run has all outputs before its restart.
   void restart(const std::shared_ptr<const KeptState>& kept) override;

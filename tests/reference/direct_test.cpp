@@ -1,4 +1,4 @@
-#include "src/gravity/reference/direct.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
-#include "src/gravity/reference/ewald.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "src/gravity/reference/direct.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 
 namespace maki {
 namespace {

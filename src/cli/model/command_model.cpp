@@ -9,7 +9,7 @@
 #include "src/cli/commands.hpp"
 #include "src/config/machine_file.hpp"
 #include "src/config/parse.hpp"
-#include "src/config/presets.hpp"
+#include "src/config/resolve.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/model/reports.hpp"

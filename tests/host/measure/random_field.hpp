@@ -8,7 +8,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "src/cosmology/power.hpp"
-#include "src/ic/gaussian_field.hpp"
+#include "src/ic/lagrangian.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::test {

@@ -10,7 +10,6 @@
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
-#include "src/config/presets.hpp"
 #include "tests/messages.hpp"
 #include "tests/places.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/src/gravity/shared_set.hpp"

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "src/gravity/reference/direct.hpp"
-#include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"

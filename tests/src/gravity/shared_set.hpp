@@ -12,7 +12,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/reference/direct.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 
 namespace maki::testing {
 

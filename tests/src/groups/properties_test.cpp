@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "kernels/device/device.hpp"
-#include "src/groups/deepest.hpp"
+#include "src/groups/centre.hpp"
 #include "tests/src/groups/halo.hpp"
 #include "tests/test_stream.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/ic/gaussian_field.hpp"
+#include "src/ic/lagrangian.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "src/ic/gaussian_field.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/ic/models.hpp"
 #include "tests/src/io/shares_ranks.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/io/hdf5_file.hpp"
+#include "src/io/hdf5_output.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "kernels/error.hpp"
-#include "src/io/restart_writer.hpp"
+#include "src/io/restart.hpp"
 
 namespace maki::test {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "src/run/light_cones.hpp"
+#include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"

@@ -1,4 +1,4 @@
-#include "src/lightcone/spool.hpp"
+#include "src/lightcone/cone_state.hpp"
 
 #include <gtest/gtest.h>
 

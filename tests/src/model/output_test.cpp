@@ -1,4 +1,4 @@
-#include "src/model/output.hpp"
+#include "src/model/reports.hpp"
 
 #include <gtest/gtest.h>
 
