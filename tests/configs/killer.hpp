@@ -1,14 +1,16 @@
-// Moments at which a job is killed: by what it has written so far, and by chance.
+// Moments at which a job is killed: by what it has written so far, and by chance; and what jobs have written in the end.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <random>
-#include <string>
+#include <sstream>
+
+#include "tests/places.hpp"
 
 namespace maki::test {
 
@@ -41,8 +43,7 @@ class Killer {
     }
   }
   std::size_t lines() const {
-    std::ifstream file(directory_ + "/metrics.jsonl");
-    return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
+    return static_cast<std::size_t>(std::ranges::count(text_of(directory_ + "/metrics.jsonl"), '\n'));
   }
   // A number that changes with the complete restarts; how many are not complete.
   std::size_t restarts(bool complete) const {
@@ -59,10 +60,25 @@ class Killer {
 
   std::string directory_;
   Moment moment_;
-  std::size_t more_;
-  std::size_t pause_;  // microseconds
+  std::size_t more_, pause_;  // microseconds
   std::size_t steps_, restarts_;
   std::optional<Clock::time_point> seen_;
 };
+
+// Every step has one line in metrics.jsonl, in order; other lines tell of beginnings, outputs and the end.
+inline void expect_whole_metrics(const std::string& directory) {
+  std::istringstream file(text_of(directory + "/metrics.jsonl"));
+  std::size_t step = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("{\"step\": ")) continue;
+    ASSERT_TRUE(line.starts_with("{\"step\": " + std::to_string(step++) + ",")) << line;
+  }
+  EXPECT_GT(step, 20u);
+}
+
+// The last 4000 characters.
+inline std::string tail(const std::string& text) {
+  return text.substr(text.size() - std::min<std::size_t>(text.size(), 4000));
+}
 
 }  // namespace maki::test

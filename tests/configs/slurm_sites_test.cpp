@@ -1,13 +1,9 @@
 // configs/slurm.sh at two sites, each with a queue of its own: jobs are killed at either, stopped by either's time limit, and
 // wait for each other; the run ends with the bits of the run that was left alone.
-#include <array>
 #include <atomic>
 #include <cstdio>
-#include <random>
-#include <string>
 #include <thread>
 
-#include "tests/configs/box_runs.hpp"
 #include "tests/configs/killer.hpp"
 #include "tests/configs/slurm_stand_in.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
@@ -22,10 +18,6 @@ class SlurmSites : public TwoPrograms {
       "output.power_spectrum=false output.image=false sites.path.patience=1s sites.wait=60s ";
   static constexpr std::array<const char*, 2> kSites = {"a", "b"};
 
-  void SetUp() override {
-    TwoPrograms::SetUp();
-    seed_ = std::random_device()();
-  }
   std::string output(std::size_t site) const { return path(std::string("out/") + kSites[site]); }
   SlurmStandIn submitted(std::size_t site, const std::string& settings) const {
     const std::string name = kSites[site];
@@ -46,37 +38,30 @@ class SlurmSites : public TwoPrograms {
       if (killer.amid_restart()) ++amid_;
     }
   }
-  void run_both(const std::string& settings) {
-    std::array<SlurmStandIn, 2> in = {submitted(0, settings), submitted(1, settings)};
+  void run_both(const std::string& at_a, const std::string& at_b) {
+    std::array<SlurmStandIn, 2> in = {submitted(0, at_a), submitted(1, at_b)};
     std::thread first([&] { run_site(0, in[0]); });
     run_site(1, in[1]);
     first.join();
-    for (const SlurmStandIn& one : in) said_.push_back(SlurmStandIn::read(one.said()));
-  }
-  // Both files of a snapshot, beside each other.
-  std::string gathered(const std::string& name, const std::array<std::string, 2>& from) const {
-    for (std::size_t site = 0; site < 2; ++site) {
-      const std::string file = name + "." + std::to_string(site) + ".hdf5";
-      std::filesystem::copy(from[site] + "/" + file, path(file), std::filesystem::copy_options::overwrite_existing);
-    }
-    return path(name + ".0.hdf5");
+    for (const SlurmStandIn& one : in) said_.push_back(one.said());
   }
   void expect_the_bits(const std::string& settings) {
     const std::string run = "run " + config() + " " + kSettings + settings;
-    for (const CallResult& result : both(run, run)) ASSERT_EQ(result.code, 0) << result.output;
+    for (const Result& result : both(run, run)) expect_end(result, 0);
     for (std::size_t site = 0; site < 2; ++site) {
       SCOPED_TRACE("seed " + std::to_string(seed_) + ", site " + kSites[site] + "\n" + tail(said_[site]));
-      ASSERT_TRUE(std::filesystem::exists(output(site) + "/done"));
+      ASSERT_TRUE(fs::exists(output(site) + "/done"));
       expect_whole_metrics(output(site));
     }
     for (const char* name : {"snapshot_000", "snapshot_001"}) {
-      const BoxById whole = box_particles(gathered(name, {path("output/two/a"), path("output/two/b")}));
-      EXPECT_TRUE(box_particles(gathered(name, {output(0), output(1)})) == whole) << name;
+      const ById whole = particles_in(collect(name));
+      EXPECT_EQ(whole.size(), 4096u);
+      EXPECT_TRUE(particles_in(collect(name, "out/a", "out/b")) == whole) << name;
     }
   }
   void expect_the_bits_after(int kills, const std::string& settings) {
     kills_ = kills;
-    run_both(settings);
+    run_both(settings, settings);
     std::printf("  %d kills at a, %d at b, %d of them while a restart was written\n", killed_[0].load(),
                 killed_[1].load(), amid_.load());
     if (kills >= 50) {
@@ -85,7 +70,7 @@ class SlurmSites : public TwoPrograms {
     expect_the_bits(settings);
   }
 
-  unsigned seed_ = 0;
+  const unsigned seed_ = std::random_device()();
   std::atomic<int> kills_{0}, amid_{0};
   std::array<std::atomic<int>, 2> killed_{};
   std::vector<std::string> said_;
@@ -100,16 +85,11 @@ TEST_F(FullSlurmSites, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
 
 // The first site's time is up again and again; the second keeps its job, and waits.
 TEST_F(SlurmSites, ASiteWhoseTimeIsUpStopsAllAndTheyGoOnTogether) {
-  std::array<SlurmStandIn, 2> in = {submitted(0, "end_redshift=6 run.time_limit=0.3s"), submitted(1, "end_redshift=6")};
-  std::thread first([&] { run_site(0, in[0]); });
-  run_site(1, in[1]);
-  first.join();
-  for (const SlurmStandIn& one : in) said_.push_back(SlurmStandIn::read(one.said()));
+  run_both("end_redshift=6 run.time_limit=0.3s", "end_redshift=6");
   expect_words({0, said_[0]}, {"stopped by the time limit", "Resumed from", "maki: done"});
   expect_words({0, said_[1]},
                {"Stopped by another site", "goes on as soon as the others do", "Resumed from", "maki: done"});
-  EXPECT_EQ(std::filesystem::exists(path("slurm_b/spool/3.sh")), false)
-      << "one job, and the next one that was cancelled";
+  EXPECT_FALSE(fs::exists(path("slurm_b/spool/3.sh"))) << "one job, and the next one that was cancelled";
   expect_the_bits("end_redshift=6");
 }
 

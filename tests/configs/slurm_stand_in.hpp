@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -71,8 +70,8 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     const std::string name = std::to_string(ended.job), spool = directory_ + "/spool/" + name;
     std::filesystem::remove(directory_ + "/queue/" + name);
     const std::string line = "cd " + working_ + " && exec env " + environment(ranks > 1 ? launcher(ranks) : "") +
-                             "SLURM_JOB_ID=" + name + " bash " + spool + ".sh " + read(spool + ".arguments") + " >> " +
-                             said() + " 2>&1";
+                             "SLURM_JOB_ID=" + name + " bash " + spool + ".sh " + text_of(spool + ".arguments") +
+                             " >> " + directory_ + "/said 2>&1";
     const pid_t shell = fork();
     if (shell == 0) {
       setsid();
@@ -94,13 +93,8 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return ended;
   }
-  // A file with all that jobs have said.
-  std::string said() const { return directory_ + "/said"; }
-  static std::string read(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  }
+  // All that jobs have said.
+  std::string said() const { return text_of(directory_ + "/said"); }
 
  private:
   void script(const std::string& name, const std::string& text) const {
@@ -122,7 +116,7 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     return found;
   }
   static bool is_dead(pid_t process) {
-    const std::string status = read("/proc/" + std::to_string(process) + "/stat");
+    const std::string status = text_of("/proc/" + std::to_string(process) + "/stat");
     const std::size_t name = status.rfind(')');
     return name == std::string::npos || status[name + 2] == 'Z';
   }

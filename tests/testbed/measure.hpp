@@ -133,10 +133,4 @@ void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, c
 // Site 1, in a process of its own: enters its namespace, tells its port, and does what it is told until kEnd.
 void respond(const MeasureSetup& setup, const Wire& wire);
 
-// Plain TCP: sends `bytes` over a new connection in one stream as a stock program does; receives them. Seconds are the callers'.
-void plain_send(const std::string& address, std::uint16_t port, const std::string& congestion,
-                std::span<const std::byte> bytes);
-std::size_t plain_receive(int listener, std::span<std::byte> buffer);
-int plain_listen(const std::string& address, std::uint16_t& port);
-
 }  // namespace maki::testbed

@@ -9,10 +9,12 @@
 
 namespace {
 
+using namespace maki;
 using namespace maki::test;
 
 // rms of the difference over rms of what is expected.
-double relative_difference(const std::vector<double>& found, const std::vector<double>& expected) {
+double relative_difference(const std::string& file, const std::string& of, const std::string& name) {
+  const auto found = read_extra_dataset(file, name), expected = read_extra_dataset(of, name);
   EXPECT_EQ(found.size(), expected.size());
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -37,66 +39,50 @@ softening = 0.02
   ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
   ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("a.hdf5") + " softening=0.02 theta=0.2").code, 0);
   ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("b.hdf5") + " softening=0.02 --direct").code, 0);
-  EXPECT_LT(relative_difference(maki::read_extra_dataset(path("a.hdf5"), "Acceleration"),
-                                maki::read_extra_dataset(path("b.hdf5"), "Acceleration")),
-            1e-3);
+  EXPECT_LT(relative_difference(path("a.hdf5"), path("b.hdf5"), "Acceleration"), 1e-3);
   EXPECT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("c.hdf5")).code, 1);  // no softening
 }
 
 // What other codes write: two particles at one place, and positions outside of the box. Said by all that reads them.
 TEST_F(Program, SetsThatNeedRepairRun) {
-  maki::Snapshot set = maki::test::make_snapshot(512);
+  Snapshot set = make_snapshot(512);
   set.positions[300] = set.positions[301] = set.positions[12];
   set.positions[5][0] = -1e-6;
   set.positions[77][2] = -2.5;
-  maki::write_snapshot(path("set.hdf5"), set, {}, {});
+  write_snapshot(path("set.hdf5"), set, {}, {});
   const std::vector<std::string> warnings = {"Warning: 2 particles outside of the box of 50", "by up to 2.5",
                                              "Warning: 3 particles share their point with others"};
   const std::string run = "run " + write("set.toml", "[initial]\nkind = \"file\"\n") +
                           " initial.file=" + path("set.hdf5") + " output_directory=" + path("out");
-  const Result done = call(run + " end_redshift=2 output.image=false");
-  EXPECT_EQ(done.code, 0) << done.output;
-  expect_words(done, warnings);
-  const Result power = call("power " + path("set.hdf5") + " -o " + path("power.txt"));
-  EXPECT_EQ(power.code, 0) << power.output;
-  expect_words(power, warnings);
-  const Result forces = call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + " preset=precise");
-  EXPECT_EQ(forces.code, 0) << forces.output;
-  expect_words(forces, warnings);
+  expect_end(call(run + " end_redshift=2 output.image=false"), 0, warnings);
+  expect_end(call("power " + path("set.hdf5") + " -o " + path("power.txt")), 0, warnings);
+  expect_end(call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + " preset=precise"), 0, warnings);
   ASSERT_EQ(call("forces " + path("set.hdf5") + " -o " + path("b.hdf5") + " preset=precise --ewald").code, 0);
-  for (const std::string name : {"Acceleration", "Potential"}) {
-    EXPECT_LT(relative_difference(maki::read_extra_dataset(path("a.hdf5"), name),
-                                  maki::read_extra_dataset(path("b.hdf5"), name)),
-              0.01)
-        << name;
-  }
+  for (const std::string name : {"Acceleration", "Potential"})
+    EXPECT_LT(relative_difference(path("a.hdf5"), path("b.hdf5"), name), 0.01) << name;
 }
 
 // A leaf cannot divide them, nor does a list or a group depend on their number.
 TEST_F(Program, ManyParticlesAtOnePlaceRun) {
-  maki::Snapshot set = maki::test::make_snapshot(3000);
+  Snapshot set = make_snapshot(3000);
   set.header = {};
   set.header.comoving = false;
   set.header.time = 0;
   for (std::size_t i = 1000; i < 2000; ++i) set.positions[i] = set.positions[1000];
-  maki::write_snapshot(path("set.hdf5"), set, {}, {});
+  write_snapshot(path("set.hdf5"), set, {}, {});
   const std::string one_place = "Warning: 1000 particles share their point with others";
   const std::string settings = " softening=0.5 theta=0.2";
-  const Result tree = call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + settings);
-  EXPECT_EQ(tree.code, 0) << tree.output;
-  expect_words(tree, {one_place});
+  expect_end(call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + settings), 0, {one_place});
   ASSERT_EQ(call("forces " + path("set.hdf5") + " -o " + path("b.hdf5") + settings + " --direct").code, 0);
   ASSERT_EQ(call("forces " + path("set.hdf5") + " -o " + path("c.hdf5") + settings + " gravity.method=direct").code, 0);
   for (const std::string name : {"Acceleration", "Potential"}) {
-    const auto exact = maki::read_extra_dataset(path("b.hdf5"), name);
-    EXPECT_LT(relative_difference(maki::read_extra_dataset(path("a.hdf5"), name), exact), 1e-3) << name;
-    EXPECT_LT(relative_difference(maki::read_extra_dataset(path("c.hdf5"), name), exact), 1e-4) << name;
+    EXPECT_LT(relative_difference(path("a.hdf5"), path("b.hdf5"), name), 1e-3) << name;
+    EXPECT_LT(relative_difference(path("c.hdf5"), path("b.hdf5"), name), 1e-4) << name;
   }
-  const Result run = call("run " + write("set.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"file\"\n") +
-                          " initial.file=" + path("set.hdf5") + " output_directory=" + path("out") +
-                          " softening=0.5 end_time=0.001 output.image=false");
-  EXPECT_EQ(run.code, 0) << run.output;
-  expect_words(run, {one_place});
+  expect_end(call("run " + write("set.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"file\"\n") +
+                  " initial.file=" + path("set.hdf5") + " output_directory=" + path("out") +
+                  " softening=0.5 end_time=0.001 output.image=false"),
+             0, {one_place});
 }
 
 // Passages of single pairs, which hold a good part of the energy of 64 particles and none of that of many.
