@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/ports.hpp"
 #include "wan/sites/net_ring.hpp"
 

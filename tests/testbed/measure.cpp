@@ -264,7 +264,6 @@ void add_options(CLI::App& program, MeasureOptions& o) {
   program.add_option("--repeat-plain", o.repeat_plain)->capture_default_str();
   program.add_option("--silence", o.silence, "seconds")->capture_default_str();
   program.add_option("--json", o.json, "file to write");
-  program.add_option("--trace", o.trace, "file for lines of: number of the transfer, seconds, bytes received");
 }
 
 // A key for this measurement, in a folder that goes with it.
@@ -299,7 +298,6 @@ MeasureSetup setup_of(MeasureOptions& o, const MeasuredLink& link, const Tempora
   o.settings.pacing_rate = o.pacing * link.rate / 8;
   setup.settings = o.settings;
   setup.with_path = std::any_of(o.cases.begin(), o.cases.end(), [](const std::string& c) { return c != "plain"; });
-  setup.trace = o.trace;
   for (const std::string& size : {o.message, o.large, o.plain})
     setup.largest = std::max(setup.largest, wan::parse_size(size));
   return setup;

@@ -116,7 +116,6 @@ class Responder {
   Responder(const MeasureSetup& setup, const Wire& wire)
       : wire_(wire), payload_(setup.largest), buffer_(setup.largest) {
     std::uint16_t port = 0;
-    if (!setup.trace.empty()) trace_.reset(std::fopen(setup.trace.c_str(), "w"));
     plain_ = plain_listen(setup.address, port);
     wire_.put(port);
     if (!setup.with_path) return;
@@ -136,7 +135,6 @@ class Responder {
         case Order::kReceive: {
           wan::Request request = path_.start_receive(order.number, buffer);
           wire_.put(Reply{now(), 0});
-          if (trace_) trace(order.number, request);
           request.wait();
           break;
         }
@@ -162,22 +160,9 @@ class Responder {
   }
 
  private:
-  void trace(std::uint32_t number, wan::Request& request) {
-    constexpr double kStep = 0.01;
-    const double start = now();
-    do {
-      fmt::print(trace_.get(), "{} {:.4f} {}\n", number, now() - start, path_.status().received);
-    } while (!request.wait_for(kStep));
-  }
-
-  struct CloseFile {
-    void operator()(FILE* file) const { std::fclose(file); }
-  };
-
   const Wire& wire_;
   Payload payload_;
   std::vector<std::byte> buffer_;
-  std::unique_ptr<FILE, CloseFile> trace_;
   int plain_ = -1;
   std::optional<wan::Listener> listener_;
   wan::Path path_;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <random>
 #include <span>
@@ -22,6 +23,7 @@
 
 #include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/settings.hpp"
 
@@ -181,6 +183,28 @@ class NoDescriptors {
 
  private:
   rlimit before_{};
+};
+
+// ---- paths ---------------------------------------------------------------------------------------------------------------
+
+// Closes both at once: neither waits for the other.
+inline void close_both(Path& here, Path& there) {
+  auto closing = std::async(std::launch::async, [&] { there.close(5); });
+  here.close(5);
+}
+
+struct Pair {
+  Listener listener;
+  Path here, there;  // connecting, accepted
+
+  explicit Pair(const PathSettings& settings, const Security& security = insecure(),
+                Context& context = Context::shared())
+      : listener({"127.0.0.1", 0}, security, settings, {}, {}, context) {
+    auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
+    here = Path::connect(listener.address(), security, settings, {"here"}, context);
+    there = std::move(accepted.get().path);
+  }
+  ~Pair() { close_both(here, there); }
 };
 
 }  // namespace maki::wan::test

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/wan/fuzz/frame_maker.hpp"
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
 

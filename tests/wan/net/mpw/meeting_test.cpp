@@ -10,7 +10,6 @@
 #include <map>
 
 #include "tests/wan/helpers.hpp"
-#include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/secure/service.hpp"
 #include "tests/wan/ports.hpp"
 #include "wan/net/mpw/transfer.hpp"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/proxy.hpp"
 #include "wan/net/error.hpp"
 

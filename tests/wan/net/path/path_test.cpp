@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/proxy.hpp"
 #include "wan/net/error.hpp"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <mutex>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
 
