@@ -48,8 +48,8 @@ endif
 
 # What meets hostile peers, and what their bytes are read by: a part of tests_wan, for CI.
 HOSTILE_TESTS := $(filter-out %_test.cpp,$(WAN_TESTS)) \
-                 $(filter tests/wan/fuzz/% $(addprefix %/,hostile_test.cpp hostile_client_test.cpp hostile_server_test.cpp attacks_test.cpp \
-                   reflection_test.cpp wire_test.cpp message_test.cpp admission_test.cpp),$(filter %_test.cpp,$(WAN_TESTS)))
+                 $(filter tests/wan/fuzz/% $(addprefix %/,hostile_test.cpp attacks_test.cpp \
+                   wire_test.cpp message_test.cpp admission_test.cpp),$(filter %_test.cpp,$(WAN_TESTS)))
 $(BUILD)/tests_hostile: $(call object,$(HOSTILE_TESTS) tests/main.cpp) $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(WAN_LIBS) $(RPATH)

@@ -1,10 +1,12 @@
 // Where tests find what is not in their program: beside it (a build directory in the source tree, a bundle), else where
-// it was when they were compiled.
+// it was when they were compiled; and what is in files.
 #pragma once
 
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace maki::test {
@@ -23,6 +25,12 @@ inline std::string program() {
 inline std::string source_directory() {
   const auto above = directory_of_this_program().parent_path();
   return std::filesystem::exists(above / "configs") ? above.string() : std::string(MAKI_SOURCE_DIR);
+}
+
+// All of a file; empty where it cannot be read.
+inline std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // What comes before a program that `ranks` ranks are to run: one beside this program where there is one (a bundle, or an MPI that is not

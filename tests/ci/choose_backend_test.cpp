@@ -9,7 +9,6 @@ namespace {
 class ChooseBackend : public Program {
  protected:
   void SetUp() override {
-    Program::SetUp();
     script_ = source_directory() + "/.ci/choose_backend";
     if (!fs::exists(script_)) GTEST_SKIP() << "a bundle has been built";
   }

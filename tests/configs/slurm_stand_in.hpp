@@ -1,9 +1,11 @@
-// A stand-in for Slurm: a queue of batch jobs, run one after another, of which any can be killed as a lost node kills it.
+// A stand-in for Slurm: a queue of batch jobs, run one after another, of which any can be killed as a lost node kills it; and
+// moments at which a job is killed.
 //
 // sbatch, srun and scancel are scripts that stand before others on PATH. A job waits until those before it have ended, so
 // that --dependency=afterany:JOB holds by itself; all other options are read over.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
+#include <random>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -71,8 +75,8 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     const std::string name = std::to_string(ended.job), spool = directory_ + "/spool/" + name;
     std::filesystem::remove(directory_ + "/queue/" + name);
     const std::string line = "cd " + working_ + " && exec env " + environment(ranks > 1 ? launcher(ranks) : "") +
-                             "SLURM_JOB_ID=" + name + " bash " + spool + ".sh " + read(spool + ".arguments") + " >> " +
-                             said() + " 2>&1";
+                             "SLURM_JOB_ID=" + name + " bash " + spool + ".sh " + text_of(spool + ".arguments") +
+                             " >> " + directory_ + "/said 2>&1";
     const pid_t shell = fork();
     if (shell == 0) {
       setsid();
@@ -94,13 +98,8 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return ended;
   }
-  // A file with all that jobs have said.
-  std::string said() const { return directory_ + "/said"; }
-  static std::string read(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  }
+  // All that jobs have said.
+  std::string said() const { return text_of(directory_ + "/said"); }
 
  private:
   void script(const std::string& name, const std::string& text) const {
@@ -122,7 +121,7 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     return found;
   }
   static bool is_dead(pid_t process) {
-    const std::string status = read("/proc/" + std::to_string(process) + "/stat");
+    const std::string status = text_of("/proc/" + std::to_string(process) + "/stat");
     const std::size_t name = status.rfind(')');
     return name == std::string::npos || status[name + 2] == 'Z';
   }
@@ -135,5 +134,72 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
 
   std::string directory_, working_, settings_;
 };
+
+// Decides once for each job, with whatever outcome: it may have ended before.
+class Killer {
+ public:
+  // `directory`: that of the run.
+  Killer(const std::string& directory, std::mt19937& random)
+      : directory_(directory), moment_(static_cast<Moment>(random() % kMoments)), more_(1 + random() % 8),
+        pause_(random() % (moment_ == kStart ? 300000 : 4000)), steps_(lines()), restarts_(restarts(true)) {}
+
+  bool operator()() {
+    if (!seen_ && has_come()) seen_ = Clock::now();
+    return seen_ && Clock::now() >= *seen_ + std::chrono::microseconds(pause_);
+  }
+  // Whether a restart was begun and not complete at that moment.
+  bool amid_restart() const { return restarts(false) > 0; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // While a restart is written; when it has just become one; after some steps; while the job starts.
+  enum Moment { kWriting, kWritten, kSteps, kStart, kMoments };
+
+  bool has_come() const {
+    switch (moment_) {
+      case kWriting: return steps_ != lines() && restarts(false) > 0;
+      case kWritten: return restarts(true) != restarts_;
+      case kSteps: return lines() >= steps_ + more_ || lines() < steps_;
+      default: return true;
+    }
+  }
+  std::size_t lines() const {
+    return static_cast<std::size_t>(std::ranges::count(text_of(directory_ + "/metrics.jsonl"), '\n'));
+  }
+  // A number that changes with the complete restarts; how many are not complete.
+  std::size_t restarts(bool complete) const {
+    std::size_t found = 0;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_, none)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with("restart_")) continue;
+      const bool whole = std::filesystem::exists(entry.path() / "complete.toml", none);
+      if (whole == complete) found += complete ? std::stoul(name.substr(8)) : 1;
+    }
+    return found;
+  }
+
+  std::string directory_;
+  Moment moment_;
+  std::size_t more_, pause_;  // microseconds
+  std::size_t steps_, restarts_;
+  std::optional<Clock::time_point> seen_;
+};
+
+// Every step has one line in metrics.jsonl, in order; other lines tell of beginnings, outputs and the end.
+inline void expect_whole_metrics(const std::string& directory) {
+  std::istringstream file(text_of(directory + "/metrics.jsonl"));
+  std::size_t step = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("{\"step\": ")) continue;
+    ASSERT_TRUE(line.starts_with("{\"step\": " + std::to_string(step++) + ",")) << line;
+  }
+  EXPECT_GT(step, 20u);
+}
+
+// The last 4000 characters.
+inline std::string tail(const std::string& text) {
+  return text.substr(text.size() - std::min<std::size_t>(text.size(), 4000));
+}
 
 }  // namespace maki::test

@@ -1,15 +1,13 @@
 // configs/slurm.sh under a stand-in for Slurm: it goes on until the run is done, with the bits of the run that was left alone,
-// and submits no job that cannot succeed.
+// and submits no job that cannot succeed. At two sites, each with a queue of its own, jobs are killed at either, stopped by
+// either's time limit, and wait for each other.
+#include <atomic>
 #include <cstdio>
-#include <fstream>
-#include <random>
-#include <string>
-#include <vector>
+#include <thread>
 
-#include "tests/configs/box_runs.hpp"
-#include "tests/configs/killer.hpp"
 #include "tests/configs/slurm_stand_in.hpp"
 #include "tests/src/cli/program_fixture.hpp"
+#include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {
 namespace {
@@ -37,14 +35,11 @@ power_spectrum = false
 
 class Slurm : public Program {
  protected:
-  void SetUp() override {
-    Program::SetUp();
-    config_ = write("box.toml", kBox);
-    seed_ = std::random_device()();
-    random_.seed(seed_);
-  }
-  SlurmStandIn slurm(const std::string& settings = "") const {
-    return {path("slurm"), directory_.string(), "MAKI_OUTPUT=" + path("out") + " " + settings};
+  // With a job in its queue.
+  SlurmStandIn slurm(const std::string& settings = "", const std::string& environment = "") const {
+    SlurmStandIn in(path("slurm"), directory_.string(), "MAKI_OUTPUT=" + path("out") + " " + environment);
+    submit(in, settings);
+    return in;
   }
   void submit(const SlurmStandIn& to, const std::string& settings = "") const {
     to.submit(source_directory() + "/configs/slurm.sh " + config_ + " " + settings);
@@ -53,33 +48,32 @@ class Slurm : public Program {
   static int run_all(SlurmStandIn& in, int most) {
     int status = -1;
     for (int jobs = 0; !in.queue().empty(); ++jobs) {
-      if (jobs == most) ADD_FAILURE() << "jobs without end:\n" << tail(SlurmStandIn::read(in.said()));
+      if (jobs == most) ADD_FAILURE() << "jobs without end:\n" << tail(in.said());
       if (jobs == most) break;
       status = in.run_next(1, [] { return false; }).status;
     }
     return status;
   }
   std::size_t jobs() const {
-    std::ifstream file(path("out/jobs.txt"));
+    std::istringstream file(text_of(path("out/jobs.txt")));
     std::size_t number = 0;
     for (std::string line; std::getline(file, line);) number += line.starts_with("begin ") ? 1 : 0;
     return number;
   }
   void expect_said(const SlurmStandIn& in, const std::vector<std::string>& words) const {
-    expect_words({0, SlurmStandIn::read(in.said())}, words);
+    expect_words({0, in.said()}, words);
   }
   void expect_the_bits_after(int kills, const std::string& end);
 
-  std::string config_;
-  unsigned seed_ = 0;
-  std::mt19937 random_;
+  const std::string config_ = write("box.toml", kBox);
+  const unsigned seed_ = std::random_device()();
+  std::mt19937 random_{seed_};
 };
 
 // Jobs of one or two ranks, some of which are put back into the queue as after the loss of a node.
 void Slurm::expect_the_bits_after(int kills, const std::string& end) {
   ASSERT_EQ(call("run " + config_ + " " + end + " output_directory=" + path("whole")).code, 0);
-  SlurmStandIn in = slurm("MAKI_ATTEMPTS=1000");
-  submit(in, end);
+  SlurmStandIn in = slurm(end, "MAKI_ATTEMPTS=1000");
   int done = 0, amid = 0, many = 0;
   while (!in.queue().empty()) {
     Killer killer(path("out"), random_);
@@ -89,15 +83,18 @@ void Slurm::expect_the_bits_after(int kills, const std::string& end) {
     if (!ended.killed()) continue;
     ++done, many += ranks > 1, amid += killer.amid_restart();
   }
-  SCOPED_TRACE("seed " + std::to_string(seed_) + "\n" + tail(SlurmStandIn::read(in.said())));
+  SCOPED_TRACE("seed " + std::to_string(seed_) + "\n" + tail(in.said()));
   std::printf("  %d kills, %d of them while a restart was written, %d of two ranks\n", done, amid, many);
   RecordProperty("kills", done);
   ASSERT_TRUE(fs::exists(path("out/done")));
   if (kills >= 50) {
     EXPECT_GE(done, kills - kills / 4) << "the run was over too soon";
   }
-  for (const char* snapshot : {"/snapshot_000.hdf5", "/snapshot_001.hdf5"})
-    EXPECT_TRUE(box_particles(path("out") + snapshot) == box_particles(path("whole") + snapshot)) << snapshot;
+  for (const char* snapshot : {"/snapshot_000.hdf5", "/snapshot_001.hdf5"}) {
+    const ById whole = particles_in(path("whole") + snapshot);
+    EXPECT_EQ(whole.size(), 4096u);
+    EXPECT_TRUE(particles_in(path("out") + snapshot) == whole) << snapshot;
+  }
   expect_whole_metrics(path("out"));
 }
 
@@ -110,8 +107,8 @@ TEST_F(FullSlurm, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
 
 // On nodes without room for temporary files.
 TEST_F(Slurm, AJobThatWasStoppedIsFollowedByTheNext) {
-  SlurmStandIn in = slurm("SLURM_CPUS_PER_TASK=2 TMPDIR=" + path("none"));
-  submit(in, "end_redshift=7 output.redshifts=[8] time_limit=\"0.05 s\"");
+  SlurmStandIn in = slurm("end_redshift=7 output.redshifts=[8] time_limit=\"0.05 s\"",
+                          "SLURM_CPUS_PER_TASK=2 TMPDIR=" + path("none"));
   EXPECT_EQ(run_all(in, 400), 0);
   EXPECT_GT(jobs(), 1u);
   expect_said(in, {"stopped by the time limit", "goes on in " + path("out"), "Resumed from " + path("out/restart_"),
@@ -122,8 +119,7 @@ TEST_F(Slurm, AJobThatWasStoppedIsFollowedByTheNext) {
 }
 
 TEST_F(Slurm, AStopFileEndsAllJobs) {
-  SlurmStandIn in = slurm();
-  submit(in, "end_redshift=0");
+  SlurmStandIn in = slurm("end_redshift=0");
   const auto stop = [&] {
     if (fs::exists(path("out/metrics.jsonl"))) std::ofstream(path("out/stop"));
     return false;
@@ -134,16 +130,14 @@ TEST_F(Slurm, AStopFileEndsAllJobs) {
 }
 
 TEST_F(Slurm, ABadConfigurationIsRefusedOnce) {
-  SlurmStandIn in = slurm();
-  submit(in, "end_redshift=banana");
+  SlurmStandIn in = slurm("end_redshift=banana");
   EXPECT_EQ(run_all(in, 3), 1);
   EXPECT_EQ(jobs(), 1u);
   expect_said(in, {"banana", "refused before it began"});
 }
 
 TEST_F(Slurm, TheSameErrorTwiceIsTheLast) {
-  SlurmStandIn in = slurm();
-  submit(in, "end_redshift=4 time_limit=\"0.05 s\"");
+  SlurmStandIn in = slurm("end_redshift=4 time_limit=\"0.05 s\"");
   ASSERT_EQ(in.run_next(1, [] { return false; }).status, 3);
   for (const auto& entry : fs::directory_iterator(path("out")))
     if (entry.path().filename().string().starts_with("restart_")) fs::resize_file(entry.path() / "rank_0.hdf5", 1000);
@@ -162,8 +156,7 @@ TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
       << "touch '" << path("once") << "'\n"
       << "echo 'maki: error: site a is lost (seen by site b: nothing was heard of it)' >&2\nexit 1\n";
   fs::permissions(program, fs::perms::owner_all);
-  SlurmStandIn in = slurm("MAKI=" + program);
-  submit(in, "--site b");
+  SlurmStandIn in = slurm("--site b", "MAKI=" + program);
   EXPECT_EQ(run_all(in, 2), 0);
   EXPECT_EQ(jobs(), 3u);  // beginnings, of one job
   expect_said(in, {"goes on as soon as the others do", "maki: done"});
@@ -171,8 +164,7 @@ TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
 
 // Whatever ends them: here each dies while it starts.
 TEST_F(Slurm, JobsWithoutProgressHaveAnEnd) {
-  SlurmStandIn in = slurm("MAKI_ATTEMPTS=2");
-  submit(in);
+  SlurmStandIn in = slurm("", "MAKI_ATTEMPTS=2");
   for (int job = 0; job < 2; ++job)
     EXPECT_TRUE(in.run_next(1, [&] { return jobs() > static_cast<std::size_t>(job); }).killed());
   EXPECT_EQ(run_all(in, 2), 1);
@@ -186,19 +178,99 @@ TEST_F(Slurm, AFullDiskIsNotTriedAgain) {
   fs::create_directories(path("small"));
   const Result mounted = call_shell("mount -t tmpfs -o size=400k tmpfs " + path("small"));
   if (mounted.code != 0) GTEST_SKIP() << "mounting a small file system needs root";
-  SlurmStandIn in = slurm("MAKI_OUTPUT=" + path("small/out"));
-  submit(in, "end_redshift=4");
+  SlurmStandIn in = slurm("end_redshift=4", "MAKI_OUTPUT=" + path("small/out"));
   EXPECT_NE(run_all(in, 3), 0);
   EXPECT_EQ(call_shell("umount " + path("small")).code, 0);
   expect_said(in, {"No space left on device", "is full (free some and submit again)"});
 }
 
 TEST_F(Slurm, AStoppedRunWithoutRestartsIsNotLost) {
-  SlurmStandIn in = slurm();
-  submit(in, "run.restarts_kept=0 time_limit=\"0.001 s\"");
+  SlurmStandIn in = slurm("run.restarts_kept=0 time_limit=\"0.001 s\"");
   EXPECT_EQ(run_all(in, 4), 1);
   expect_said(in, {"stopped run without a restart", "the same error twice"});
   EXPECT_TRUE(fs::exists(path("out/stopped.hdf5")));
+}
+
+class SlurmSites : public TwoPrograms {
+ protected:
+  static constexpr const char* kSettings =
+      "run.restart_steps=3 run.deterministic=true gravity.reuse=1 time.max_dlna=0.01 output.redshifts=[7] "
+      "output.power_spectrum=false output.image=false sites.path.patience=1s sites.wait=60s ";
+  static constexpr std::array<const char*, 2> kSites = {"a", "b"};
+
+  std::string output(std::size_t site) const { return path(std::string("out/") + kSites[site]); }
+  SlurmStandIn submitted(std::size_t site, const std::string& settings) const {
+    const std::string name = kSites[site];
+    SlurmStandIn in(path("slurm_" + name), directory_.string(), "MAKI_ATTEMPTS=1000 MAKI_OUTPUT=" + output(site));
+    in.submit(source_directory() + "/configs/slurm.sh " + config() + " --site " + name + " " + kSettings + settings);
+    return in;
+  }
+  // Runs a site's jobs until its queue is empty. Of `kills_` each site takes as its jobs come.
+  void run_site(std::size_t site, SlurmStandIn& in) {
+    std::mt19937 random(seed_ + static_cast<unsigned>(site));
+    while (!in.queue().empty()) {
+      Killer killer(output(site), random);
+      const int ranks = kills_ > 0 && random() % 4 == 0 ? 2 : 1;
+      const auto now = [&] { return kills_ > 0 && killer(); };
+      if (!in.run_next(ranks, now, random() % 4 == 0).killed()) continue;
+      --kills_;
+      ++killed_[site];
+      if (killer.amid_restart()) ++amid_;
+    }
+  }
+  void run_both(const std::string& at_a, const std::string& at_b) {
+    std::array<SlurmStandIn, 2> in = {submitted(0, at_a), submitted(1, at_b)};
+    std::thread first([&] { run_site(0, in[0]); });
+    run_site(1, in[1]);
+    first.join();
+    for (const SlurmStandIn& one : in) said_.push_back(one.said());
+  }
+  void expect_the_bits(const std::string& settings) {
+    const std::string run = "run " + config() + " " + kSettings + settings;
+    for (const Result& result : both(run, run)) expect_end(result, 0);
+    for (std::size_t site = 0; site < 2; ++site) {
+      SCOPED_TRACE("seed " + std::to_string(seed_) + ", site " + kSites[site] + "\n" + tail(said_[site]));
+      ASSERT_TRUE(fs::exists(output(site) + "/done"));
+      expect_whole_metrics(output(site));
+    }
+    for (const char* name : {"snapshot_000", "snapshot_001"}) {
+      const ById whole = particles_in(collect(name));
+      EXPECT_EQ(whole.size(), 4096u);
+      EXPECT_TRUE(particles_in(collect(name, "out/a", "out/b")) == whole) << name;
+    }
+  }
+  void expect_the_bits_after(int kills, const std::string& settings) {
+    kills_ = kills;
+    run_both(settings, settings);
+    std::printf("  %d kills at a, %d at b, %d of them while a restart was written\n", killed_[0].load(),
+                killed_[1].load(), amid_.load());
+    if (kills >= 50) {
+      EXPECT_LE(kills_, kills / 4) << "the run was over too soon";
+    }
+    expect_the_bits(settings);
+  }
+
+  const unsigned seed_ = std::random_device()();
+  std::atomic<int> kills_{0}, amid_{0};
+  std::array<std::atomic<int>, 2> killed_{};
+  std::vector<std::string> said_;
+};
+
+TEST_F(SlurmSites, KilledJobsEndWithTheBitsOfTheRunLeftAlone) { expect_the_bits_after(4, "end_redshift=5"); }
+
+class FullSlurmSites : public SlurmSites {};
+TEST_F(FullSlurmSites, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
+  expect_the_bits_after(50, "end_redshift=0 time.max_dlna=0.004");
+}
+
+// The first site's time is up again and again; the second keeps its job, and waits.
+TEST_F(SlurmSites, ASiteWhoseTimeIsUpStopsAllAndTheyGoOnTogether) {
+  run_both("end_redshift=6 run.time_limit=0.3s", "end_redshift=6");
+  expect_words({0, said_[0]}, {"stopped by the time limit", "Resumed from", "maki: done"});
+  expect_words({0, said_[1]},
+               {"Stopped by another site", "goes on as soon as the others do", "Resumed from", "maki: done"});
+  EXPECT_FALSE(fs::exists(path("slurm_b/spool/3.sh"))) << "one job, and the next one that was cancelled";
+  expect_the_bits("end_redshift=6");
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -17,12 +16,7 @@ namespace maki {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
+using test::text_of;
 
 // Files in these folders whose names end in one of these ways.
 std::vector<fs::path> files_in(const std::vector<std::string>& folders, const std::set<std::string>& endings) {

@@ -152,6 +152,16 @@ TEST(Cosmology, MeshForceHasNoNetForce) {
   for (const DoubleDouble& force : mesh.force) EXPECT_LE(std::fabs(force.value()), 1e-5 * mesh.force_scale.value());
 }
 
+// The largest distance along an axis between the same particles of two sets.
+double apart(const Snapshot& a, const Snapshot& b) {
+  const auto place = index_by_id(b);
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      worst = std::max(worst, std::fabs(a.positions[i][axis] - b.positions[place.at(a.ids[i])][axis]));
+  return worst;
+}
+
 TEST(Cosmology, OneAndTwoThreadsAgree) {
   const Snapshot initial = standard_universe(16);
   const SimulationOptions options = box_options(initial, 0.04 * 50 / 16, 9, 32);
@@ -162,11 +172,7 @@ TEST(Cosmology, OneAndTwoThreadsAgree) {
   const RunRecord two = run(initial, options, standard_timeline());
   select_device(0, threads);
   EXPECT_EQ(one.result.steps, two.result.steps);
-  const Snapshot &a = one.outputs.back(), &b = two.outputs.back();
-  const auto place = index_by_id(b);
-  for (std::size_t i = 0; i < a.size(); ++i)
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      EXPECT_NEAR(a.positions[i][axis], b.positions[place.at(a.ids[i])][axis], 1e-5);
+  EXPECT_LE(apart(one.outputs.back(), two.outputs.back()), 1e-5);
 }
 
 TEST(Cosmology, ContinuesFromASnapshotOnItsWay) {
@@ -177,13 +183,8 @@ TEST(Cosmology, ContinuesFromASnapshotOnItsWay) {
   ASSERT_EQ(whole.outputs.size(), 2u);
   options.outputs.clear();
   const RunRecord rest = run(whole.outputs[0], options, standard_timeline());
-  const Snapshot &a = whole.outputs[1], &b = rest.outputs[0];
-  const auto place = index_by_id(b);
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      worst = std::max(worst, std::fabs(a.positions[i][axis] - b.positions[place.at(a.ids[i])][axis]));
-  EXPECT_LE(worst, 0.02);  // lists and steps begin afresh: equal to the force error (particles move by 0.2)
+  // Lists and steps begin afresh: equal to the force error (particles move by 0.2).
+  EXPECT_LE(apart(whole.outputs[1], rest.outputs[0]), 0.02);
 }
 
 TEST(FullCosmology, PancakeUpToShellCrossing) {
@@ -232,5 +233,4 @@ TEST(FullCosmology, HalvingTheStepKeepsThePowerSpectrum) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -126,5 +126,4 @@ TEST(FullIsolated, ColdCollapseKeepsItsEnergy) {
 }
 
 }  // namespace
-
 }  // namespace maki

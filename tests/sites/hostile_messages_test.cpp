@@ -55,10 +55,8 @@ void gathered_set(Sites& sites) {
     for (std::uint32_t i = 0; i < 60; ++i) both[i % 3 == 0 ? 0 : 1].push_back({i << 26, i << 20, i << 10, 0.5f});
     return both;
   }();
-  const Stream stream;
-  DeviceBuffer<SourceParticle> mine("test.source");
-  mine.upload(stream, sets[static_cast<std::size_t>(sites.me())]);
-  const GatheredSet all(sites, stream, mine);
+  const maki::test::OnDevice mine(sets[static_cast<std::size_t>(sites.me())]);
+  const GatheredSet all(sites, maki::test::test_stream(), mine);
   const Message text = from_site(sites, 1, Message(5, std::byte{1}));
   EXPECT_LT(text.size(), 1000u);
 }
@@ -103,11 +101,8 @@ void mesh(Sites& sites) {
   std::vector<SourceParticle> mine;
   for (const SourceParticle& p : all)
     if (slabs.site_of(p.x) == sites.me()) mine.push_back(p);
-  const Stream stream;
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, mine);
-  DeviceBuffer<SourceParticle> whole("test.source");
-  whole.upload(stream, all);
+  const Stream& stream = maki::test::test_stream();
+  const maki::test::OnDevice source(mine), whole(all);
   const MassUnit unit = choose_mass_unit(stream, Assignment::kCic, kCells, whole.data(), whole.size(), 11);
   MassCounter counter(Assignment::kCic);
   counter.take(stream, source.data(), source.size(), unit, MeshBox::whole(kCells));

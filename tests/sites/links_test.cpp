@@ -10,7 +10,6 @@
 #include "wan/sites/ring_plan.hpp"
 
 namespace maki::sites {
-
 namespace {
 
 using namespace test;
@@ -44,12 +43,11 @@ void hide_b(Plans& plans) {
 
 void talk(std::vector<std::unique_ptr<NetRing>>& rings) {
   for (auto& ring : rings) ring->publish(Phase::kSums, 1, pattern(1000, static_cast<unsigned>(ring->me())));
-  for (auto& ring : rings) {
-    for (int from = 0; from < 3; ++from) {
-      if (from == ring->me()) continue;
-      EXPECT_EQ(ring->receive(from, Phase::kSums, 1), pattern(1000, static_cast<unsigned>(from)));
-    }
-  }
+  for (auto& ring : rings)
+    for (int from = 0; from < 3; ++from)
+      if (from != ring->me()) {
+        EXPECT_EQ(ring->receive(from, Phase::kSums, 1), pattern(1000, static_cast<unsigned>(from)));
+      }
 }
 
 bool was_said(Plans& plans, const std::string& words) {
@@ -97,9 +95,7 @@ TEST(LinkKeys, ASiteCannotPoseAsAnother) {
   // Those that hold the right ones still find each other.
   auto b = plans.begin(1), c = plans.begin(2);
   std::vector<std::unique_ptr<NetRing>> rings;
-  rings.push_back(a.get());
-  rings.push_back(b.get());
-  rings.push_back(c.get());
+  for (auto* one : {&a, &b, &c}) rings.push_back(one->get());
   talk(rings);
   close_all(rings);
 }
@@ -183,11 +179,7 @@ TEST(LinkSettings, AreThoseOfTheLink) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-using namespace test;
+// ---- a check ---------------------------------------------------------------------------------------------------------
 
 std::vector<std::vector<LinkCheck>> check_all(Plans& plans) {
   std::vector<std::future<std::vector<LinkCheck>>> begun;
@@ -258,5 +250,4 @@ TEST(LinkCheck, ARunThatWaitsIsNotDisturbed) {
 }
 
 }  // namespace
-
 }  // namespace maki::sites

@@ -1,11 +1,15 @@
-// Sites that must not take part, and sites that are lost.
+// Sites that must not take part, sites that are lost, and one that was let in and then sends what it likes: the run ends with
+// an error that names it, soon and in bounded memory.
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iostream>
 #include <thread>
 
+#include "tests/sites/damaged.hpp"
 #include "tests/sites/net_rings.hpp"
 #include "wan/net/relay/relay.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {
@@ -194,6 +198,166 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
   }
   EXPECT_GE(since(begun), 1.5);
 }
+
+using namespace test;
+
+constexpr auto kHang = std::chrono::seconds(120);  // of a loaded machine
+
+// Site b of two, by hand. Site a calls it.
+struct Neighbour {
+  wan::Listener listener;
+  wan::Path path;
+  Message hello;
+
+  explicit Neighbour(const RingPlan& plan)
+      : listener(plan.sites[1].listen, plan.security, plan.path), hello(encode(hello_of(plan, Purpose::kRun))) {}
+
+  // Until site a takes it for one of the ring.
+  void join() {
+    path = std::move(listener.accept().path);
+    path.start_send(kHelloTag, hello);
+    path.receive_any(kHelloTag, kLongestHello);
+    path.receive_any(tag_of(0, Phase::kControl), kPieceBytes);  // a site that left before would be waited for
+    send(Phase::kControl, 0, hello);
+  }
+  void send_bytes(Phase phase, std::span<const std::byte> bytes) { path.start_send(tag_of(1, phase), bytes).wait(); }
+  void send_header(Phase phase, const Header& header, std::span<const std::byte> message = {}) {
+    const auto front = std::as_bytes(std::span(&header, 1));
+    Message head(front.begin(), front.end());
+    head.insert(head.end(), message.begin(), message.end());
+    send_bytes(phase, head);
+  }
+  void send(Phase phase, std::uint64_t number, const Message& message) {
+    const Header header{Header::kMessage, 0, 1, number, message.size(), kPieceBytes};
+    if (header.inlined()) return send_header(phase, header, message);
+    send_header(phase, header);
+    send_bytes(phase, message);  // of less than a piece
+  }
+};
+
+// What site a says in the end, when it has taken all that it can.
+std::string take_all(RingPlan plan) {
+  return error_of<Error>([&] {
+    NetRing ring(plan);
+    for (std::uint64_t number = 1;; ++number)
+      for (const Phase phase : kAll) ring.receive(1, phase, number);
+  });
+}
+
+// deed(neighbour) once it has joined; what site a says then.
+template <class Deed>
+std::string after(Plans& plans, Deed deed) {
+  Neighbour neighbour(plans[1]);
+  auto victim = std::async(std::launch::async, take_all, plans[0]);
+  neighbour.join();
+  try {
+    deed(neighbour);
+  } catch (const wan::Error&) {
+    // site a has had enough of it
+  }
+  auto closing = std::async(std::launch::async, [&] { neighbour.path.close(1); });
+  if (victim.wait_for(kHang) != std::future_status::ready) {
+    std::cerr << "site a hangs" << std::endl;
+    std::abort();  // nothing else ends its threads
+  }
+  closing.get();
+  return victim.get();
+}
+
+TEST(HostileNeighbour, SizesAreLookedAtBeforeMemoryIsTaken) {
+  for (const std::uint64_t bytes : {kLongestMessage + 1, std::size_t{1} << 36, std::size_t{1} << 62, ~std::size_t{0}}) {
+    Plans plans(2);
+    const std::string said = after(plans, [&](Neighbour& neighbour) {
+      neighbour.send_header(Phase::kMesh, {Header::kMessage, 0, 1, 1, bytes, kPieceBytes});
+    });
+    EXPECT_EQ(said, "what site b sends cannot be taken (mesh at site a: it is no message of this version)");
+  }
+}
+
+TEST(HostileNeighbour, WhatNobodyAsksForIsBounded) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1000}, std::size_t{100'000}}) {
+    Plans plans(2);
+    plans[0].memory_limit = 1'000'000;
+    const std::string said = after(plans, [&](Neighbour& neighbour) {
+      for (std::uint64_t number = 1; number < 10'000; ++number) neighbour.send(Phase::kOutput, number, Message(bytes));
+    });
+    EXPECT_TRUE(has(said, "what site b sends cannot be taken (output at site a: there is no room for")) << said;
+  }
+}
+
+TEST(HostileNeighbour, ARoomThatWasFilledIsFreeAgain) {
+  Plans plans(2);
+  plans.for_all([](RingPlan& plan) { plan.memory_limit = 1'000'000; });
+  auto rings = start(plans);
+  for (std::uint64_t number = 1; number < 30; ++number) {
+    rings[1]->send(0, Phase::kMesh, number, pattern(300'000, 1));
+    EXPECT_EQ(rings[0]->receive(1, Phase::kMesh, number).size(), 300'000u);
+  }
+  close_all(rings);
+}
+
+// Two hops to go: what a site passes on counts as what it receives, and ends where it should.
+TEST(HostileNeighbour, NobodySendsPastTheEndOfTheWay) {
+  Plans plans(2);
+  const std::string said = after(plans, [&](Neighbour& neighbour) {
+    neighbour.send_header(Phase::kSums, {Header::kMessage, 1, 1, 1, 0, kPieceBytes});
+  });
+  EXPECT_TRUE(has(said, "what site b sends cannot be taken (sums at site a: a message has lost its way)")) << said;
+}
+
+// The one that goes around the ring, not the first one.
+TEST(HostileNeighbour, AnotherSitesHelloIsRefused) {
+  Plans plans(2);
+  Neighbour neighbour(plans[1]);
+  auto victim = std::async(std::launch::async, take_all, plans[0]);
+  const Message honest = neighbour.hello;
+  Hello other = decode_hello(honest);
+  other.name = "a";
+  neighbour.path = std::move(neighbour.listener.accept().path);
+  neighbour.path.start_send(kHelloTag, honest);
+  neighbour.send(Phase::kControl, 0, encode(other));
+  EXPECT_EQ(victim.get(), "what should be site b calls itself a");
+}
+
+// Honest messages, then one that is not: a wrong header, pieces of other sizes, news, bytes of no meaning.
+void send_wildly(Neighbour& neighbour, Random& random, int honest, int& sent) {
+  std::array<std::uint64_t, kPhases> number{};
+  for (int i = 0; i < honest; ++i, ++sent) {
+    const auto phase = static_cast<std::size_t>(i) % kPhases;
+    neighbour.send(kAll[phase], ++number[phase], Message(random() % (i % 50 == 0 ? 50'000 : 200)));
+  }
+  for (int i = 0; i < 20; ++i, ++sent) {
+    const Phase phase = kAll[random() % kPhases];
+    Header header{Header::kMessage, 0, 1, number[static_cast<std::size_t>(phase)] + 1, random() % 40'000, kPieceBytes};
+    Message bytes(sizeof header + (header.inlined() ? header.bytes : 0));
+    std::memcpy(bytes.data(), &header, sizeof header);
+    if (random() % 3 != 0) damage(bytes, random);
+    switch (random() % 50) {
+      case 0: neighbour.path.start_send(kNoticeTag, bytes).wait(); break;
+      case 1: neighbour.path.start_send(wild_number(random) % wan::kMaxTag, bytes).wait(); break;
+      default: neighbour.send_bytes(phase, bytes);
+    }
+    for (auto pieces = random() % 3; pieces > 0; --pieces) neighbour.send_bytes(phase, Message(random() % 50'000));
+  }
+}
+
+void send_wildly(int rounds, int honest, unsigned seed) {
+  std::cout << "seed " << seed << ", " << rounds << " rounds of " << honest << " messages and more" << std::endl;
+  Random random(seed);
+  int sent = 0, sooner = 0;
+  for (int round = 0; round < rounds; ++round) {
+    Plans plans(2);
+    plans[0].memory_limit = std::size_t{64} << 20;
+    const std::string said = after(plans, [&](Neighbour& neighbour) { send_wildly(neighbour, random, honest, sent); });
+    EXPECT_FALSE(said.empty());
+    sooner += has(said, "site b") ? 1 : 0;  // else the text of its news, which it has chosen
+  }
+  EXPECT_GT(sooner, rounds / 2);
+  std::cout << sent << " messages" << std::endl;
+}
+
+TEST(HostileNeighbour, AnythingEndsInAnError) { send_wildly(15, 100, 22); }
+TEST(FullHostileNeighbour, AnythingEndsInAnError) { send_wildly(1000, 1000, std::random_device()()); }
 
 }  // namespace
 }  // namespace maki::sites

@@ -14,14 +14,11 @@
 #include "tests/sites/net_rings.hpp"
 
 namespace maki::sites {
-
 namespace {
 
 using namespace test;
 
 std::size_t index(Phase phase) { return static_cast<std::size_t>(phase); }
-constexpr Phase kAll[] = {Phase::kSums,      Phase::kMesh,   Phase::kTrees,
-                          Phase::kParticles, Phase::kOutput, Phase::kControl};
 
 // Each site to each other one, sent and published in turns, in every phase; then all of it is received.
 void talk(std::vector<std::unique_ptr<NetRing>>& rings, std::size_t bytes) {
@@ -197,13 +194,8 @@ TEST(NetRing, ASiteThatNobodyCanCallCalls) {
   EXPECT_TRUE(has(message, "sites a and b are neighbours and cannot reach each other")) << message;
 }
 
-}  // namespace
+// ---- a ring over an emulated link of 270 ms, in namespaces that build/wan_testbed makes around this program ------------
 
-// A ring over an emulated link of 270 ms, in namespaces that build/wan_testbed makes around this program.
-
-namespace {
-
-using namespace test;
 namespace fs = std::filesystem;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -285,12 +277,9 @@ TEST(FullNetRing, ShortMessagesOvertakeLongOnesAtADistance) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     std::printf("  %s of %zu bytes: %.3f s\n", name(messages[i].phase), messages[i].bytes, seconds[i]);
     EXPECT_GE(seconds[i], 0.135);
-    if (i > 0) {
-      EXPECT_LT(seconds[i], seconds[0]);
-    }  // which began before
+    EXPECT_LE(seconds[i], seconds[0]);  // which began before
   }
 }
 
 }  // namespace
-
 }  // namespace maki::sites

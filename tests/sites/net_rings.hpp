@@ -8,44 +8,29 @@
 #include <utility>
 #include <vector>
 
-#include "tests/wan/net/path/pair.hpp"
-#include "wan/net/error.hpp"
-#include "wan/net/socket/tcp.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/ports.hpp"
 #include "wan/sites/net_ring.hpp"
 
 namespace maki::sites::test {
 
-using wan::test::pattern;
+using wan::test::error_of, wan::test::pattern;
 
-// Lines of paths go nowhere while it lives (a test provokes many).
-struct QuietPaths {
-  QuietPaths() {
-    wan::set_log_sink([](wan::LogLevel, const std::string&) {});
-  }
-  ~QuietPaths() { wan::set_log_sink({}); }
-};
+constexpr Phase kAll[] = {Phase::kSums,      Phase::kMesh,   Phase::kTrees,
+                          Phase::kParticles, Phase::kOutput, Phase::kControl};
 
-// Ports of which no two are alike, and nobody listens there now.
-inline std::vector<std::uint16_t> free_ports(int count) {
-  std::vector<wan::Socket> held;
-  std::vector<std::uint16_t> ports;
-  for (int i = 0; i < count; ++i) {
-    held.push_back(wan::listen_on({"127.0.0.1", 0}, wan::PathSettings{}));
-    ports.push_back(wan::local_address(held.back().descriptor()).port());
-  }
-  return ports;
-}
+inline bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 // Plans of sites a, b, c, ... that trust one another.
 struct Plans {
-  QuietPaths quiet;
+  wan::test::Log quiet;  // lines of paths: a test provokes many
   std::vector<RingPlan> plans;
   std::vector<std::string> lines;
   std::mutex mutex;
 
   explicit Plans(int count) {
     RingPlan plan;
-    const auto ports = free_ports(count);
+    const auto ports = wan::test::free_ports(count);
     for (int i = 0; i < count; ++i) {
       SitePlace place;
       place.name = std::string(1, static_cast<char>('a' + i));
@@ -81,27 +66,22 @@ struct Plans {
   }
 };
 
-inline std::vector<std::unique_ptr<NetRing>> start(Plans& plans) {
+inline std::vector<std::future<std::unique_ptr<NetRing>>> begin_all(Plans& plans) {
   std::vector<std::future<std::unique_ptr<NetRing>>> begun;
   for (int i = 0; i < plans.count(); ++i) begun.push_back(plans.begin(i));
+  return begun;
+}
+
+inline std::vector<std::unique_ptr<NetRing>> start(Plans& plans) {
   std::vector<std::unique_ptr<NetRing>> rings;
-  for (auto& one : begun) rings.push_back(one.get());
+  for (auto& one : begin_all(plans)) rings.push_back(one.get());
   return rings;
 }
 
 // What each site's start says; empty where it did start.
 inline std::vector<std::string> refusals(Plans& plans) {
-  std::vector<std::future<std::unique_ptr<NetRing>>> begun;
-  for (int i = 0; i < plans.count(); ++i) begun.push_back(plans.begin(i));
   std::vector<std::string> texts;
-  for (auto& one : begun) {
-    try {
-      one.get();
-      texts.emplace_back();
-    } catch (const Error& error) {
-      texts.emplace_back(error.what());
-    }
-  }
+  for (auto& one : begin_all(plans)) texts.push_back(error_of<Error>([&] { one.get(); }));
   return texts;
 }
 
@@ -110,18 +90,5 @@ inline void close_all(std::vector<std::unique_ptr<NetRing>>& rings) {
   for (auto& ring : rings) closing.push_back(std::async(std::launch::async, [&ring] { ring->close(); }));
   for (auto& one : closing) one.get();
 }
-
-// The error that a call ends with; empty where it returns.
-template <class Kind, class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "";
-}
-
-inline bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 }  // namespace maki::sites::test

@@ -1,18 +1,40 @@
-// Several sites in one process and thread, for what is not for several threads or has several ranks.
+// Several sites in one process and thread: joined in memory, for calls of which each gives before any takes; or replayed, for
+// what waits or has several ranks.
 //
-// Every site's call runs until it wants a message that is not there yet. Then the next site has its turn, and so on
+// Every replayed site's call runs until it wants a message that is not there yet. Then the next site has its turn, and so on
 // around, each from its beginning again but with all messages that were sent so far. Calls have to be repeatable.
 #pragma once
 
 #include <array>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/device/buffer.hpp"
+#include "kernels/particles/types.hpp"
+#include "tests/test_stream.hpp"
+#include "wan/sites/ring.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki::test {
+
+// Site0, site1, ... of a ring in memory, each of one rank.
+inline std::vector<std::unique_ptr<sites::Sites>> sites_in_memory(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("site" + std::to_string(i));
+  std::vector<std::unique_ptr<sites::Sites>> all;
+  for (auto& ring : sites::make_memory_rings(count))
+    all.push_back(std::make_unique<sites::Sites>(std::move(ring), names, Communicator::self()));
+  return all;
+}
+
+struct OnDevice : DeviceBuffer<SourceParticle> {
+  explicit OnDevice(const std::vector<SourceParticle>& set) : DeviceBuffer("test.source") {
+    upload(test_stream(), set);
+  }
+};
 
 inline constexpr const char* kNotSentYet = "not sent yet";
 

@@ -4,17 +4,16 @@
 
 #include <cmath>
 #include <random>
-#include <string>
 
 #include "host/fft/pencil_mesh.hpp"
 #include "kernels/mesh/assign.hpp"
-#include "tests/test_stream.hpp"
-#include "wan/sites/ring.hpp"
+#include "tests/sites/replayed_sites.hpp"
 
 namespace maki::sites {
 namespace {
 
 using Set = std::vector<SourceParticle>;
+using maki::test::OnDevice, maki::test::test_stream;
 using Counts = std::array<std::vector<std::uint64_t>, 2>;
 
 enum class Kind { kGrid, kClustered, kFew };
@@ -46,24 +45,14 @@ Set make_set(Kind kind, bool equal_masses, std::size_t side = 20) {
   return set;
 }
 
-struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
-};
-
 // All sites of a ring, each of one rank, driven by this thread: all give before any takes.
 struct Ring {
   std::vector<std::unique_ptr<Sites>> sites;
   std::vector<std::unique_ptr<SiteMesh>> meshes;
   Slabs slabs;
 
-  explicit Ring(int count, double stray = 0.004) : slabs(count, 0.01) {
-    std::vector<std::string> names;
-    for (int i = 0; i < count; ++i) names.push_back("site" + std::to_string(i));
-    for (auto& ring : make_memory_rings(count)) {
-      sites.push_back(std::make_unique<Sites>(std::move(ring), names, Communicator::self()));
-      meshes.push_back(std::make_unique<SiteMesh>(*sites.back()));
-      meshes.back()->set_slabs(slabs, stray);
-    }
+  explicit Ring(int count, double stray = 0.004) : sites(maki::test::sites_in_memory(count)), slabs(count, 0.01) {
+    for (const auto& site : sites) meshes.emplace_back(std::make_unique<SiteMesh>(*site))->set_slabs(slabs, stray);
   }
   // Some particles stray a little beyond their site's slab.
   std::vector<Set> share(const Set& set) const {
@@ -81,16 +70,21 @@ Counts counts_of(const Set& set, const MassUnit& unit, Assignment cloud, int m, 
   const OnDevice source(set);
   MassCounter counter(cloud);
   Counts counts;
-  counter.take(test::test_stream(), source.data(), source.size(), unit, MeshBox::whole(m));
+  counter.take(test_stream(), source.data(), source.size(), unit, MeshBox::whole(m));
   for (std::size_t mesh = 0; mesh < (interlaced ? 2 : 1); ++mesh) {
     DeviceBuffer<std::uint64_t> cells("test.counts", static_cast<std::size_t>(m) * m * m);
-    counter.count(test::test_stream(), mesh == 1, cells.data());
-    counts[mesh] = cells.download(test::test_stream());
+    counter.count(test_stream(), mesh == 1, cells.data());
+    counts[mesh] = cells.download(test_stream());
   }
   return counts;
 }
 
 std::uint64_t* data(std::vector<std::uint64_t>& values) { return values.empty() ? nullptr : values.data(); }
+
+MassUnit unit_of(const Set& set, Assignment cloud, int m, int mass_bits) {
+  const OnDevice source(set);
+  return choose_mass_unit(test_stream(), cloud, m, source.data(), source.size(), mass_bits);
+}
 
 // What each site ends with.
 std::vector<Counts> exchange(Ring& ring, const Set& set, const MassUnit& unit, Assignment cloud, int m,
@@ -124,9 +118,7 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
                          << static_cast<int>(cloud) << ", setting " << setting);
             Ring ring(sites);
             const Set set = make_set(kind, equal, 12);
-            const OnDevice source(set);
-            const MassUnit unit =
-                choose_mass_unit(test::test_stream(), cloud, m, source.data(), source.size(), setting < 2 ? 0 : 11);
+            const MassUnit unit = unit_of(set, cloud, m, setting < 2 ? 0 : 11);
             EXPECT_EQ(unit.dropped_bits > 0, setting >= 2);
             const Counts whole = rounded(counts_of(set, unit, cloud, m, interlaced), unit);
             for (const Counts& counts : exchange(ring, set, unit, cloud, m, interlaced))
@@ -139,12 +131,10 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
 TEST(SiteMesh, FewBytesGo) {
   const int m = 64;
   const Set set = make_set(Kind::kGrid, true, 64);
-  const OnDevice source(set);
   std::array<double, 2> bytes;
   for (int mass_bits : {0, 11}) {
     Ring ring(2);
-    const MassUnit unit =
-        choose_mass_unit(test::test_stream(), Assignment::kPcs, m, source.data(), source.size(), mass_bits);
+    const MassUnit unit = unit_of(set, Assignment::kPcs, m, mass_bits);
     exchange(ring, set, unit, Assignment::kPcs, m, true);
     bytes[mass_bits ? 1 : 0] = static_cast<double>(ring.meshes[0]->counters().bytes) / (m * m * m / 2);
   }
@@ -157,8 +147,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
   Ring ring(3, 0.0);
   ring.slabs = Slabs({0u, 0x60000000u, 0xb0000000u});  // not those that SiteMesh was told
   const Set set = make_set(Kind::kGrid, true);
-  const OnDevice source(set);
-  const MassUnit unit = choose_mass_unit(test::test_stream(), Assignment::kPcs, 32, source.data(), source.size(), 8);
+  const MassUnit unit = unit_of(set, Assignment::kPcs, 32, 8);
   const auto all = exchange(ring, set, unit, Assignment::kPcs, 32, true);
   EXPECT_TRUE(rounded(all[1], unit) == rounded(all[0], unit) && rounded(all[2], unit) == rounded(all[0], unit));
   EXPECT_GT(ring.meshes[0]->counters().shared_planes, 0u);
@@ -167,8 +156,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
 
 TEST(SiteMesh, GoesInPieces) {
   const Set set = make_set(Kind::kClustered, true);
-  const OnDevice source(set);
-  const MassUnit unit = choose_mass_unit(test::test_stream(), Assignment::kTsc, 64, source.data(), source.size(), 9);
+  const MassUnit unit = unit_of(set, Assignment::kTsc, 64, 9);
   const Counts whole = rounded(counts_of(set, unit, Assignment::kTsc, 64, true), unit);
   Ring ring(2);
   ring.meshes[1]->set_piece(1);
@@ -193,10 +181,10 @@ std::vector<float> forces(const Set& set, PencilMesh& mesh, const MassUnit& unit
   const OnDevice source(set);
   VectorArray a("test.acceleration");
   a.resize(set.size());
-  mesh.long_range(test::test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
+  mesh.long_range(test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
   std::vector<float> all;
   for (const DeviceBuffer<float>* axis : {&a.x, &a.y, &a.z})
-    for (float f : axis->download(test::test_stream())) all.push_back(f);
+    for (float f : axis->download(test_stream())) all.push_back(f);
   return all;
 }
 
@@ -208,9 +196,7 @@ TEST(SiteMesh, ForcesAreThoseOfOneSite) {
   const MeshOptions options{32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, 11};
   const Set set = make_set(Kind::kClustered, true);
   PencilMesh one(Communicator::self(), options, law);
-  const OnDevice source(set);
-  const MassUnit unit = choose_mass_unit(test::test_stream(), options.assignment, options.cells, source.data(),
-                                         source.size(), options.mass_bits);
+  const MassUnit unit = unit_of(set, options.assignment, options.cells, options.mass_bits);
   for (int count : {2, 3}) {
     Ring ring(count);
     const std::vector<Set> shares = ring.share(set);
@@ -219,7 +205,7 @@ TEST(SiteMesh, ForcesAreThoseOfOneSite) {
       meshes.push_back(std::make_unique<PencilMesh>(Communicator::self(), options, law));
       meshes[i]->set_outside(ring.meshes[i].get());
       const OnDevice share(shares[i]);
-      meshes[i]->begin(test::test_stream(), share.data(), share.size(), unit);
+      meshes[i]->begin(test_stream(), share.data(), share.size(), unit);
     }
     Set together;
     for (const Set& share : shares) together.insert(together.end(), share.begin(), share.end());

@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <stdexcept>
-#include <string>
 
 #include "tests/host/domain/fields.hpp"
-#include "tests/test_stream.hpp"
-#include "wan/sites/ring.hpp"
+#include "tests/messages.hpp"
+#include "tests/sites/replayed_sites.hpp"
 
 namespace maki::sites {
 namespace {
@@ -31,11 +29,9 @@ struct MovingSites {
 
   explicit MovingSites(const Slabs& s, SiteMigration::Reach reach = SiteMigration::Reach::kNeighbours)
       : slabs(s), all(static_cast<std::size_t>(s.count())) {
-    std::vector<std::string> names;
-    for (int i = 0; i < slabs.count(); ++i) names.push_back("site" + std::to_string(i));
-    auto rings = make_memory_rings(slabs.count());
+    auto sites = maki::test::sites_in_memory(slabs.count());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].sites = std::make_unique<Sites>(std::move(rings[i]), names, Communicator::self());
+      all[i].sites = std::move(sites[i]);
       all[i].migration = std::make_unique<SiteMigration>(*all[i].sites, reach);
     }
   }
@@ -142,22 +138,16 @@ TEST(SiteMigration, AParticleThatHasPassedAWholeSlabIsAnError) {
   MovingSites sites(slabs_of({0, 0x40000000u, 0x80000000u, 0xc0000000u}));
   sites.make([](std::uint64_t) { return 0; });
   MovingSites::Site& site = sites.all[0];
-  std::string message;
-  try {
-    site.migration->begin(sites.stream, sites.slabs, site.particles, site.arrays(), 1);
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const std::string message =
+      test::error_of([&] { site.migration->begin(sites.stream, sites.slabs, site.particles, site.arrays(), 1); });
   std::uint64_t first = 0, others = 0;
   for (std::uint64_t id = kParticles; id-- > 0;)
     if (sites.home(id) == 2) first = id, ++others;
   const double x = test::fields_of(first).source.x / 0x1p32;
   char sides[32];
   std::snprintf(sides, sizeof sides, "%.3g sides", std::min(x - 0.25, 1 - x));
-  EXPECT_NE(message.find("particle " + std::to_string(first) + " "), std::string::npos) << message;
-  EXPECT_NE(message.find(sides), std::string::npos) << message;
-  EXPECT_NE(message.find(std::to_string(others - 1) + " more"), std::string::npos) << message;
-  EXPECT_NE(message.find("site2"), std::string::npos) << message;
+  test::expect_contains(message, {"particle " + std::to_string(first) + " ", sides,
+                                  std::to_string(others - 1) + " more", "site2"});
 }
 
 // Isolated sets: slabs may be so thin that particles pass them.

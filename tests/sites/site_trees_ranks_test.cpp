@@ -3,22 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <vector>
-
-#include "kernels/force/force.hpp"
-#include "tests/force_errors.hpp"
 #include "tests/host/domain/fields.hpp"
-#include "tests/kernels/tree/tree_set.hpp"
-#include "tests/test_stream.hpp"
-#include "wan/sites/ring.hpp"
+#include "tests/sites/tree_sites.hpp"
 #include "wan/sites/site_migration.hpp"
 
 namespace maki::sites {
 namespace {
 
 using maki::testing::TreeSet;
-using Vectors = std::vector<std::array<double, 3>>;
 
 const std::vector<std::string> kNames{"here", "far"};
 const Slabs kSlabs(std::vector<std::uint32_t>{0, 0x60000000u});
@@ -61,20 +53,9 @@ struct Forces {
     sum.fill_zero(set.stream);
   }
   void add(Octree& tree, const SourceParticle* particles) {
-    if (tree.cells == 0) return;
-    InteractionLists lists;
-    walk_tree(targets.stream, tree, walk, targets.all_groups(), lists);
-    const SourceView view{particles, tree.moments.data(), tree.first.data(), tree.count.data(),
-                          targets.particles.source.data()};
-    evaluate_lists(targets.stream, law, true, view, targets.view(lists), {sum.view(), nullptr, true});
+    testing::add_forces(law, walk, targets, tree, particles, true, sum);
   }
-  Vectors result() {
-    const auto x = sum.x.download(targets.stream), y = sum.y.download(targets.stream);
-    const auto z = sum.z.download(targets.stream);
-    Vectors vectors;
-    for (std::size_t i = 0; i < x.size(); ++i) vectors.push_back({x[i], y[i], z[i]});
-    return vectors;
-  }
+  testing::Vectors result() { return testing::download(targets.stream, sum); }
 };
 
 // What a side has imported acts as the whole trees it was cut from.

@@ -4,21 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <random>
 #include <stdexcept>
 
+#include "tests/host/let/expected_sizes.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/messages.hpp"
 #include "tests/sites/tree_sites.hpp"
 
 namespace maki::sites {
 namespace {
 
-using maki::testing::clustered_set;
-using maki::testing::ForceErrors;
-using maki::testing::to_fixed;
-using maki::testing::uniform_set;
-using testing::TreeSites;
-using testing::Vectors;
+using maki::testing::clustered_set, maki::testing::ForceErrors, maki::testing::to_fixed, maki::testing::uniform_set;
+using testing::TreeSite, testing::TreeSites, testing::Vectors;
 
 constexpr float kCutoff = 0.08f;
 
@@ -186,7 +185,7 @@ TEST(SiteTrees, EmptySitesSendEmptyMessages) {
     TreeSites sites(set, slabs_at(cut), walk);
     sites.rebuild();
     sites.update();
-    for (testing::TreeSite& site : sites.all) {
+    for (TreeSite& site : sites.all) {
       EXPECT_EQ(site.trees->counts().messages_sent, cut.size() - 1);
       EXPECT_EQ(site.trees->counts().bytes_sent == 0, site.mine.empty());
       EXPECT_EQ(site.trees->forest().cells == 0, site.mine.size() == set.size());
@@ -208,7 +207,7 @@ TEST(SiteTrees, CountsAreThoseOfTheMessages) {
   TreeSites sites(uniform_set(3000, 9), slabs_at({0, 0.3, 0.6, 0.8}), with_cutoff());
   sites.rebuild(0.001f);
   std::uint64_t cells = 0, particles = 0, bytes = 0;
-  for (testing::TreeSite& site : sites.all) {
+  for (TreeSite& site : sites.all) {
     const LetCounts& c = site.trees->counts();
     EXPECT_EQ(c.messages_sent, 2u);
     EXPECT_EQ(c.messages_received, 2u);
@@ -223,7 +222,7 @@ TEST(SiteTrees, CountsAreThoseOfTheMessages) {
   }
   EXPECT_EQ(cells + particles + bytes, 0u);
   std::vector<LetCounts> rebuilt;
-  for (testing::TreeSite& site : sites.all) rebuilt.push_back(site.trees->counts());
+  for (TreeSite& site : sites.all) rebuilt.push_back(site.trees->counts());
   sites.update();
   for (std::size_t i = 0; i < rebuilt.size(); ++i) {  // neither shapes nor headers
     EXPECT_EQ(sites.all[i].trees->counts().cells_received, rebuilt[i].cells_received);
@@ -233,7 +232,7 @@ TEST(SiteTrees, CountsAreThoseOfTheMessages) {
 
 TEST(SiteTrees, AreNotBegunTwice) {
   TreeSites sites(uniform_set(500, 10), slabs_at({0, 0.5}), with_cutoff());
-  testing::TreeSite &a = sites.all[0], &b = sites.all[1];
+  TreeSite &a = sites.all[0], &b = sites.all[1];
   a.trees->finish(sites.stream);  // of nothing
   a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, {sites.slabs}, 1);
   EXPECT_FALSE(a.trees->arrived());
@@ -247,16 +246,11 @@ TEST(SiteTrees, AreNotBegunTwice) {
 TEST(SiteTrees, OtherSettingsAtAnotherSiteAreRefused) {
   const auto set = uniform_set(500, 11);
   TreeSites sites(set, slabs_at({0, 0.5}), with_cutoff());
-  testing::TreeSite &a = sites.all[0], &b = sites.all[1];
+  TreeSite &a = sites.all[0], &b = sites.all[1];
   b.trees = std::make_unique<SiteTrees>(*b.sites, LetOptions{.compress = true});
   a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, {sites.slabs}, 1);
   b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, {sites.slabs}, 1);
-  try {
-    a.trees->finish(sites.stream);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("site1"), std::string::npos) << error.what();
-  }
+  maki::test::expect_contains(maki::test::error_of([&] { a.trees->finish(sites.stream); }), {"site1"});
 }
 
 // Distances on the circle to a slab that is wider by `drift`, in sides.
@@ -317,6 +311,70 @@ TEST(SlabTarget, OfAnIsolatedSetIsWithinTheMiddleHalf) {
   EXPECT_NEAR(gap(1, 0.6, 0.5), 0.09, 1e-7);
   EXPECT_NEAR(gap(2, 0.3, 0.5), 0.19, 1e-7);   // and not 0.29 the other way around
   EXPECT_NEAR(gap(0, 0.75, 0.5), 0.49, 1e-7);  // of a slab that is outside: as if at the middle half's edge
+}
+
+// ---- what goes from site to site in a step, beside SUSHI's eq. 12 ---------------------------------------------------
+
+struct Bytes {
+  std::uint64_t rebuild = 0, reuse = 0;  // of the site that sends most
+};
+
+std::uint64_t most(const TreeSites& sites) {
+  std::uint64_t bytes = 0;
+  for (const TreeSite& site : sites.all) bytes = std::max(bytes, site.trees->counts().bytes_sent);
+  return bytes;
+}
+
+Bytes measure(const std::vector<SourceParticle>& set, const Slabs& slabs, const WalkOptions& walk, float drift,
+              bool compress) {
+  TreeSites sites(set, slabs, walk, {.compress = compress});
+  Bytes bytes;
+  sites.rebuild(drift);
+  bytes.rebuild = most(sites);
+  sites.update();
+  bytes.reuse = most(sites);
+  return bytes;
+}
+
+void report(const char* name, const std::vector<SourceParticle>& set, float theta, double reach) {
+  const double n = static_cast<double>(set.size()), mean = 1 / std::cbrt(n);
+  WalkOptions walk;
+  walk.theta = theta;
+  walk.r_cut = static_cast<float>(reach * mean);
+  const double estimate = sushi_site_let_bytes(n, theta);
+  for (const int count : {2, 3}) {
+    const Slabs slabs(count, 0);
+    const auto drift = static_cast<float>(0.1 * mean);
+    const Bytes plain = measure(set, slabs, walk, drift, false), packed = measure(set, slabs, walk, drift, true);
+    std::printf(
+        "%-8s %.0f^3, theta %.1f, r_cut %.0f mean distances, %d sites: eq. 12 %8.0f bytes; rebuild %8lu, reuse "
+        "%8lu; compressed %8lu, %8lu (%.2f and %.2f of eq. 12)\n",
+        name, std::cbrt(n), theta, reach, count, estimate, plain.rebuild, plain.reuse, packed.rebuild, packed.reuse,
+        static_cast<double>(packed.rebuild) / estimate, static_cast<double>(packed.reuse) / estimate);
+    EXPECT_LT(static_cast<double>(packed.reuse), 1.5 * estimate);
+    EXPECT_LT(packed.rebuild, plain.reuse);
+  }
+}
+
+std::vector<SourceParticle> lattice(int side) {
+  std::vector<SourceParticle> set;
+  const double n = side;
+  for (const SourceParticle& p : uniform_set(static_cast<std::size_t>(side * side * side), 61)) {
+    const auto i = static_cast<int>(set.size());
+    const auto at = [&](int k, std::uint32_t noise) { return to_fixed((k + 0.5 + 0.3 * (noise * 0x1p-32 - 0.5)) / n); };
+    set.push_back(
+        {at(i / side / side, p.x), at(i / side % side, p.y), at(i % side, p.z), static_cast<float>(1 / (n * n * n))});
+  }
+  return set;
+}
+
+TEST(FullSiteTrees, BytesBesideSushi) {
+  for (const double reach : {2.0, 3.0, 6.0}) {
+    report("lattice", lattice(64), 0.4f, reach);
+    auto clumps = clustered_set(64 * 64 * 64, 62);
+    for (SourceParticle& p : clumps) p.x *= 2, p.y *= 2, p.z *= 2;
+    report("clumps", clumps, 0.7f, reach);
+  }
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 // Sites made of the ranks of one job: neighbouring ranks are a site, and gateways are joined by paths over the loopback.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "wan/net/socket/tcp.hpp"
+#include "tests/wan/ports.hpp"
 #include "wan/sites/net_ring.hpp"
 #include "wan/sites/sites.hpp"
 
@@ -16,9 +15,9 @@ namespace maki {
 struct SitesOfRanks {
   SitesOfRanks(const Communicator& world, int count)
       : world(world), count(count), me(site_of(world.rank())), ranks(world.split(me, world.rank())) {
-    std::array<std::uint16_t, 64> ports{};
-    if (world.rank() == 0) find_ports(ports);
-    world.broadcast(ports.data(), sizeof ports, 0);
+    std::vector<std::uint16_t> ports(static_cast<std::size_t>(count));
+    if (world.rank() == 0) ports = wan::test::free_ports(count);
+    world.broadcast(ports.data(), ports.size() * sizeof ports[0], 0);
     sites::RingPlan plan;
     plan.me = me;
     std::vector<std::string> names;
@@ -46,15 +45,6 @@ struct SitesOfRanks {
   int count, me;
   Communicator ranks;  // of this site
   std::unique_ptr<sites::Sites> sites;
-
- private:
-  static void find_ports(std::array<std::uint16_t, 64>& ports) {
-    std::vector<wan::Socket> held;
-    for (std::uint16_t& port : ports) {
-      held.push_back(wan::listen_on({"127.0.0.1", 0}, {}));
-      port = wan::local_address(held.back().descriptor()).port();
-    }
-  }
 };
 
 }  // namespace maki

@@ -1,21 +1,26 @@
-// One site of all ranks; the other one is the far end of a ring in the first rank's memory.
+// Sites of all ranks: what a gateway passes on, all sites' particles, and a site of the first rank alone beside one of all
+// ranks, whose mesh gives the forces of one job with all particles, bit for bit.
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
-#include "wan/sites/ring.hpp"
+#include "host/fft/particle_brick.hpp"
+#include "host/fft/pencil_mesh.hpp"
+#include "host/measure/spectra.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
+#include "tests/sites/replayed_sites.hpp"
+#include "tests/wan/helpers.hpp"
+#include "wan/sites/gathered_set.hpp"
+#include "wan/sites/site_mesh.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki::sites {
 namespace {
 
-Message pattern(std::size_t bytes, unsigned seed) {
-  Message message(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) message[i] = static_cast<std::byte>((i * 131 + seed * 17) >> 3);
-  return message;
-}
+using wan::test::error_of, wan::test::pattern;
 
 // A ring whose calls fail from some moment on.
 class FailingRing : public Ring {
@@ -47,7 +52,7 @@ class FailingRing : public Ring {
   int left_;
 };
 
-struct SitesRanks : testing::Test {
+struct SitesRanks : ::testing::Test {
   const Communicator world = Communicator::world();
   std::unique_ptr<Ring> far;  // on the first rank
   std::unique_ptr<Sites> sites;
@@ -61,15 +66,6 @@ struct SitesRanks : testing::Test {
       far = std::move(rings[0]);
     }
     sites = std::make_unique<Sites>(std::move(near), std::vector<std::string>{"far", "here"}, world);
-  }
-  template <class Call>
-  std::string lost(Call&& call) {
-    try {
-      call();
-    } catch (const SiteLost& error) {
-      return error.what();
-    }
-    return "";
   }
 };
 
@@ -150,17 +146,17 @@ TEST_F(SitesRanks, ALossAtTheGatewayIsOneOnAllRanks) {
   make(0);
   if (world.size() > 1) {
     sites->publish(Phase::kSums, 1, pattern(10, 1));
-    EXPECT_EQ(lost([&] { sites->collect(Phase::kSums, 1); }), text);
+    EXPECT_EQ(error_of<SiteLost>([&] { sites->collect(Phase::kSums, 1); }), text);
   } else {
-    EXPECT_EQ(lost([&] { sites->publish(Phase::kSums, 1, pattern(10, 1)); }), text);
+    EXPECT_EQ(error_of<SiteLost>([&] { sites->publish(Phase::kSums, 1, pattern(10, 1)); }), text);
   }
-  EXPECT_EQ(lost([&] { sites->receive_parts(0, Phase::kTrees, 1); }), text);
-  EXPECT_EQ(lost([&] { sites->receive_shares(0, Phase::kTrees, 1); }), text);
-  EXPECT_EQ(lost([&] { sites->close(); }), text);
+  EXPECT_EQ(error_of<SiteLost>([&] { sites->receive_parts(0, Phase::kTrees, 1); }), text);
+  EXPECT_EQ(error_of<SiteLost>([&] { sites->receive_shares(0, Phase::kTrees, 1); }), text);
+  EXPECT_EQ(error_of<SiteLost>([&] { sites->close(); }), text);
   make(2);  // in the middle of many pieces
   sites->set_piece(300);
-  EXPECT_EQ(lost([&] { sites->send_parts(0, Phase::kTrees, 1, pattern(mine, 0)); }), text);
-  EXPECT_EQ(lost([&] { sites->publish_parts(Phase::kTrees, 1, pattern(mine, 0)); }), text);
+  EXPECT_EQ(error_of<SiteLost>([&] { sites->send_parts(0, Phase::kTrees, 1, pattern(mine, 0)); }), text);
+  EXPECT_EQ(error_of<SiteLost>([&] { sites->publish_parts(Phase::kTrees, 1, pattern(mine, 0)); }), text);
 }
 
 TEST_F(SitesRanks, TrafficIsAlikeOnAllRanks) {
@@ -171,6 +167,127 @@ TEST_F(SitesRanks, TrafficIsAlikeOnAllRanks) {
   const Traffic trees = sites->take_traffic()[static_cast<std::size_t>(Phase::kTrees)];
   EXPECT_EQ(trees.bytes_sent, all + 8 * (static_cast<std::uint64_t>(world.size()) + 1));
   EXPECT_EQ(trees.messages_sent, 1u);
+}
+
+using maki::test::OnDevice, maki::test::replay_sites, maki::test::test_stream;
+
+// Two sites of all ranks each; every rank of a site has another number of its particles.
+TEST(GatheredSetRanks, IsSharedOutByPlaceAndMeasuredAsOneSet) {
+  const Communicator ranks = Communicator::world();
+  auto set = maki::testing::uniform_set(3000, 11);
+  for (SourceParticle& p : set) p.mass = 2;
+  const auto size = static_cast<std::size_t>(ranks.size()), rank = static_cast<std::size_t>(ranks.rank());
+  const Stream& stream = test_stream();
+  const OnDevice whole(set);
+  MeasurePowerOptions power;
+  power.cells = 16;
+  ProjectionOptions picture;
+  picture.width = picture.height = 16;
+  const MeasuredPower expected = measure_power(stream, whole.data(), whole.size(), power);
+  const std::vector<double> drawn = project_density(stream, whole.data(), whole.size(), picture);
+  replay_sites(
+      2,
+      [&](Sites& sites) {
+        std::vector<SourceParticle> own;
+        for (std::size_t i = 0; i < set.size(); ++i) {
+          const bool mine = (set[i].x >> 31) == static_cast<std::uint32_t>(sites.me());
+          if (mine && (i * i) % size == rank) own.push_back(set[i]);
+        }
+        const OnDevice mine(own);
+        const GatheredSet all(sites, stream, mine);
+        EXPECT_EQ(all.here(), sites.me() == 0);
+        if (!all.here()) return;
+        for (const SourceParticle& p : all.share().download(stream)) ASSERT_EQ(p.x * std::uint64_t{size} >> 32, rank);
+        const MeasuredPower measured = measure_power(ranks, stream, all.share().data(), all.share().size(), power);
+        ASSERT_EQ(measured.bins.size(), expected.bins.size());
+        for (std::size_t i = 0; i < expected.bins.size(); ++i) {
+          EXPECT_EQ(measured.bins[i].modes, expected.bins[i].modes);
+          EXPECT_NEAR(measured.bins[i].power, expected.bins[i].power, 1e-5 * expected.bins[i].power);
+        }
+        EXPECT_EQ(project_density(ranks, stream, all.share().data(), all.share().size(), picture), drawn);
+      },
+      ranks);
+}
+
+TEST(GatheredSetRanks, FromSiteGivesOneMessageToAllRanksOfAllSites) {
+  const Communicator ranks = Communicator::world();
+  replay_sites(
+      3,
+      [&](Sites& sites) {
+        const Message mine(static_cast<std::size_t>(5 + sites.me()), static_cast<std::byte>(ranks.rank()));
+        for (const int from : {2, 0, 1})
+          EXPECT_EQ(from_site(sites, from, mine), Message(static_cast<std::size_t>(5 + from), std::byte{0}));
+      },
+      ranks);
+}
+
+using Set = std::vector<SourceParticle>;
+using maki::test::OnDevice, maki::test::replay_sites, maki::test::test_stream;
+
+struct Site {
+  std::unique_ptr<Sites> sites;
+  std::unique_ptr<SiteMesh> outside;
+  std::unique_ptr<PencilMesh> mesh;
+
+  Site(std::unique_ptr<Ring> ring, const Communicator& ranks, const MeshOptions& options, const ForceLaw& law)
+      : sites(std::make_unique<Sites>(std::move(ring), std::vector<std::string>{"wide", "far"}, ranks)),
+        outside(std::make_unique<SiteMesh>(*sites)), mesh(std::make_unique<PencilMesh>(ranks, options, law)) {
+    outside->set_slabs(Slabs(2, 0.1), 0.001);
+    outside->set_piece(5000);
+    mesh->set_outside(outside.get());
+  }
+};
+
+std::vector<float> forces(PencilMesh& mesh, const OnDevice& source, const MassUnit& unit) {
+  VectorArray a("test.acceleration");
+  a.resize(source.size());
+  mesh.long_range(test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
+  const std::vector<float> x = a.x.download(test_stream()), y = a.y.download(test_stream()),
+                           z = a.z.download(test_stream());
+  std::vector<float> all;
+  for (std::size_t i = 0; i < x.size(); ++i) all.insert(all.end(), {x[i], y[i], z[i]});
+  return all;
+}
+
+TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
+  const Communicator world = Communicator::world();
+  ForceLaw law;
+  law.split = Split::kPolynomial;
+  law.r_cut = 0.12f;
+  for (int mass_bits : {0, 10}) {
+    const MeshOptions options{32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, mass_bits};
+    std::mt19937 random(9);
+    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
+    Set mine, far, all;  // of this rank
+    for (int i = 0; i < 600; ++i) {
+      const SourceParticle p{any(), any(), any(), 1.0f};
+      if (p.x < 0x80000000u && i % world.size() == world.rank()) mine.push_back(p);
+      if (p.x >= 0x80000000u && world.rank() == 0) far.push_back(p);
+    }
+    all = mine;
+    all.insert(all.end(), far.begin(), far.end());
+    const OnDevice here(mine), there(far), both(all);
+    PencilMesh one(world, options, law);
+    const MassUnit unit =
+        choose_mass_unit(options.assignment, options.cells, mass_totals(world, test_stream(), both.data(), both.size()),
+                         options.mass_bits);
+    std::vector<float> expected = forces(one, both, unit);
+
+    std::vector<std::unique_ptr<Ring>> rings(2);
+    if (world.rank() == 0) rings = make_memory_rings(2);
+    std::unique_ptr<Site> other;
+    if (world.rank() == 0) {
+      other = std::make_unique<Site>(std::move(rings[1]), Communicator::self(), options, law);
+      other->mesh->begin(test_stream(), there.data(), there.size(), unit);
+    }
+    Site site(std::move(rings[0]), world, options, law);
+    site.mesh->begin(test_stream(), here.data(), here.size(), unit);
+    std::vector<float> found = forces(*site.mesh, here, unit);
+    if (other)
+      for (float f : forces(*other->mesh, there, unit)) found.push_back(f);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(site.outside->counters().shared_planes, 0u);
+  }
 }
 
 }  // namespace

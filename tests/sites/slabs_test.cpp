@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "kernels/error.hpp"
+#include "tests/messages.hpp"
 
 namespace maki::sites {
 namespace {
@@ -73,6 +73,12 @@ class Model {
   std::vector<std::uint32_t> work_;
 };
 
+// Of two sites with the same work.
+std::vector<SiteWork> two_sites(double one_cost, double other_cost) {
+  return {{.force_cost = one_cost, .work = 10, .particles = 5, .x = {}},
+          {.force_cost = other_cost, .work = 10, .particles = 5, .x = {}}};
+}
+
 struct Trace {
   int settled = 0;        // cuts after which times differed by less than 5 % for good
   double late_worst = 0;  // largest difference of the last five
@@ -119,16 +125,8 @@ TEST(Slabs, EvenAtFirst) {
 }
 
 TEST(Slabs, ThinOnesAreRefusedWithTheNumbers) {
-  try {
-    Slabs(16, 0.07);
-    FAIL();
-  } catch (const Error& e) {
-    const std::string what = e.what();
-    EXPECT_NE(what.find("slabs of 0.0625 sides are too thin"), std::string::npos) << what;
-    EXPECT_NE(what.find("0.07"), std::string::npos) << what;
-    EXPECT_NE(what.find("r_cut"), std::string::npos) << what;
-    EXPECT_NE(what.find("at most 14 sites"), std::string::npos) << what;
-  }
+  maki::test::expect_contains(maki::test::error_of([] { Slabs(16, 0.07); }),
+                              {"slabs of 0.0625 sides are too thin", "0.07", "r_cut", "at most 14 sites"});
   EXPECT_THROW(Slabs(0, 0.0), Error);
   EXPECT_THROW(Slabs(std::vector<std::uint32_t>{1, 2}), Error);
   EXPECT_THROW(Slabs(std::vector<std::uint32_t>{0, 2, 2}), Error);
@@ -139,9 +137,7 @@ TEST(Slabs, ThinOnesAreRefusedWithTheNumbers) {
 
 // Work spread evenly over two even slabs, the second site twice as fast: 1/3 is due, three quarters of the way is gone.
 TEST(Slabs, SharesFollowSpeed) {
-  std::vector<SiteWork> sites(2);
-  sites[0] = {.force_cost = 2, .work = 10, .particles = 5, .x = {}};
-  sites[1] = {.force_cost = 1, .work = 10, .particles = 5, .x = {}};
+  const auto sites = two_sites(2, 1);
   const Slabs wide = cut(Slabs(2, 0), sites, {.thinnest = 0, .move = 1});
   EXPECT_NEAR(wide.thickness(0), 0.5 - 0.75 * (0.5 - 1.0 / 3), 1e-4);
   const Slabs limited = cut(Slabs(2, 0), sites, {.thinnest = 0, .move = 0.0625});
@@ -212,24 +208,15 @@ TEST(Slabs, StrayedSamplesCountAtTheNearerEnd) {
 }
 
 TEST(Slabs, BadTimesAreNone) {
-  std::vector<SiteWork> sites(2);
-  sites[0] = {.force_cost = 2, .work = 10, .particles = 5, .x = {}};
-  for (double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    sites[1] = {.force_cost = bad, .work = 10, .particles = 5, .x = {}};
-    EXPECT_NEAR(cut(Slabs(2, 0), sites, {}).thickness(0), 0.5, 1e-4);
-  }
+  for (double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_NEAR(cut(Slabs(2, 0), two_sites(2, bad), {}).thickness(0), 0.5, 1e-4);
 }
 
 TEST(Slabs, WasteIsTheSlowestOnesTimeBeyondTheBalancedOne) {
-  std::vector<SiteWork> sites(2);
-  EXPECT_EQ(waste(sites), 0);
-  sites[0] = {.force_cost = 2, .work = 10, .particles = 5, .x = {}};
-  sites[1] = {.force_cost = 1, .work = 10, .particles = 5, .x = {}};
-  EXPECT_NEAR(waste(sites), 0.5, 1e-12);  // 20 / (5 + 10) s would do
-  sites[1].force_cost = 2;
-  EXPECT_NEAR(waste(sites), 0, 1e-12);
-  sites[1] = {};
-  EXPECT_NEAR(waste(sites), 1, 1e-12);  // an idle site as fast as the other one
+  EXPECT_EQ(waste(std::vector<SiteWork>(2)), 0);
+  EXPECT_NEAR(waste(two_sites(2, 1)), 0.5, 1e-12);  // 20 / (5 + 10) s would do
+  EXPECT_NEAR(waste(two_sites(2, 2)), 0, 1e-12);
+  EXPECT_NEAR(waste(std::vector{two_sites(2, 1)[0], SiteWork{}}), 1, 1e-12);  // an idle site as fast as the other one
 }
 
 // Many slabs, most of them as thin as they may be, and any loads: boundaries stay in order, no slab gets too thin, and

@@ -8,26 +8,71 @@
 #include "kernels/force/force.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/sites/replayed_sites.hpp"
 #include "wan/sites/site_trees.hpp"
 
 namespace maki::sites::testing {
 
+using maki::testing::ForceErrors, maki::testing::TreeSet;
 using Vectors = std::vector<std::array<double, 3>>;
 
+inline int min_level(const WalkOptions& walk) { return walk.r_cut > 0 ? kPeriodicMinLevel : 0; }
+
+inline Vectors download(const Stream& stream, const VectorArray& array) {
+  const auto x = array.x.download(stream), y = array.y.download(stream), z = array.z.download(stream);
+  Vectors vectors;
+  for (std::size_t i = 0; i < x.size(); ++i) vectors.push_back({x[i], y[i], z[i]});
+  return vectors;
+}
+
+inline void add_forces(const ForceLaw& law, const WalkOptions& walk, TreeSet& set, Octree& sources,
+                       const SourceParticle* particles, bool add, VectorArray& acceleration) {
+  if (sources.cells == 0) return;
+  InteractionLists lists;
+  walk_tree(set.stream, sources, walk, set.all_groups(), lists);
+  SourceView view{particles, sources.moments.data(), sources.first.data(), sources.count.data()};
+  if (add) view.targets = set.particles.source.data();
+  evaluate_lists(set.stream, law, true, view, set.view(lists), {acceleration.view(), nullptr, add});
+}
+
 // Of all particles of `set` in their order: the law in double, every pair at its nearest image.
-Vectors direct_in_double(const ForceLaw& law, const std::vector<SourceParticle>& set);
+inline Vectors direct_in_double(const ForceLaw& law, const std::vector<SourceParticle>& set) {
+  Vectors sums(set.size());
+#pragma omp parallel for schedule(dynamic, 64)
+  for (std::size_t i = 0; i < set.size(); ++i)
+    for (const SourceParticle& q : set) {
+      const double x = signed_difference(q.x, set[i].x) / kSideToUnits;
+      const double y = signed_difference(q.y, set[i].y) / kSideToUnits;
+      const double z = signed_difference(q.z, set[i].z) / kSideToUnits, r2 = x * x + y * y + z * z;
+      if (r2 == 0 || (law.r_cut > 0 && r2 >= double{law.r_cut} * law.r_cut)) continue;
+      const double f = q.mass * force_factor(law, r2);
+      sums[i][0] += f * x;
+      sums[i][1] += f * y;
+      sums[i][2] += f * z;
+    }
+  return sums;
+}
+
 // Relative to |a|, or to its hundredth part of the rms where |a| is less.
-maki::testing::ForceErrors errors_of(const ForceLaw& law, const std::vector<SourceParticle>& set, const Vectors& found);
+inline ForceErrors errors_of(const ForceLaw& law, const std::vector<SourceParticle>& set, const Vectors& found) {
+  return maki::testing::force_errors(found, direct_in_double(law, set), 0.01);
+}
+
 // Of one tree over all particles.
-maki::testing::ForceErrors errors_of_one_tree(const ForceLaw& law, const WalkOptions& walk,
-                                              const std::vector<SourceParticle>& set);
+inline ForceErrors errors_of_one_tree(const ForceLaw& law, const WalkOptions& walk,
+                                      const std::vector<SourceParticle>& set) {
+  TreeSet one(set, 64, min_level(walk));
+  VectorArray acceleration("test");
+  acceleration.resize(set.size());
+  add_forces(law, walk, one, one.tree, one.particles.source.data(), false, acceleration);
+  return errors_of(law, one.particles.source.download(one.stream), download(one.stream, acceleration));
+}
 
 struct TreeSite {
   std::unique_ptr<Sites> sites;
-  std::unique_ptr<maki::testing::TreeSet> set;  // null where the site has no particles
-  std::vector<SourceParticle> mine;             // in the order on the device
-  Octree none;                                  // of no cells
+  std::unique_ptr<TreeSet> set;      // null where the site has no particles
+  std::vector<SourceParticle> mine;  // in the order on the device
+  Octree none;                       // of no cells
   std::unique_ptr<SiteTrees> trees;
 
   Octree& tree() { return set ? set->tree : none; }
@@ -41,10 +86,30 @@ struct TreeSites {
   std::vector<TreeSite> all;
   std::uint64_t number = 0;
 
-  TreeSites(const std::vector<SourceParticle>& particles, const Slabs& slabs, const WalkOptions& walk,
-            const LetOptions& options = {});
-  void rebuild(float drift = 0);
-  void update();
+  TreeSites(const std::vector<SourceParticle>& set, const Slabs& s, const WalkOptions& w,
+            const LetOptions& options = {})
+      : slabs(s), walk(w), all(static_cast<std::size_t>(s.count())) {
+    auto sites = maki::test::sites_in_memory(slabs.count());
+    for (const SourceParticle& p : set) all[static_cast<std::size_t>(slabs.site_of(p.x))].mine.push_back(p);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      TreeSite& site = all[i];
+      site.sites = std::move(sites[i]);
+      site.trees = std::make_unique<SiteTrees>(*site.sites, options);
+      if (site.mine.empty()) continue;
+      site.set = std::make_unique<TreeSet>(site.mine, 64, min_level(walk));
+      site.mine = site.set->particles.source.download(stream);
+    }
+  }
+  void rebuild(float drift = 0) {
+    ++number;
+    for (TreeSite& site : all) site.trees->rebuild(stream, site.tree(), site.particles(), walk, {slabs, drift}, number);
+    for (TreeSite& site : all) site.trees->finish(stream);
+  }
+  void update() {
+    ++number;
+    for (TreeSite& site : all) site.trees->update(stream, site.tree(), site.particles(), number);
+    for (TreeSite& site : all) site.trees->finish(stream);
+  }
   // Each particle becomes f(particle), trees are swept and groups refitted; all stay where they are.
   template <class F>
   void move(F f) {
@@ -57,15 +122,41 @@ struct TreeSites {
     }
   }
 
-  std::vector<SourceParticle> particles() const;  // site after site
+  // Site after site.
+  std::vector<SourceParticle> particles() const {
+    std::vector<SourceParticle> set;
+    for (const TreeSite& site : all) set.insert(set.end(), site.mine.begin(), site.mine.end());
+    return set;
+  }
   // Of these particles, by lists over the sites' own trees and what they have imported.
-  Vectors forces(const ForceLaw& law);
+  Vectors forces(const ForceLaw& law) {
+    return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
+      add_forces(law, walk, *site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
+    });
+  }
   // The same, but over the other sites' whole trees.
-  Vectors forces_of_whole_trees(const ForceLaw& law);
+  Vectors forces_of_whole_trees(const ForceLaw& law) {
+    return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
+      for (TreeSite& other : all)
+        if (&other != &site) add_forces(law, walk, *site.set, other.tree(), other.particles(), true, acceleration);
+    });
+  }
 
  private:
   template <class AddImported>
-  Vectors forces_with(const ForceLaw& law, AddImported add_imported);
+  Vectors forces_with(const ForceLaw& law, AddImported add_imported) {
+    Vectors found;
+    for (TreeSite& site : all) {
+      if (!site.set) continue;
+      VectorArray acceleration("test");
+      acceleration.resize(site.mine.size());
+      add_forces(law, walk, *site.set, site.set->tree, site.particles(), false, acceleration);
+      add_imported(site, acceleration);
+      const Vectors of_site = download(stream, acceleration);
+      found.insert(found.end(), of_site.begin(), of_site.end());
+    }
+    return found;
+  }
 };
 
 }  // namespace maki::sites::testing

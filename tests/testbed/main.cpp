@@ -10,11 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/testbed/control.hpp"
 #include "tests/testbed/measure.hpp"
 #include "tests/testbed/testbed.hpp"
-#include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::testbed {
 namespace {
@@ -59,6 +58,9 @@ void add_options(CLI::App& program, Options& o) {
       "wan_testbed clean                     removes what a killed testbed left behind");
 }
 
+// "800Mbit", "100MB": bits a second.
+double bits_of(const std::string& rate) { return rate == "0" ? 0 : 8 * wan::parse_rate(rate + "/s"); }
+
 void resolve(Options& o) {
   static const std::map<std::string, Topology> topologies = {{"line", Topology::kLine},
                                                              {"ring", Topology::kRing},
@@ -66,14 +68,14 @@ void resolve(Options& o) {
   const auto topology = topologies.find(o.topology);
   if (topology == topologies.end()) throw wan::Error("no topology '" + o.topology + "'", "", "line, ring or mesh");
   o.testbed.topology = topology->second;
-  o.testbed.link.delay = parse_seconds(o.rtt) / 2;
+  o.testbed.link.delay = wan::parse_seconds(o.rtt) / 2;
   const std::vector<std::string> rates = CLI::detail::split(o.rate, ',');
-  o.testbed.link.rate = parse_rate(rates.front());
+  o.testbed.link.rate = bits_of(rates.front());
   if (rates.size() > 1)
-    for (const std::string& rate : rates) o.testbed.rates.push_back(parse_rate(rate));
-  o.testbed.link.queue = o.queue.empty() ? 0 : parse_bytes(o.queue);
-  o.testbed.link.jitter = parse_seconds(o.jitter);
-  o.testbed.kernel = tcp_limits(parse_bytes(o.rmem), parse_bytes(o.wmem), o.congestion);
+    for (const std::string& rate : rates) o.testbed.rates.push_back(bits_of(rate));
+  o.testbed.link.queue = o.queue.empty() ? 0 : static_cast<double>(wan::parse_size(o.queue));
+  o.testbed.link.jitter = wan::parse_seconds(o.jitter);
+  o.testbed.kernel = tcp_limits(wan::parse_size(o.rmem), wan::parse_size(o.wmem), o.congestion);
   for (const std::string& setting : o.kernel) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos)

@@ -104,7 +104,6 @@ struct MeasureSetup {
   wan::PathSettings settings;
   std::size_t largest = 0;  // bytes of a message
   bool with_path = true;    // plain streams alone need none
-  std::string trace;        // a file for what each stream received when; empty: none
 };
 
 // The link as the testbed says.
@@ -121,7 +120,7 @@ struct MeasureOptions {
   std::vector<std::string> cases = {"first", "warm", "silent", "large", "both", "echo", "plain"};
   int repeat = 7, repeat_silent = 5, repeat_large = 3, repeat_plain = 3, repeat_echo = 11;
   double silence = 3;
-  std::string message = "64MB", large = "512MB", plain = "64MB", json, trace;
+  std::string message = "64MB", large = "512MB", plain = "64MB", json;
   bool wants(const std::string& name) const { return std::find(cases.begin(), cases.end(), name) != cases.end(); }
 };
 
@@ -132,11 +131,5 @@ void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, c
 
 // Site 1, in a process of its own: enters its namespace, tells its port, and does what it is told until kEnd.
 void respond(const MeasureSetup& setup, const Wire& wire);
-
-// Plain TCP: sends `bytes` over a new connection in one stream as a stock program does; receives them. Seconds are the callers'.
-void plain_send(const std::string& address, std::uint16_t port, const std::string& congestion,
-                std::span<const std::byte> bytes);
-std::size_t plain_receive(int listener, std::span<std::byte> buffer);
-int plain_listen(const std::string& address, std::uint16_t& port);
 
 }  // namespace maki::testbed

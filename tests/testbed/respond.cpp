@@ -1,7 +1,5 @@
 // Site 1 of a measurement, and a relay on the way to it.
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -89,6 +87,9 @@ SiteProcess::SiteProcess(const std::string& where, const std::function<void(cons
 
 int SiteProcess::wait() const { return wait_for(child_); }
 
+namespace {
+
+// A plain listener at the address; its port.
 int plain_listen(const std::string& address, std::uint16_t& port) {
   const wan::Address local = wan::resolve_local({address, 0});
   const int listener = socket(local.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -97,27 +98,6 @@ int plain_listen(const std::string& address, std::uint16_t& port) {
     throw wan::Error("no plain listener at " + address, std::strerror(errno));
   port = wan::local_address(listener).port();
   return listener;
-}
-
-void plain_send(const std::string& address, std::uint16_t port, const std::string& congestion,
-                std::span<const std::byte> bytes) {
-  const wan::Address peer = wan::resolve_local({address, port});
-  const wan::Socket s(socket(peer.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!congestion.empty() && setsockopt(s.descriptor(), IPPROTO_TCP, TCP_CONGESTION, congestion.data(),
-                                        static_cast<socklen_t>(congestion.size())) != 0)
-    throw wan::Error("no congestion control " + congestion, std::strerror(errno));
-  if (connect(s.descriptor(), reinterpret_cast<const sockaddr*>(&peer.storage), peer.length) != 0)
-    throw wan::Error("no plain stream to " + address, std::strerror(errno));
-  constexpr std::size_t kBlock = 128 << 10;  // iperf3's
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t n = send(s.descriptor(), bytes.data() + done, std::min(kBlock, bytes.size() - done), MSG_NOSIGNAL);
-    if (n <= 0) throw wan::Error("the plain stream broke", std::strerror(errno));
-    done += static_cast<std::size_t>(n);
-  }
-  shutdown(s.descriptor(), SHUT_WR);
-  char last;
-  while (recv(s.descriptor(), &last, 1, 0) > 0) {
-  }
 }
 
 std::size_t plain_receive(int listener, std::span<std::byte> buffer) {
@@ -131,14 +111,11 @@ std::size_t plain_receive(int listener, std::span<std::byte> buffer) {
   return done;
 }
 
-namespace {
-
 class Responder {
  public:
   Responder(const MeasureSetup& setup, const Wire& wire)
       : wire_(wire), payload_(setup.largest), buffer_(setup.largest) {
     std::uint16_t port = 0;
-    if (!setup.trace.empty()) trace_.reset(std::fopen(setup.trace.c_str(), "w"));
     plain_ = plain_listen(setup.address, port);
     wire_.put(port);
     if (!setup.with_path) return;
@@ -158,7 +135,6 @@ class Responder {
         case Order::kReceive: {
           wan::Request request = path_.start_receive(order.number, buffer);
           wire_.put(Reply{now(), 0});
-          if (trace_) trace(order.number, request);
           request.wait();
           break;
         }
@@ -184,22 +160,9 @@ class Responder {
   }
 
  private:
-  void trace(std::uint32_t number, wan::Request& request) {
-    constexpr double kStep = 0.01;
-    const double start = now();
-    do {
-      fmt::print(trace_.get(), "{} {:.4f} {}\n", number, now() - start, path_.status().received);
-    } while (!request.wait_for(kStep));
-  }
-
-  struct CloseFile {
-    void operator()(FILE* file) const { std::fclose(file); }
-  };
-
   const Wire& wire_;
   Payload payload_;
   std::vector<std::byte> buffer_;
-  std::unique_ptr<FILE, CloseFile> trace_;
   int plain_ = -1;
   std::optional<wan::Listener> listener_;
   wan::Path path_;

@@ -1,8 +1,11 @@
-// Sites, each a network namespace, joined by emulated links.
+// Sites, each a network namespace, joined by emulated links; and a Unix socket by which a running testbed is told to cut and
+// restore its links, and asked for their counters.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/testbed/link.hpp"
@@ -28,7 +31,7 @@ struct TestbedSettings {
 };
 
 // TestbedSettings::kernel with receive and send limits (bytes) and a congestion control; 0 or empty: left alone.
-std::map<std::string, std::string> tcp_limits(double rmem, double wmem, const std::string& congestion);
+std::map<std::string, std::string> tcp_limits(std::size_t rmem, std::size_t wmem, const std::string& congestion);
 
 class Testbed {
  public:
@@ -53,5 +56,37 @@ class Testbed {
   std::vector<Namespace> spaces_;
   std::vector<Link> links_;  // ends before the namespaces do
 };
+
+// Serves in a thread. One request a connection, a line of words: "cut [LINK]", "restore [LINK]", "loss PROBABILITY [LINK]",
+// "counters [LINK]"; a LINK is "0-1", none means all. The answer is text; "error: ..." where it was not understood.
+class Control {
+ public:
+  Control(Testbed& testbed, const std::string& path);
+  ~Control();  // removes the socket
+  Control(const Control&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void run();
+
+  Testbed& testbed_;
+  std::string path_;
+  int listener_ = -1;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+// Where the program of that process id has its socket.
+std::string control_path(pid_t process);
+// Removes the sockets of programs that are gone.
+void remove_stale_sockets();
+
+// Answers one request; throws wan::Error for what it does not understand.
+std::string answer(Testbed& testbed, const std::string& request);
+// Asks the testbed whose control socket is at `path`. Throws wan::Error.
+std::string ask(const std::string& path, const std::string& request);
+
+// Counters of all links as a table.
+std::string counters_text(Testbed& testbed, const std::string& link = "");
 
 }  // namespace maki::testbed

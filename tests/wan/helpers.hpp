@@ -1,5 +1,5 @@
-// What most tests of the wide-area module use: errors and lines to be looked at, conditions to be waited for, bytes, keys and
-// settings.
+// What most tests of the wide-area module use: errors and lines to be looked at, conditions to be waited for, folders, bytes,
+// keys and settings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,17 +7,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <random>
+#include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
-#include "tests/wan/temporary_folder.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
@@ -38,9 +43,9 @@ std::string error_of(Call call) {
 }
 
 // Whether a text has this part. A failing EXPECT_TRUE shows it.
-inline testing::AssertionResult says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+inline ::testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
 // Lines of several threads.
@@ -90,7 +95,33 @@ bool comes_true(const Condition& condition, double seconds = 40) {
   return true;
 }
 
-// ---- bytes, keys, settings ---------------------------------------------------------------------------------------------
+// ---- folders, bytes, keys, settings ------------------------------------------------------------------------------------
+
+// Ends with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "maki_wan_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {  // also of folders that a test has closed
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    for (const auto& item : fs::recursive_directory_iterator(path_, ignored))
+      if (item.is_directory() && !item.is_symlink())
+        fs::permissions(item.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path(name); }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
 
 inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   std::vector<std::byte> bytes(size);
@@ -103,6 +134,8 @@ inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   for (; at < size; ++at) bytes[at] = static_cast<std::byte>(random());
   return bytes;
 }
+
+inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) { return std::ranges::equal(a, b); }
 
 // Security by a new key of that name in the folder.
 inline Security new_key(const TemporaryFolder& folder, const std::string& name = "key") {
@@ -150,6 +183,28 @@ class NoDescriptors {
 
  private:
   rlimit before_{};
+};
+
+// ---- paths ---------------------------------------------------------------------------------------------------------------
+
+// Closes both at once: neither waits for the other.
+inline void close_both(Path& here, Path& there) {
+  auto closing = std::async(std::launch::async, [&] { there.close(5); });
+  here.close(5);
+}
+
+struct Pair {
+  Listener listener;
+  Path here, there;  // connecting, accepted
+
+  explicit Pair(const PathSettings& settings, const Security& security = insecure(),
+                Context& context = Context::shared())
+      : listener({"127.0.0.1", 0}, security, settings, {}, {}, context) {
+    auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
+    here = Path::connect(listener.address(), security, settings, {"here"}, context);
+    there = std::move(accepted.get().path);
+  }
+  ~Pair() { close_both(here, there); }
 };
 
 }  // namespace maki::wan::test

@@ -1,5 +1,4 @@
 // `maki groups`, as a user calls it.
-#include <fstream>
 #include <random>
 
 #include "src/io/hdf5_file.hpp"
@@ -30,10 +29,7 @@ Snapshot clumps() {
 
 class GroupsCommand : public Program {
  protected:
-  void SetUp() override {
-    Program::SetUp();
-    write_snapshot(path("snapshot_007.hdf5"), clumps(), make_provenance());
-  }
+  GroupsCommand() { write_snapshot(path("snapshot_007.hdf5"), clumps(), make_provenance()); }
 };
 
 std::vector<std::int32_t> lengths_in(const std::string& path) {
@@ -44,38 +40,28 @@ std::vector<std::int32_t> lengths_in(const std::string& path) {
   return lengths;
 }
 
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 // Linking lengths are in mean distances of all particles, and forces and masses of spheres are of all.
 TEST_F(GroupsCommand, APartOfARunIsRefused) {
   const std::string run = write("tiny.toml", kTinyUniverse) + " output.subset=0.5 output.image=false";
   ASSERT_EQ(call("run " + run + " run.output_directory=" + path("run")).code, 0);
   const std::string part = path("run/snapshot_001.hdf5");
-  const Result groups = call("groups " + part), forces = call("forces " + part + " -o " + path("f.hdf5"));
-  EXPECT_EQ(groups.code, 1);
-  expect_words(groups, {"groups cannot be found in", "of the 4096 particles of its run", "has all particles"});
-  EXPECT_EQ(forces.code, 1);
-  expect_words(forces, {"no forces of the run", "has all particles"});
+  expect_end(call("groups " + part), 1,
+             {"groups cannot be found in", "of the 4096 particles of its run", "has all particles"});
+  expect_end(call("forces " + part + " -o " + path("f.hdf5")), 1, {"no forces of the run", "has all particles"});
   EXPECT_FALSE(fs::exists(path("run/groups_001.hdf5")));
   EXPECT_EQ(call("power " + part + " -o " + path("p.txt")).code, 0) << "of a part is a measure too";
 }
 
 TEST_F(GroupsCommand, AColourScaleUpsideDownIsRefused) {
-  const Result image = call("image " + path("snapshot_007.hdf5") + " -o " + path("i.png") + " --low 5 --high 1");
-  EXPECT_EQ(image.code, 1);
-  expect_words(image, {"--low 5 is not below --high 1"});
+  expect_end(call("image " + path("snapshot_007.hdf5") + " -o " + path("i.png") + " --low 5 --high 1"), 1,
+             {"--low 5 is not below --high 1"});
   EXPECT_FALSE(fs::exists(path("i.png")));
 }
 
 TEST_F(GroupsCommand, WritesACatalogueBesideTheSnapshot) {
-  const Result result = call("groups " + path("snapshot_007.hdf5"));
-  ASSERT_EQ(result.code, 0) << result.output;
-  expect_words(result, {"groups of 32 particles or more hold", "of 4096", "wrote " + path("groups_007.hdf5"),
-                        "wrote " + path("groups_007_mass_function.txt"), "--config"});
+  expect_end(call("groups " + path("snapshot_007.hdf5")), 0,
+             {"groups of 32 particles or more hold", "of 4096", "wrote " + path("groups_007.hdf5"),
+              "wrote " + path("groups_007_mass_function.txt"), "--config"});
   const std::vector<std::int32_t> lengths = lengths_in(path("groups_007.hdf5"));
   ASSERT_EQ(lengths.size(), 3u);
   EXPECT_NEAR(lengths[0], 400, 8);
@@ -83,22 +69,18 @@ TEST_F(GroupsCommand, WritesACatalogueBesideTheSnapshot) {
   EXPECT_NEAR(lengths[2], 40, 4);
   expect_contains(text_of(path("groups_007_mass_function.txt")), {"# Groups 3", "spectrum is not known"});
 
-  const Result again = call("groups " + path("snapshot_007.hdf5"));
-  EXPECT_EQ(again.code, 1);
-  expect_words(again, {"groups_007.hdf5' exists", "--overwrite"});
-  const Result shorter = call("groups " + path("snapshot_007.hdf5") + " --overwrite --minimum 100");
-  ASSERT_EQ(shorter.code, 0) << shorter.output;
+  expect_end(call("groups " + path("snapshot_007.hdf5")), 1, {"groups_007.hdf5' exists", "--overwrite"});
+  expect_end(call("groups " + path("snapshot_007.hdf5") + " --overwrite --minimum 100"), 0);
   EXPECT_EQ(lengths_in(path("groups_007.hdf5")).size(), 2u);
 }
 
 TEST_F(GroupsCommand, TakesTheSpectrumOfAConfigurationAndItsOutputs) {
   const std::string config = write("c.toml", kTinyUniverse);
   const std::string line = "groups " + path("snapshot_007.hdf5") + " --linking-length 0.03 -o " + path("short.hdf5");
-  const Result result = call(line + " --config " + config);
-  ASSERT_EQ(result.code, 0) << result.output;
+  const Result result = expect_end(call(line + " --config " + config), 0);
   EXPECT_EQ(result.output.find("--config"), std::string::npos) << result.output;
-  const std::string masses = text_of(path("short_mass_function.txt"));
-  expect_contains(masses, {"# LinkingLength 0.03", "Tinker et al. 2008, from the linear power spectrum"});
+  expect_contains(text_of(path("short_mass_function.txt")),
+                  {"# LinkingLength 0.03", "Tinker et al. 2008, from the linear power spectrum"});
   EXPECT_LT(lengths_in(path("short.hdf5")).at(0), 400);
 }
 
@@ -107,9 +89,7 @@ TEST_F(GroupsCommand, TakesTheSpectrumOfAConfigurationAndItsOutputs) {
 TEST_F(GroupsCommand, KnowsTheSpectrumOfItsOwnInitialConditions) {
   const std::string config = write("c.toml", kTinyUniverse);
   ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
-  const Result result = call("groups " + path("ic.hdf5"));
-  ASSERT_EQ(result.code, 0) << result.output;
-  expect_words(result, {"0 groups of 32 particles or more hold 0 of 4096"});
+  expect_end(call("groups " + path("ic.hdf5")), 0, {"0 groups of 32 particles or more hold 0 of 4096"});
   EXPECT_TRUE(lengths_in(path("groups_ic.hdf5")).empty());
   expect_contains(text_of(path("groups_ic_mass_function.txt")), {"# Groups 0", "from the linear power spectrum"});
 }
@@ -119,16 +99,12 @@ TEST_F(GroupsCommand, GoesOnWithoutASpectrumThatIsElsewhere) {
   Provenance provenance = make_provenance();
   provenance.configuration = "[cosmology]\ntransfer = \"table\"\ntransfer_table = \"gone.txt\"\n";
   write_snapshot(path("table.hdf5"), clumps(), provenance);
-  const Result result = call("groups " + path("table.hdf5"));
-  ASSERT_EQ(result.code, 0) << result.output;
-  expect_words(result, {"gone.txt", "no Tinker08", "--config"});
+  expect_end(call("groups " + path("table.hdf5")), 0, {"gone.txt", "no Tinker08", "--config"});
   expect_contains(text_of(path("groups_table_mass_function.txt")), {"# Groups 3", "spectrum is not known"});
   const std::string sphere = write("sphere.toml", "[run]\nkind = \"isolated\"\n");
   for (const std::string& config : {path("gone.toml"), sphere}) {
-    const Result refused = call("groups " + path("snapshot_007.hdf5") + " --config " + config);
-    EXPECT_EQ(refused.code, 1);
-    expect_words(refused, {config});
-    EXPECT_FALSE(std::ifstream(path("groups_007.hdf5")).good());
+    expect_end(call("groups " + path("snapshot_007.hdf5") + " --config " + config), 1, {config});
+    EXPECT_FALSE(fs::exists(path("groups_007.hdf5")));
   }
 }
 
@@ -136,11 +112,9 @@ TEST_F(GroupsCommand, GoesOnWithoutASpectrumThatIsElsewhere) {
 TEST_F(GroupsCommand, AreFoundAtTheOutputsOfARun) {
   const std::string config =
       write("c.toml", "[gravity]\nsoftening = \"100 kpc/h\"\n[output]\ngroups = true\nimage = false\n");
-  const std::string line = "run " + config + " initial.kind=file initial.file=" + path("snapshot_007.hdf5") +
-                           " output_directory=" + path("run") + " output.redshifts=[3] time.end_redshift=2.99";
-  const Result result = call(line);
-  ASSERT_EQ(result.code, 0) << result.output;
-  expect_words(result, {"groups of 32 particles or more hold", "of 4096"});
+  expect_end(call("run " + config + " initial.kind=file initial.file=" + path("snapshot_007.hdf5") +
+                  " output_directory=" + path("run") + " output.redshifts=[3] time.end_redshift=2.99"),
+             0, {"groups of 32 particles or more hold", "of 4096"});
   const std::string output = path("run/snapshot_000.hdf5");
   ASSERT_EQ(call("groups " + output + " -o " + path("later.hdf5")).code, 0);
   EXPECT_EQ(lengths_in(path("run/groups_000.hdf5")), lengths_in(path("later.hdf5")));
@@ -162,9 +136,7 @@ TEST_F(GroupsCommand, SaysWhatIsWrong) {
   isolated.header.time = 0;
   isolated.header.redshift = 0;
   write_snapshot(path("isolated.hdf5"), isolated, make_provenance());
-  const Result result = call("groups " + path("isolated.hdf5"));
-  EXPECT_EQ(result.code, 1);
-  expect_words(result, {"isolated set", "mean distances of a periodic box"});
+  expect_end(call("groups " + path("isolated.hdf5")), 1, {"isolated set", "mean distances of a periodic box"});
   EXPECT_FALSE(fs::exists(path("groups_007.hdf5")) || fs::exists(path("groups_isolated.hdf5")));
 }
 
@@ -190,8 +162,7 @@ TEST_F(GroupsCommand, IsTheSameForThreadsAndRanks) {
   ASSERT_EQ(call(line + path("three.hdf5"), "OMP_NUM_THREADS=3 ").code, 0);
   for (const int ranks : {2, 3}) {
     const std::string name = "ranks" + std::to_string(ranks) + ".hdf5";
-    const Result result = call(line + path(name), "OMP_NUM_THREADS=1 timeout -k 5 60 " + launcher(ranks));
-    ASSERT_EQ(result.code, 0) << result.output;
+    expect_end(call(line + path(name), "OMP_NUM_THREADS=1 timeout -k 5 60 " + launcher(ranks)), 0);
     EXPECT_TRUE(numbers_of("one.hdf5") == numbers_of(name)) << ranks << " ranks";
   }
   EXPECT_TRUE(numbers_of("one.hdf5") == numbers_of("three.hdf5"));

@@ -7,8 +7,6 @@ namespace {
 
 using namespace test;
 
-using LightConeOfARun = Program;
-
 constexpr const char* kConeUniverse = R"(
 [run]
 deterministic = true
@@ -34,10 +32,13 @@ edges = [0, 0.1, 0.3]
 nside = 8
 )";
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+class LightConeOfARun : public Program {
+ protected:
+  Result run(const std::string& directory, const std::string& settings = "", const std::string& before = "") const {
+    return call("run " + config_ + " " + settings + " run.output_directory=" + path(directory), before);
+  }
+  const std::string config_ = write("cone.toml", kConeUniverse);
+};
 
 // Runs one of the scripts in tests/src/lightcone by python3, or what the environment variable MAKI_PYTHON names.
 Result with_python(const std::string& script, const std::string& argument) {
@@ -53,25 +54,14 @@ void expect_same_cones(const std::string& a, const std::string& b) {
       const auto wanted = read_shell(a + cone + "/conesnap_" + shell + ".hdf5");
       EXPECT_GT(wanted.size(), 200u);
       EXPECT_EQ(read_shell(b + cone + "/conesnap_" + shell + ".hdf5"), wanted) << cone << shell;
-      EXPECT_EQ(bytes_of(b + cone + "/map_" + shell + ".fits"), bytes_of(a + cone + "/map_" + shell + ".fits"));
+      EXPECT_EQ(text_of(b + cone + "/map_" + shell + ".fits"), text_of(a + cone + "/map_" + shell + ".fits"));
     }
   }
 }
 
-std::vector<std::string> restarts_in(const std::string& directory) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (entry.path().filename().string().starts_with("restart_")) names.push_back(entry.path().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 TEST_F(LightConeOfARun, GoesOnWhereTheRunGoesOnAlsoOnMoreRanks) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  const Result run =
-      call("run " + config + " run.restart_steps=4 run.restarts_kept=100 run.output_directory=" + path("whole"));
-  ASSERT_EQ(run.code, 0) << run.output;
-  EXPECT_NE(bytes_of(path("whole/log.txt")).find("Light cone: wrote"), std::string::npos);
+  expect_end(run("whole", "run.restart_steps=4 run.restarts_kept=100"), 0);
+  expect_words({0, text_of(path("whole/log.txt"))}, {"Light cone: wrote"});
   const std::vector<std::string> restarts = restarts_in(path("whole"));
   ASSERT_GT(restarts.size(), 4u);
   for (const std::size_t from : {std::size_t{0}, restarts.size() / 2, restarts.size() - 1}) {
@@ -81,21 +71,17 @@ TEST_F(LightConeOfARun, GoesOnWhereTheRunGoesOnAlsoOnMoreRanks) {
       for (const auto& entry : fs::directory_iterator(folder + cone))
         if (entry.path().extension() == ".fits" && from == 0) fs::remove(entry.path());
     const std::string restart = folder + "/" + fs::path(restarts[from]).filename().string();
-    const Result resumed = call("resume " + restart, from == 0 ? "" : "OMP_NUM_THREADS=1 " + launcher(2));
-    ASSERT_EQ(resumed.code, 0) << resumed.output;
+    expect_end(call("resume " + restart, from == 0 ? "" : "OMP_NUM_THREADS=1 " + launcher(2)), 0);
     expect_same_cones(path("whole"), folder);
   }
 }
 
 TEST_F(LightConeOfARun, GoesOnWhereTheNumberOfRanksChangesTwice) {
-  const std::string settings = write("cone.toml", kConeUniverse) + " run.restarts_kept=100 run.restart_steps=";
-  ASSERT_EQ(
-      call("run " + settings + "8 run.output_directory=" + path("whole"), "OMP_NUM_THREADS=1 " + launcher(4)).code, 0);
+  expect_end(run("whole", "run.restarts_kept=100 run.restart_steps=8", "OMP_NUM_THREADS=1 " + launcher(4)), 0);
   const std::string moved = path("moved");
   fs::copy(path("whole"), moved, fs::copy_options::recursive);
   const auto go_on = [&](std::size_t from, int ranks) {
-    const Result resumed = call("resume " + restarts_in(moved)[from], "OMP_NUM_THREADS=1 " + launcher(ranks));
-    ASSERT_EQ(resumed.code, 0) << resumed.output;
+    expect_end(call("resume " + restarts_in(moved)[from], "OMP_NUM_THREADS=1 " + launcher(ranks)), 0);
   };
   go_on(restarts_in(moved).size() / 3, 3);
   go_on(restarts_in(moved).size() - 2, 2);
@@ -103,92 +89,69 @@ TEST_F(LightConeOfARun, GoesOnWhereTheNumberOfRanksChangesTwice) {
 }
 
 TEST_F(LightConeOfARun, GoesOnFromTheRestartBeforeWhereASpoolIsDamaged) {
-  const std::string config = write("cone.toml", kConeUniverse), run = path("run");
-  ASSERT_EQ(call("run " + config + " run.restart_steps=4 run.output_directory=" + run).code, 0);
-  fs::copy(run, path("copy"), fs::copy_options::recursive);
-  const std::vector<std::string> restarts = restarts_in(run);
+  const std::string first_run = path("run");
+  expect_end(run("run", "run.restart_steps=4"), 0);
+  fs::copy(first_run, path("copy"), fs::copy_options::recursive);
+  const std::vector<std::string> restarts = restarts_in(first_run);
   ASSERT_EQ(restarts.size(), 2u);
-  fs::resize_file(run + "/lightcone_00/state_" + restarts[1].substr(restarts[1].size() - 6) + ".0.hdf5", 500);
-  const Result resumed = call("resume " + run);
-  EXPECT_EQ(resumed.code, 0) << resumed.output;
-  expect_same_cones(path("copy"), run);
-  EXPECT_NE(bytes_of(run + "/log.txt").find("damaged"), std::string::npos);
-  EXPECT_NE(bytes_of(run + "/log.txt").find("the one before has to serve"), std::string::npos);
+  fs::resize_file(first_run + "/lightcone_00/state_" + restarts[1].substr(restarts[1].size() - 6) + ".0.hdf5", 500);
+  expect_end(call("resume " + first_run), 0);
+  expect_same_cones(path("copy"), first_run);
+  expect_words({0, text_of(first_run + "/log.txt")}, {"damaged", "the one before has to serve"});
 
   const std::string copy = path("copy");
   std::fstream first(copy + "/lightcone_01/conesnap_000.0.spool", std::ios::in | std::ios::out | std::ios::binary);
   first.put('x');
   first.close();
   fs::remove_all(restarts_in(copy).front());
-  const Result refused = call("resume " + copy);
-  EXPECT_EQ(refused.code, 1);
-  expect_words(refused, {"no restart is whole", "conesnap_000.0.spool' is damaged", "another checksum"});
+  expect_end(call("resume " + copy), 1,
+             {"no restart is whole", "conesnap_000.0.spool' is damaged", "another checksum"});
 }
 
 TEST_F(LightConeOfARun, IsWholeAfterARunThatWasKilled) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  ASSERT_EQ(call("run " + config + " run.output_directory=" + path("whole")).code, 0);
+  expect_end(run("whole"), 0);
   const std::string killed = path("killed");
   // At the first restart and at what comes a few steps later, in the middle of whatever is being written.
-  call_shell("{ " + program() + " run " + config + " run.restart_steps=3 run.output_directory=" + killed +
+  call_shell("{ " + program() + " run " + config_ + " run.restart_steps=3 run.output_directory=" + killed +
              " & pid=$!; " + "while kill -0 $pid 2>/dev/null && [ ! -e " + killed +
              "/restart_000009/complete.toml ]; do sleep 0.01; done; " + "kill -9 $pid; wait $pid; }");
-  const Result resumed = call("resume " + killed);
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  expect_end(call("resume " + killed), 0);
   expect_same_cones(path("whole"), killed);
 }
 
 TEST_F(LightConeOfARun, LeavesOutWhatIsNotWanted) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  const Result run = call("run " + config + " lightcone.write_particles=false 'lightcone.edges=[0.2, 0.3]' " +
-                          "run.restart_steps=5 run.output_directory=" + path("maps"));
-  ASSERT_EQ(run.code, 0) << run.output;
+  expect_end(run("maps", "lightcone.write_particles=false 'lightcone.edges=[0.2, 0.3]' run.restart_steps=5"), 0);
   EXPECT_TRUE(fs::exists(path("maps/lightcone_01/map_000.fits")));
   EXPECT_FALSE(fs::exists(path("maps/lightcone_01/map_001.fits")));
   EXPECT_FALSE(fs::exists(path("maps/lightcone_01/conesnap_000.hdf5")));
-  EXPECT_EQ(call("run " + config + " run.output_directory=" + path("maps")).code, 1) << "it holds a run";
-  const Result changed = call("resume " + path("maps") + " lightcone.nside=16");
-  EXPECT_EQ(changed.code, 1);
-  expect_words(changed, {"lightcone.nside = 16 would make another run"});
+  EXPECT_EQ(run("maps").code, 1) << "it holds a run";
+  expect_end(call("resume " + path("maps") + " lightcone.nside=16"), 1,
+             {"lightcone.nside = 16 would make another run"});
 }
 
 TEST_F(LightConeOfARun, IsNoBox) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  const std::string narrow = " 'lightcone.directions=[1,1,1]' lightcone.opening_angle=20 'lightcone.edges=[0, 0.1]' ";
-  ASSERT_EQ(call("run " + config + narrow + "run.output_directory=" + path("run")).code, 0);
+  expect_end(run("run", "'lightcone.directions=[1,1,1]' lightcone.opening_angle=20 'lightcone.edges=[0, 0.1]'"), 0);
   const std::string shell = path("run/lightcone_00/conesnap_000.hdf5");  // all of it within the box
-  const Result power = call("power " + shell + " -o " + path("p.txt"));
-  EXPECT_EQ(power.code, 1);
-  expect_words(power, {"is a shell of a light cone", "snapshot"});
-  const Result info = call("info " + shell);
-  EXPECT_EQ(info.code, 0);
-  expect_words(info, {"a shell of a light cone: places from the observer"});
+  expect_end(call("power " + shell + " -o " + path("p.txt")), 1, {"is a shell of a light cone", "snapshot"});
+  const Result info = expect_end(call("info " + shell), 0, {"a shell of a light cone: places from the observer"});
   EXPECT_EQ(info.output.find("rho_crit"), std::string::npos);
 }
 
 TEST_F(LightConeOfARun, IsInTheReport) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  ASSERT_EQ(call("run " + config + " run.output_directory=" + path("run")).code, 0);
+  expect_end(run("run"), 0);
   ASSERT_EQ(call("report " + path("run")).code, 0);
-  const std::string particles = std::to_string(read_shell(path("run/lightcone_01/conesnap_000.hdf5")).size()),
-                    page = bytes_of(path("run/report.html"));
-  for (const std::string& word : {std::string("Light cones"), std::string("lightcone_01"), std::string("0.1 to 0.3"),
-                                  std::string("NSIDE 8"), ">" + particles + "<"})
-    EXPECT_NE(page.find(word), std::string::npos) << word;
+  const std::string particles = std::to_string(read_shell(path("run/lightcone_01/conesnap_000.hdf5")).size());
+  expect_words({0, text_of(path("run/report.html"))},
+               {"Light cones", "lightcone_01", "0.1 to 0.3", "NSIDE 8", ">" + particles + "<"});
   fs::remove(path("run/lightcone_00/conesnap_001.hdf5"));
   write("run/lightcone_01/map_000.fits", "no map");
   ASSERT_EQ(call("report " + path("run")).code, 0);
-  const std::string damaged = bytes_of(path("run/report.html"));
-  EXPECT_NE(damaged.find("none written"), std::string::npos);
-  EXPECT_NE(damaged.find("lightcone_01/map_000.fits"), std::string::npos);
+  expect_words({0, text_of(path("run/report.html"))}, {"none written", "lightcone_01/map_000.fits"});
 }
 
 TEST_F(LightConeOfARun, WrongKeysAreRefused) {
-  const std::string config = write("cone.toml", kConeUniverse);
   const auto refused = [&](const std::string& setting, const std::vector<std::string>& words) {
-    const Result result = call("run " + config + " run.output_directory=" + path("no") + " '" + setting + "'");
-    EXPECT_EQ(result.code, 1);
-    expect_words(result, words);
+    expect_end(run("no", "'" + setting + "'"), 1, words);
   };
   refused("lightcone.observers=[1, 2]", {"lightcone.observers has 2 numbers", "three"});
   refused("lightcone.observers=[1, 2, 401]", {"401", "not in the box", "400"});
@@ -201,28 +164,16 @@ TEST_F(LightConeOfARun, WrongKeysAreRefused) {
   refused("lightcone.edges=[0.3, 1.1]", {"0.3 to 1.1", "z = 1 to 0"});
   refused("lightcone.nside=12", {"nside = 12", "power of two"});
   refused("box.size=20 Mpc/h", {"lightcone.observers"});
+  refused("lightcone.observers=[1,1,1]' 'lightcone.directions=[1,0,0]' 'lightcone.edges=[0,0.9]' 'box.size=20 Mpc/h",
+          {"sides of the box away", "nearer edge"});
   EXPECT_FALSE(fs::exists(path("no/lightcone_00")));
 }
 
-TEST_F(LightConeOfARun, ShellsThatAreTooFarAreRefused) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  const Result far = call(
-      "run " + config +
-      " 'lightcone.observers=[1,1,1]' 'lightcone.directions=[1,0,0]' 'lightcone.edges=[0,0.9]' 'box.size=20 Mpc/h' " +
-      "run.output_directory=" + path("no"));
-  EXPECT_EQ(far.code, 1);
-  expect_words(far, {"sides of the box away", "nearer edge"});
-}
-
 TEST_F(LightConeOfARun, OpensInHealpy) {
-  const std::string config = write("cone.toml", kConeUniverse);
-  ASSERT_EQ(call("run " + config +
-                 " lightcone.opening_angle=180 lightcone.nside=32 run.output_directory=" + path("sky"))
-                .code,
-            0);
+  expect_end(run("sky", "lightcone.opening_angle=180 lightcone.nside=32"), 0);
   const Result opened = with_python("open_with_healpy.py", path("sky/lightcone_00"));
   if (opened.code == 77 || opened.code == 127) GTEST_SKIP() << opened.output;
-  EXPECT_EQ(opened.code, 0) << opened.output;
+  expect_end(opened, 0);
 }
 
 // The sky of eight observers against Limber's approximation with the run's own P(k), within 3 %
@@ -252,11 +203,10 @@ nside = 256
 using FullLightCone = Program;
 
 TEST_F(FullLightCone, HasLimbersSpectrum) {
-  const Result run = call("run " + write("sky.toml", kLinearUniverse) + " run.output_directory=" + path("sky"));
-  ASSERT_EQ(run.code, 0) << run.output;
+  expect_end(call("run " + write("sky.toml", kLinearUniverse) + " run.output_directory=" + path("sky")), 0);
   const Result compared = with_python("limber.py", path("sky"));
   if (compared.code == 77 || compared.code == 127) GTEST_SKIP() << compared.output;
-  EXPECT_EQ(compared.code, 0) << compared.output;
+  expect_end(compared, 0);
   std::printf("%s", compared.output.c_str());
 }
 

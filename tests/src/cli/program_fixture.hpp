@@ -5,13 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "src/io/snapshot_io.hpp"
 #include "tests/places.hpp"
 
 namespace maki::test {
@@ -48,19 +51,49 @@ inline void expect_words(const Result& result, const std::vector<std::string>& w
   }
 }
 
+// It has ended with this code and said these words.
+inline Result expect_end(const Result& result, int code, const std::vector<std::string>& words = {}) {
+  EXPECT_EQ(result.code, code) << result.output;
+  expect_words(result, words);
+  return result;
+}
+
+// Paths of a run's restarts, the oldest first.
+inline std::vector<std::string> restarts_in(const std::string& directory) {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().filename().string().starts_with("restart_")) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// What a snapshot holds, by ID.
+struct Particle {
+  std::array<double, 3> position;
+  std::array<float, 3> velocity;
+  float mass;
+  bool operator==(const Particle&) const = default;
+};
+using ById = std::map<std::uint64_t, Particle>;
+
+inline ById particles_in(const std::string& file) {
+  const Snapshot set = read_snapshot(file);
+  ById found;
+  for (std::size_t i = 0; i < set.size(); ++i) found[set.ids[i]] = {set.positions[i], set.velocities[i], set.masses[i]};
+  EXPECT_EQ(found.size(), set.size());
+  return found;
+}
+
 class Program : public testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
+  Program() { fs::create_directories(directory_); }
+  ~Program() override { fs::remove_all(directory_); }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name)) << text;
     return path(name);
   }
-  fs::path directory_;
+  const fs::path directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
 };
 
 inline constexpr const char* kTinyUniverse = R"(

@@ -1,7 +1,9 @@
-// A run in the directory of an earlier one, and restarts that lie where they do not belong.
+// A run in the directory of an earlier one; restarts that lie where they do not belong, of which a bit has flipped or the end
+// is missing.
 #include "src/io/run_directory.hpp"
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -11,18 +13,18 @@
 namespace maki::test {
 namespace {
 
-std::vector<std::string> restarts_in(const std::string& directory) {
-  std::vector<std::string> names = files_of_a_run(directory);
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("restart_"); });
-  return names;
-}
-
 class RunDirectory : public Program {
  protected:
   // Into the folder `name`: with a restart every second step, or stopped after the first long one.
   Result run(const std::string& name, const std::string& settings) const {
     return call("run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path(name) +
                 " gravity.reuse=1 output.image=false " + settings);
+  }
+  // Names of its restarts.
+  std::vector<std::string> restarts(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const fs::path restart : restarts_in(path(name))) names.push_back(restart.filename());
+    return names;
   }
   const std::string whole_ = "restart_steps=2 ", stopped_ = "time_limit=\"0.001 s\" ";
 };
@@ -39,14 +41,13 @@ TEST_F(RunDirectory, NamesOfARunAreKnown) {
 }
 
 TEST_F(RunDirectory, OverwritingLeavesNothingOfTheEarlierRun) {
-  ASSERT_EQ(run("one", whole_ + "initial.seed=1").code, 0);
+  expect_end(run("one", whole_ + "initial.seed=1"), 0);
   write("one/notes.txt", "mine");
-  const std::vector<std::string> earlier = restarts_in(path("one"));
+  const std::vector<std::string> earlier = restarts("one");
   ASSERT_FALSE(earlier.empty());
-  const Result stopped = run("one", stopped_ + "initial.seed=2 overwrite=true");
-  ASSERT_EQ(stopped.code, 3) << stopped.output;
-  ASSERT_EQ(restarts_in(path("one")).size(), 1u);
-  EXPECT_LT(restarts_in(path("one")).back(), earlier.back());
+  expect_end(run("one", stopped_ + "initial.seed=2 overwrite=true"), 3, {"stopped.hdf5", "maki resume " + path("one")});
+  ASSERT_EQ(restarts("one").size(), 1u);
+  EXPECT_LT(restarts("one").back(), earlier.back());
   EXPECT_FALSE(fs::exists(path("one/snapshot_002.hdf5")));
   EXPECT_TRUE(fs::exists(path("one/notes.txt")));
 
@@ -71,63 +72,49 @@ TEST_F(RunDirectory, ARunThatIsRefusedLeavesTheEarlierOneAlone) {
 
 TEST_F(RunDirectory, TheFileThatARunBeginsWithIsNotRemoved) {
   ASSERT_EQ(run("one", stopped_).code, 3);
-  const Result refused = run("one", "overwrite=true initial.kind=file initial.file=" + path("one/stopped.hdf5"));
-  EXPECT_EQ(refused.code, 1);
-  expect_words(refused, {"stopped.hdf5' would be removed", "run.output_directory"});
+  expect_end(run("one", "overwrite=true initial.kind=file initial.file=" + path("one/stopped.hdf5")), 1,
+             {"stopped.hdf5' would be removed", "run.output_directory"});
   EXPECT_TRUE(fs::exists(path("one/stopped.hdf5")));
 }
 
 TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
   ASSERT_EQ(run("one", whole_).code, 0);
-  const Result elsewhere = call("resume " + path("one") + " output_directory=" + path("two"));
-  EXPECT_EQ(elsewhere.code, 1);
-  expect_words(elsewhere, {"run.output_directory", "is not where the run is", path("one")});
+  expect_end(call("resume " + path("one") + " output_directory=" + path("two")), 1,
+             {"run.output_directory", "is not where the run is", path("one")});
   EXPECT_FALSE(fs::exists(path("two")));
   EXPECT_EQ(call("resume " + path("one") + " run.output_directory=" + path("one/../one/")).code, 0);
   EXPECT_EQ(run("one", "--resume").code, 0) << "the directory is among its settings";
-  const std::string last = restarts_in(path("one")).back();
-  const Result inside = call_shell("cd " + path("one") + " && " + program() + " resume " + last);
-  EXPECT_EQ(inside.code, 0) << inside.output;
+  expect_end(call_shell("cd " + path("one") + " && " + program() + " resume " + restarts("one").back()), 0);
 }
 
 // TOML is UTF-8: the configuration in a restart could not be read again.
 TEST_F(RunDirectory, NamesThatAreNotUtf8AreRefusedBeforeTheRun) {
-  const Result refused = run("caf\xe9", "");
-  EXPECT_EQ(refused.code, 1);
-  expect_words(refused, {"is not UTF-8", "another name"});
+  expect_end(run("caf\xe9", ""), 1, {"is not UTF-8", "another name"});
   EXPECT_FALSE(fs::exists(path("caf\xe9")));
   ASSERT_EQ(run("caf\xc3\xa9", whole_).code, 0);
   fs::rename(path("caf\xc3\xa9"), path("caf\xe9"));
-  const Result moved = call("resume " + path("caf\xe9"));
-  EXPECT_EQ(moved.code, 1);
-  expect_words(moved, {"is not UTF-8", "give the directory another name"});
+  expect_end(call("resume " + path("caf\xe9")), 1, {"is not UTF-8", "give the directory another name"});
 }
 
 TEST_F(RunDirectory, ARunThatWasStoppedAndThenEndedHasEnded) {
   ASSERT_EQ(run("one", stopped_).code, 3);
   ASSERT_EQ(call("resume " + path("one") + " time_limit=\"1 h\"").code, 0);
-  for (const std::string& name : restarts_in(path("one"))) fs::remove_all(path("one/" + name));
-  const Result again = run("one", "--resume");
-  EXPECT_EQ(again.code, 1);
-  expect_words(again, {"has come to its end"});
+  for (const std::string& restart : restarts_in(path("one"))) fs::remove_all(restart);
+  expect_end(run("one", "--resume"), 1, {"has come to its end"});
 }
 
 TEST_F(RunDirectory, TheRestartOfAnotherRunIsRefused) {
   ASSERT_EQ(run("one", whole_ + "initial.seed=1").code, 0);
   ASSERT_EQ(run("two", stopped_ + "initial.seed=2").code, 3);
-  const std::string last = restarts_in(path("one")).back(), foreign = path("two/" + last);
-  const std::string stopped = restarts_in(path("two")).front();
+  const std::string last = restarts("one").back(), foreign = path("two/" + last);
+  const std::string stopped = restarts("two").front();
   const auto bring = [&](const std::string& to) {
     fs::create_directories(fs::path(to).parent_path());
     fs::copy(path("one/" + last), to, fs::copy_options::recursive);
   };
   bring(foreign);
-  const Result named = call("resume " + foreign);
-  EXPECT_EQ(named.code, 1);
-  expect_words(named, {last, "is a restart of another run"});
-  const Result own = call("resume " + path("two") + " time_limit=\"1 h\"");
-  EXPECT_EQ(own.code, 0) << own.output;
-  expect_words(own, {"Resumed from " + path("two/" + stopped)});
+  expect_end(call("resume " + foreign), 1, {last, "is a restart of another run"});
+  expect_end(call("resume " + path("two") + " time_limit=\"1 h\""), 0, {"Resumed from " + path("two/" + stopped)});
   EXPECT_FALSE(fs::exists(foreign));
 
   bring(path("alone/" + last));
@@ -135,10 +122,69 @@ TEST_F(RunDirectory, TheRestartOfAnotherRunIsRefused) {
   ASSERT_EQ(run("three", stopped_ + "initial.seed=3").code, 3);
   bring(path("three/" + last));
   fs::remove(path("three/metrics.jsonl"));
-  const Result nobodys = call("resume " + path("three"));
-  EXPECT_EQ(nobodys.code, 1);
-  expect_words(nobodys, {"restarts of several runs", "metrics.jsonl"});
+  expect_end(call("resume " + path("three")), 1, {"restarts of several runs", "metrics.jsonl"});
 }
+
+class DamagedRestart : public Program {
+ protected:
+  DamagedRestart() {
+    expect_end(call("run " + write("tiny.toml", kTinyUniverse) +
+                    " restart_steps=1 output.image=false power_spectrum=false output_directory=" + path("run")),
+               0);
+    EXPECT_EQ(restarts("run").size(), 2u);
+    fs::remove(path("run/snapshot_002.hdf5"));
+  }
+  std::vector<std::string> restarts(const std::string& name) const { return restarts_in(path(name)); }
+  // A copy of the run, in which only its newest restart is there where `alone`.
+  void copy_run(bool alone) const {
+    fs::remove_all(path("copy"));
+    fs::copy(path("run"), path("copy"), fs::copy_options::recursive);
+    if (alone) fs::remove_all(restarts("copy").front());
+  }
+  // Flips a bit of a file of the restart, or cuts the file off. Returns what was done.
+  std::string damage(const fs::path& restart) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(restart)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    const fs::path file = files[random_() % files.size()];
+    const std::uintmax_t at = random_() % fs::file_size(file);
+    if (random_() % 3 == 0) {
+      fs::resize_file(file, at);
+      return file.filename().string() + " was cut off at " + std::to_string(at);
+    }
+    const int bit = static_cast<int>(random_() % 8);
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekg(static_cast<std::streamoff>(at));
+    const char byte = static_cast<char>(bytes.get() ^ (1 << bit));
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put(byte);
+    return "bit " + std::to_string(bit) + " of byte " + std::to_string(at) + " of " + file.filename().string();
+  }
+  // One of four times there is no other restart, and the run is refused.
+  void expect_noticed(int times) {
+    for (int i = 0; i < times; ++i) {
+      const bool alone = i % 4 == 3;
+      copy_run(alone);
+      const std::string before = restarts("copy").front();
+      SCOPED_TRACE(damage(restarts("copy").back()) + ", seed " + std::to_string(seed_));
+      const Result resumed = expect_end(call("resume " + path("copy")), alone ? 1 : 0, {"damaged"});
+      EXPECT_EQ(fs::exists(path("copy/snapshot_002.hdf5")), !alone);
+      if (!alone) {
+        expect_words(resumed, {"Resumed from " + before, "one before has to serve"});
+        continue;
+      }
+      expect_words(resumed, {"copy a whole one back, or begin again"});
+      EXPECT_EQ(restarts("copy").size(), 1u) << "it is left alone";
+    }
+  }
+  const unsigned seed_ = std::random_device()();
+  std::mt19937 random_{seed_};
+};
+
+TEST_F(DamagedRestart, IsNoticedAndTheOneBeforeServes) { expect_noticed(12); }
+
+class FullDamagedRestart : public DamagedRestart {};
+TEST_F(FullDamagedRestart, IsNoticedAHundredTimes) { expect_noticed(100); }
 
 }  // namespace
 }  // namespace maki::test

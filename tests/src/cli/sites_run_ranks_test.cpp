@@ -17,6 +17,7 @@
 #include "src/run/over_sites.hpp"
 #include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"
+#include "tests/places.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/test_stream.hpp"
 
@@ -28,12 +29,6 @@ Prepared prepared(const Communicator& ranks) {
                               {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=32", "energy_interval=2",
                                "end_redshift=7", "output.redshifts=[8]", "image_pixels=32"}),
                  true, ranks);
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
 }
 
 // The records of all sites that the metrics have, by step.
@@ -110,14 +105,14 @@ TEST_F(SitesRun, LeavesOneSetTheSameProductsAndAReport) {
   EXPECT_LT(worst, 50 * 1e-4);
 
   for (const std::string name : {"power_000.txt", "power_001.txt", "image_000.png", "image_001.png"}) {
-    EXPECT_GT(text_of(directory_ / "site0" / name).size(), 100u) << name;
-    EXPECT_EQ(text_of(directory_ / "site0" / name), text_of(directory_ / "site1" / name)) << name;
+    EXPECT_GT(test::text_of(directory_ / "site0" / name).size(), 100u) << name;
+    EXPECT_EQ(test::text_of(directory_ / "site0" / name), test::text_of(directory_ / "site1" / name)) << name;
   }
   const auto known = known_to_all(directory_ / "site0" / "metrics.jsonl");
   EXPECT_GE(known.size(), many.steps);
   EXPECT_EQ(known, known_to_all(directory_ / "site1" / "metrics.jsonl"));
-  const std::string report = text_of(directory_ / "site0" / "sites_report.txt");
-  EXPECT_EQ(report, text_of(directory_ / "site1" / "sites_report.txt"));
+  const std::string report = test::text_of(directory_ / "site0" / "sites_report.txt");
+  EXPECT_EQ(report, test::text_of(directory_ / "site1" / "sites_report.txt"));
   EXPECT_NE(report.find("Efficiency E(2) = "), std::string::npos) << report;
   EXPECT_EQ(report.find("transforms counted"), std::string::npos) << report;
   if (std::getenv("MAKI_SHOW_REPORT")) std::printf("%s", report.c_str());

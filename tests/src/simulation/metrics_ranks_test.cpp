@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "src/simulation/metrics.hpp"
 #include "src/simulation/step_log.hpp"
 
 namespace maki {

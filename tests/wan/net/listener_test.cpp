@@ -7,15 +7,14 @@
 #include <atomic>
 #include <future>
 
-#include "tests/wan/net/path/dialled.hpp"
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
 
 namespace maki::wan {
 namespace {
 
-using test::hello_of;
-using test::RawPeer;
+using test::hello_of, test::RawPeer;
 
 class ListenerTest : public testing::Test {
  protected:
@@ -248,27 +247,6 @@ TEST_F(ListenerTest, EndsWithThingsUnderWay) {
   }
   EXPECT_TRUE(peers[1].closed());
   EXPECT_TRUE(peers[2].closed());
-}
-
-// A session belongs to who made it: another one with a good key of its own cannot join.
-TEST_F(ListenerTest, SessionsAreBoundToTheirIdentity) {
-  test::TemporaryFolder folder;
-  const Security one = test::new_key(folder, "one"), other = test::new_key(folder, "other");
-  Listener listener({"127.0.0.1", 0}, test::both_of(one, other), {});
-  const auto dial = [&](const Security& security, const Hello& hello) {
-    DialPlan plan = test::plan_to(resolve(listener.address()), hello);
-    plan.security = SecurityContext::make(security);
-    return test::Caller(plan).wait();
-  };
-  std::optional<Accepted> accepted;  // ends after its streams
-  const test::Dialled first = dial(one, hello_of(0, 1));
-  ASSERT_TRUE(first.channel);
-  const SessionId session = first.welcome.session;
-  accepted = listener.accept();
-  EXPECT_FALSE(accepted->identity.empty());
-  EXPECT_FALSE(dial(other, hello_of(1, 1, session)).channel);
-  EXPECT_TRUE(dial(one, hello_of(1, 1, session)).channel);
-  EXPECT_TRUE(dial(other, hello_of(0, 1)).channel);
 }
 
 }  // namespace

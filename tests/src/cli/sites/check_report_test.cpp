@@ -43,9 +43,12 @@ std::string all_of(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::string all_of(const std::vector<wan::Limit>& limits) {
+// Of a machine with these limits, at one end of the links.
+std::string limits(const std::vector<sites::LinkCheck>& links, const wan::KernelLimits& kernel,
+                   std::size_t files = 4096, const sites::RingPlan& plan = plan_of()) {
   std::string text;
-  for (const wan::Limit& limit : limits) text += limit.what + "\n" + limit.remedy + "\n";
+  for (const wan::Limit& limit : limits_here(plan, links, kernel, files))
+    text += limit.what + "\n" + limit.remedy + "\n";
   return text;
 }
 
@@ -109,7 +112,7 @@ TEST(CheckReport, NothingIsWrongWithWhatIsGood) {
   const auto links = std::vector{good_link(1), good_link(2)};
   EXPECT_TRUE(problems_of(plan_of(), links).empty());
   EXPECT_TRUE(notes_on(plan_of(), links).empty());
-  EXPECT_EQ(all_of(limits_here(plan_of(), links, good_kernel(), 4096)), "");
+  EXPECT_EQ(limits(links, good_kernel()), "");
   expect_contains(link_table(plan_of({"sites.oslo.path.pacing=96 Mbit/s"}), links),
                   {"tokyo", "oslo", "the same", "270 ms", "720 Mbit/s", " 800 Mbit/s", " 96 Mbit/s"});
 }
@@ -139,24 +142,24 @@ TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
   kernel.slow_start_after_idle = true;
   kernel.tcp_rmem_max = kernel.tcp_wmem_max = 1 << 20;
   kernel.rmem_max = 212992;
-  const std::string slow = all_of(limits_here(plan_of(), links, kernel, 4096));
+  const std::string slow = limits(links, kernel);
   expect_contains(slow, {"sysctl -w net.ipv4.tcp_slow_start_after_idle=0",
                          "sysctl -w net.ipv4.tcp_rmem=", "sysctl -w net.ipv4.tcp_wmem="});
   EXPECT_EQ(slow.find("net.core"), std::string::npos) << "without a window of its own no bound of it counts";
   EXPECT_EQ(slow.find("tcp_slow_start", slow.find("tcp_slow_start") + 1), std::string::npos) << "said once";
-  expect_contains(all_of(limits_here(plan_of({"sites.path.window=4 MB"}), links, kernel, 4096)),
+  expect_contains(limits(links, kernel, 4096, plan_of({"sites.path.window=4 MB"})),
                   {"sysctl -w net.core.rmem_max=4194304"});
-  expect_contains(all_of(limits_here(plan_of(), links, good_kernel(), 200)), {"200 files", "ulimit -n 4096"});
+  expect_contains(limits(links, good_kernel(), 200), {"200 files", "ulimit -n 4096"});
   // A key's streams may take a quarter of all files: both neighbours call this site with the same one, or each with its own.
   const auto own = plan_of({"sites.path.streams=256", "sites.amsterdam.key=another.key"});
-  EXPECT_EQ(all_of(limits_here(own, links, good_kernel(), 1500)), "");
-  expect_contains(all_of(limits_here(plan_of({"sites.path.streams=256"}), links, good_kernel(), 1500)),
+  EXPECT_EQ(limits(links, good_kernel(), 1500, own), "");
+  expect_contains(limits(links, good_kernel(), 1500, plan_of({"sites.path.streams=256"})),
                   {"1500 files", "need up to 2048", "ulimit -n 4096"});
   // Unmeasured: as if far away.
-  expect_contains(all_of(limits_here(plan_of(), {}, kernel, 4096)), {"tcp_slow_start_after_idle=0"});
+  expect_contains(limits({}, kernel), {"tcp_slow_start_after_idle=0"});
   auto near = good_link(1);
   near.round_trip = 1e-4;
-  EXPECT_EQ(all_of(limits_here(plan_of(), {near}, kernel, 4096)), "");
+  EXPECT_EQ(limits({near}, kernel), "");
 }
 
 }  // namespace

@@ -7,21 +7,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <map>
 #include <optional>
-#include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "src/io/snapshot_io.hpp"
-#include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
 #include "tests/wan/net/proxy.hpp"
 
 namespace maki::test {
+namespace {
 
 // A program that a test starts and does not wait for.
 class SiteProcess {
@@ -44,13 +38,9 @@ class SiteProcess {
   SiteProcess& operator=(const SiteProcess&) = delete;
 
   void send(int signal) const { kill(process_, signal); }
-  std::string said() const {
-    std::stringstream text;
-    text << std::ifstream(said_).rdbuf();
-    return text.str();
-  }
+  std::string said() const { return text_of(said_); }
   // A process that never ends fails the test instead of hanging it.
-  CallResult wait() {
+  Result wait() {
     int status = 0;
     for (int i = 0; i < 10000 && waitpid(process_, &status, WNOHANG) == 0; ++i) {
       if (i == 9999) {
@@ -69,31 +59,24 @@ class SiteProcess {
   pid_t process_ = 0;
 };
 
-namespace {
-
-namespace fs = std::filesystem;
-
 constexpr int kExitStopped = 3, kExitSiteLost = 4;
 
 struct End {
   std::uint64_t steps = 0;
-  std::map<std::uint64_t, std::array<double, 3>> positions;  // by id
-  std::vector<ReadParticle> cone;                            // both sites' part of a light cone
-  std::vector<double> maps;                                  // of both, one after the other
+  ById particles;
+  std::vector<ReadParticle> cone;  // both sites' part of a light cone
+  std::vector<double> maps;        // of both, one after the other
 };
 
 class SitesResume : public TwoPrograms {
  protected:
-  void SetUp() override {
-    TwoPrograms::SetUp();
-    const auto ports = free_ports<1>();
-    proxy_.emplace(wan::Endpoint{"127.0.0.1", static_cast<std::uint16_t>(ports[0])});
+  SitesResume() {
     settings_ =
         " time.end_redshift=3 run.restart_steps=7 sites.max_boundary_move=0 output.power_spectrum=false"
         " output.image=false 'box.size=1000 Mpc/h' 'lightcone.observers=[0, 500, 999]' lightcone.opening_angle=20"
         " 'lightcone.edges=[3, 4, 6]' lightcone.nside=4 time.max_dlna=0.02 gravity.reuse=1"
         " run.deterministic=true sites.b.listen=127.0.0.1:" +
-        std::to_string(ports[0]) + " sites.b.address=" + proxy_->address().text() + " ";
+        std::to_string(port_) + " sites.b.address=" + proxy_.address().text() + " ";
   }
 
   SiteProcess start(const std::string& site, const std::string& more = "") const {
@@ -103,25 +86,21 @@ class SitesResume : public TwoPrograms {
   Results resume(const std::string& more = "") const {
     return both("resume output/two/a " + more, "resume output/two/b " + more);
   }
-  std::size_t restarts(const std::string& site) const {
-    std::size_t complete = 0;
-    std::error_code none_yet;
-    for (const auto& entry : fs::directory_iterator(path("output/two/" + site), none_yet))
-      complete += fs::exists(entry.path() / "complete.toml") ? 1 : 0;
-    return complete;
-  }
+  // Names of those that are complete.
   std::vector<std::string> restarts_of(const std::string& site) const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path("output/two/" + site)))
+    std::error_code none_yet;
+    for (const auto& entry : fs::directory_iterator(path("output/two/" + site), none_yet))
       if (fs::exists(entry.path() / "complete.toml")) names.push_back(entry.path().filename());
     std::sort(names.begin(), names.end());
     return names;
   }
+  std::size_t restarts(const std::string& site) const { return restarts_of(site).size(); }
   // Nothing passes any more once both sites have two restarts: they wait for each other from then on.
   void stall_after_restarts() {
-    proxy_->before_each([this] {
+    proxy_.before_each([this] {
       if (stalled_ || restarts("a") < 2 || restarts("b") < 2) return;
-      proxy_->stall(true);
+      proxy_.stall(true);
       stalled_ = true;
     });
   }
@@ -130,15 +109,15 @@ class SitesResume : public TwoPrograms {
     ASSERT_TRUE(stalled_) << a.said() << b.said();
   }
 
-  static std::uint64_t steps_of(const CallResult& result) {
+  static std::uint64_t steps_of(const Result& result) {
     const auto end = result.output.rfind(" steps, ");
     const auto begin = result.output.rfind('\n', end) + 1;
     return end == std::string::npos ? 0 : std::stoull(result.output.substr(begin, end - begin));
   }
   End end_of(const Results& results) const {
-    for (const CallResult& result : results) EXPECT_EQ(result.code, 0) << result.output;
+    for (const Result& result : results) expect_end(result, 0);
     EXPECT_EQ(steps_of(results[0]), steps_of(results[1]));
-    End end{steps_of(results[0]), {}, {}, {}};
+    End end{steps_of(results[0]), particles_in(collect("snapshot_000")), {}, {}};
     for (const std::string site : {"a/lightcone_00/", "b/lightcone_00/"}) {
       for (const std::string shell : {"000", "001"}) {
         const std::string folder = path("output/two/" + site), part = site[0] == 'a' ? ".0" : ".1";
@@ -149,9 +128,7 @@ class SitesResume : public TwoPrograms {
       }
     }
     EXPECT_GT(end.cone.size(), 10000u);
-    const Snapshot set = read_snapshot(collect("snapshot_000"));
-    for (std::size_t i = 0; i < set.size(); ++i) end.positions[set.ids[i]] = set.positions[i];
-    EXPECT_EQ(end.positions.size(), 4096u);
+    EXPECT_EQ(end.particles.size(), 4096u);
     return end;
   }
   // Of the run that is left alone.
@@ -165,7 +142,7 @@ class SitesResume : public TwoPrograms {
   }
   void expect_same(const End& end) {
     EXPECT_EQ(end.steps, undisturbed().steps);
-    EXPECT_TRUE(undisturbed().positions == end.positions) << "to the last bit";
+    EXPECT_TRUE(undisturbed().particles == end.particles) << "to the last bit";
     EXPECT_TRUE(undisturbed().cone == end.cone) << "with each particle of the light cone";
     EXPECT_EQ(undisturbed().maps, end.maps);
   }
@@ -177,15 +154,16 @@ class SitesResume : public TwoPrograms {
     SiteProcess a = start("a"), b = start("b");
     wait_for_stall(a, b);
     b.send(SIGTERM);
-    proxy_->stall(false);
+    proxy_.stall(false);
     return {a.wait(), b.wait()};
   }
 
   // Seen by the thread of the proxy, which is gone before them.
   std::atomic<bool> stalled_{false};
   std::atomic<std::size_t> cuts_{0};
+  const std::uint16_t port_ = wan::test::free_ports(1)[0];
   std::string settings_;
-  std::optional<wan::test::Proxy> proxy_;
+  wan::test::Proxy proxy_{{"127.0.0.1", port_}};
 };
 
 // A small disk at a place, as long as it lives.
@@ -229,19 +207,15 @@ TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
     const std::vector<std::string> names = restarts_of("a");
     return names.end() - std::upper_bound(names.begin(), names.end(), restarts_of("b").back());
   };
-  proxy_->stall(false);
+  proxy_.stall(false);
   for (int i = 0; i < 8000 && newer() < 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   b.send(SIGKILL);
   b.wait();
-  const CallResult left = a.wait();
-  EXPECT_EQ(left.code, kExitSiteLost) << left.output;
+  const Result left = expect_end(a.wait(), kExitSiteLost);
   EXPECT_GE(newer(), 4) << left.output;
   const std::string last = restarts_of("b").back();
   disk.clear();
-  for (const CallResult& result : resume()) {
-    EXPECT_EQ(result.code, 0) << result.output;
-    expect_words(result, {last + ": step"});
-  }
+  for (const Result& result : resume()) expect_end(result, 0, {last + ": step"});
 }
 
 TEST_F(SitesResume, AfterASiteWasLost) {
@@ -252,20 +226,17 @@ TEST_F(SitesResume, AfterASiteWasLost) {
   const std::size_t had = restarts("a");
   b.send(SIGKILL);
   EXPECT_EQ(b.wait().code, -1);
-  const CallResult left = a.wait();
-  EXPECT_EQ(left.code, kExitSiteLost) << left.output;
-  expect_words(left, {"Stopped by the loss of another site", "maki resume"});
+  const Result left = expect_end(a.wait(), kExitSiteLost, {"Stopped by the loss of another site", "maki resume"});
   EXPECT_GT(restarts("a"), had) << "of its last long steps";
   EXPECT_LT(steps_of(left), undisturbed().steps);
-  proxy_->stall(false);
+  proxy_.stall(false);
   expect_same(end_of(resume("sites.path.patience=20s")));
 }
 
 TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
   const Results stopped = stopped_at_b();
-  for (const CallResult& result : stopped) EXPECT_EQ(result.code, kExitStopped) << result.output;
-  expect_words(stopped[0], {"Stopped by another site"});
-  expect_words(stopped[1], {"Stopped by SIGTERM"});
+  expect_end(stopped[0], kExitStopped, {"Stopped by another site"});
+  expect_end(stopped[1], kExitStopped, {"Stopped by SIGTERM"});
   EXPECT_EQ(steps_of(stopped[0]), steps_of(stopped[1]));
   EXPECT_LT(steps_of(stopped[0]), undisturbed().steps);
   expect_same(end_of(resume()));
@@ -273,13 +244,13 @@ TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
 
 // The newest restart is damaged at one of the sites: all take the one before.
 TEST_F(SitesResume, ARestartThatIsDamagedAtOneSiteServesNone) {
-  for (const CallResult& result : stopped_at_b()) EXPECT_EQ(result.code, kExitStopped) << result.output;
+  for (const Result& result : stopped_at_b()) expect_end(result, kExitStopped);
   const std::vector<std::string> there = restarts_of("b");
   ASSERT_GE(there.size(), 2u);
   fs::resize_file(path("output/two/b/" + there.back() + "/rank_0.hdf5"), 5000);
   const Results resumed = resume();
   expect_same(end_of(resumed));
-  for (const CallResult& result : resumed)
+  for (const Result& result : resumed)
     expect_words(result, {"is damaged at site b", "the one before has to serve", there[there.size() - 2] + ": step"});
 }
 
@@ -290,36 +261,31 @@ TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
   SiteProcess a = start("a"), b = start("b");
   wait_for_stall(a, b);
   for (SiteProcess* one : {&a, &b}) one->send(SIGKILL), one->wait();
-  proxy_->stall(false);
+  proxy_.stall(false);
   for (const std::string& name : restarts_of("b")) fs::remove_all(path("output/two/b/" + name));
   const std::string again = "run " + config() + settings_ + " run.overwrite=true --resume";
   const Results anew = both(again, again);
   expect_same(end_of(anew));
-  for (const CallResult& result : anew)
-    EXPECT_EQ(result.output.find("Resumed from"), std::string::npos) << result.output;
+  for (const Result& result : anew) EXPECT_EQ(result.output.find("Resumed from"), std::string::npos) << result.output;
   fs::remove_all(path("output/two/b"));
-  for (const CallResult& result : both(again, again)) {
-    EXPECT_EQ(result.code, 1);
-    expect_words(result, {"site a holds restarts of a run, and site b nothing of that run"});
-  }
+  for (const Result& result : both(again, again))
+    expect_end(result, 1, {"site a holds restarts of a run, and site b nothing of that run"});
 }
 
 // All connections are cut whenever site a has written a restart: to the last bit nothing has happened.
 TEST_F(SitesResume, CutConnectionsChangeNothing) {
   undisturbed();
-  proxy_->before_each([this] {
+  proxy_.before_each([this] {
     if (restarts("a") <= cuts_ || cuts_ == 3) return;
     ++cuts_;
-    proxy_->cut();
+    proxy_.cut();
   });
   SiteProcess a = start("a"), b = start("b");
   const End end = end_of({a.wait(), b.wait()});
   EXPECT_EQ(cuts_, 3u);
-  EXPECT_GT(proxy_->connections(), 4);
-  EXPECT_EQ(end.steps, undisturbed().steps);
-  EXPECT_EQ(end.positions, undisturbed().positions);
+  EXPECT_GT(proxy_.connections(), 4);
+  expect_same(end);
 }
 
 }  // namespace
-
 }  // namespace maki::test

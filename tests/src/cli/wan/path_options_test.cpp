@@ -1,33 +1,23 @@
 // Options and files of paths, and `maki wan` as a user calls it.
 #include "src/cli/wan/path_options.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "kernels/error.hpp"
 #include "tests/messages.hpp"
-#include "tests/places.hpp"
 #include "tests/src/cli/program_fixture.hpp"
-#include "tests/wan/temporary_folder.hpp"
 #include "wan/net/secure/key.hpp"
 
+namespace maki {
 namespace {
 
-using maki::test::expect_contains;
-
-namespace fs = std::filesystem;
-using maki::PathChoices;
+using namespace test;
 
 PathChoices read_command_line(const std::string& arguments) {
   CLI::App app;
-  maki::PathOptions options;
-  maki::add_path_options(app, options);
+  PathOptions options;
+  add_path_options(app, options);
   app.parse(arguments, false);
-  return maki::read_path_options(options);
+  return read_path_options(options);
 }
 
 std::string complaint(const std::function<void()>& call) {
@@ -62,7 +52,7 @@ TEST(PathOptions, CommandLineSetsEveryKey) {
   EXPECT_DOUBLE_EQ(all.settings.handshake_timeout, 5);
   EXPECT_EQ(all.settings.unmatched_limit, 1'000'000'000u);
   EXPECT_EQ(all.settings.message_limit, 2'000'000'000u);
-  EXPECT_EQ(all.relay.relay, (maki::wan::Endpoint{"gate", 7000}));
+  EXPECT_EQ(all.relay.relay, (wan::Endpoint{"gate", 7000}));
   EXPECT_EQ(all.relay.key_file, "gate.key");
   EXPECT_EQ(all.relay.target, "edinburgh");
 
@@ -80,36 +70,24 @@ TEST(PathOptions, WhatIsPrintedIsReadAgain) {
   const PathChoices first = read_command_line(
       "--key one.key --key 'two \"quoted\".key' --streams 7 --window 4MB --pacing '97.3 MB/s' --local-ports 6000 "
       "--patience '1.5 h' --relay [::1]:7000 --relay-key r.key --relay-target x --congestion cubic --send-chunk 100001");
-  const std::string text = maki::path_toml(first);
+  const std::string text = path_toml(first);
   PathChoices again;
-  maki::read_path_table(text, "text", again);
+  read_path_table(text, "text", again);
   EXPECT_EQ(again.settings, first.settings) << text;
   EXPECT_EQ(again.security.key_files, first.security.key_files);
   EXPECT_EQ(again.relay.relay, first.relay.relay);
   EXPECT_EQ(again.relay.key_file, first.relay.key_file);
   EXPECT_EQ(again.relay.target, first.relay.target);
-  EXPECT_EQ(maki::path_toml(again), text);
-  EXPECT_EQ(maki::path_toml(PathChoices{}), "[path]\n");
+  EXPECT_EQ(path_toml(again), text);
+  EXPECT_EQ(path_toml(PathChoices{}), "[path]\n");
 }
 
-class PathFile : public testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = fs::temp_directory_path() / ("maki_path_options_" + std::to_string(getpid()));
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-  std::string file(const std::string& name) const { return (directory_ / name).string(); }
-  std::string write(const std::string& text) const {
-    std::ofstream(file("path.toml")) << text;
-    return file("path.toml");
-  }
-  fs::path directory_;
-};
+using PathFile = Program;
 
 TEST_F(PathFile, CommandLineWinsOverTheFile) {
-  const std::string path = write("[path]\nkey = ['a.key', 'b.key']\nstreams = 8\nwindow = '1 MB'\npatience = 30\n");
-  const PathChoices all = read_command_line("--config " + path + " --streams 4 --key c.key");
+  const std::string file =
+      write("path.toml", "[path]\nkey = ['a.key', 'b.key']\nstreams = 8\nwindow = '1 MB'\npatience = 30\n");
+  const PathChoices all = read_command_line("--config " + file + " --streams 4 --key c.key");
   EXPECT_EQ(all.settings.streams, 4);
   EXPECT_EQ(all.settings.window, 1'000'000u);
   EXPECT_DOUBLE_EQ(all.settings.patience, 30);
@@ -118,8 +96,8 @@ TEST_F(PathFile, CommandLineWinsOverTheFile) {
 
 TEST_F(PathFile, MistakesNameFileLineAndWhatWasMeant) {
   const auto of_file = [&](const std::string& text) {
-    const std::string path = write(text);
-    return complaint([&] { read_command_line("--insecure --config " + path); });
+    const std::string file = write("path.toml", text);
+    return complaint([&] { read_command_line("--insecure --config " + file); });
   };
   expect_contains(of_file("[path]\nstreams = 8\nsendchunk = 3\n"), {"path.toml line 3", "sendchunk", "'send_chunk'"});
   expect_contains(of_file("[path]\npaceing = 3\n"), {"line 2", "'pacing'"});
@@ -129,7 +107,7 @@ TEST_F(PathFile, MistakesNameFileLineAndWhatWasMeant) {
   expect_contains(of_file("[paths]\nstreams = 2\n"), {"line 1", "'paths'", "[path]"});
   expect_contains(of_file("streams = 2\n"), {"line 1", "'streams'", "[path]"});
   expect_contains(of_file("[path\n"), {"line 1", "TOML"});
-  expect_contains(complaint([&] { read_command_line("--insecure --config " + file("none")); }),
+  expect_contains(complaint([&] { read_command_line("--insecure --config " + path("none")); }),
                   {"none", "no such file"});
 }
 
@@ -143,88 +121,66 @@ TEST(PathOptions, MistakesOnTheCommandLineNameTheOption) {
   expect_contains(complaint([] { read_command_line("--streams 3"); }), {"--key", "keygen", "--insecure"});
 }
 
-class WanProgram : public PathFile {
- protected:
-  static maki::test::CallResult call(const std::string& arguments, const std::string& before = "") {
-    return maki::test::call_shell(before + maki::test::program() + " wan " + arguments);
-  }
-};
+using WanProgram = Program;
 
 TEST_F(WanProgram, KeygenWritesAPrivateFileAndNeverOverOne) {
-  const std::string key = file("site.key");
-  const auto made = call("keygen " + key, "umask 0; ");
-  EXPECT_EQ(made.code, 0) << made.output;
-  expect_contains(made.output, {key, "bench"});
+  const std::string key = path("site.key");
+  expect_end(call("wan keygen " + key, "umask 0; "), 0, {key, "bench"});
   struct stat status {};
   ASSERT_EQ(stat(key.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600u);
-  std::ifstream first(key);
-  const std::string text((std::istreambuf_iterator<char>(first)), {});
-  const auto refused = call("keygen " + key);
-  EXPECT_EQ(refused.code, 1) << refused.output;
-  expect_contains(refused.output, {"maki: error:", key});
-  std::ifstream second(key);
-  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(second)), {}), text);
-  EXPECT_EQ(call("keygen " + file("no/such/place.key")).code, 1);
+  const std::string text = text_of(key);
+  expect_end(call("wan keygen " + key), 1, {"maki: error:", key});
+  EXPECT_EQ(text_of(key), text);
+  EXPECT_EQ(call("wan keygen " + path("no/such/place.key")).code, 1);
 }
 
 TEST_F(WanProgram, WrongUsageAndHelp) {
-  EXPECT_EQ(call("").code, 2);
-  EXPECT_EQ(call("keygen").code, 2);
-  EXPECT_EQ(call("nonsense").code, 2);
-  EXPECT_EQ(call("bench --insecure").code, 2);  // neither called nor calling
-  for (const std::string command : {"keygen", "bench", "copy", "serve", "sync", "relay"}) {
-    const auto help = call(command + " --help");
-    EXPECT_EQ(help.code, 0);
-    expect_contains(help.output, {"Example:", "maki wan " + command});
-  }
+  for (const std::string wrong : {"", "keygen", "nonsense", "bench --insecure"})  // neither called nor calling
+    EXPECT_EQ(call("wan " + wrong).code, 2) << wrong;
+  for (const std::string command : {"keygen", "bench", "copy", "serve", "sync", "relay"})
+    expect_end(call("wan " + command + " --help"), 0, {"Example:", "maki wan " + command});
 }
 
 // As a task of a launcher that offers MPI, which other commands then start or refuse.
 TEST_F(WanProgram, StartsNoMpi) {
-  const auto made = call("keygen " + file("one.key"), "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_ID=0 ");
-  EXPECT_EQ(made.code, 0) << made.output;
+  expect_end(call("wan keygen " + path("one.key"), "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_ID=0 "), 0);
 }
-
-}  // namespace
 
 // Who may have which folder, as a command line says it.
 
-namespace {
+using wan::Security;
+using wan::copy::ServerOptions;
 
-using maki::wan::Security;
-using maki::wan::copy::ServerOptions;
-
-class Shares : public ::testing::Test {
+class Shares : public Program {
  protected:
   std::string make_key(const std::string& name) const {
-    const std::string file = keys_ / name;
-    maki::wan::write_key(maki::wan::Key::make(), file);
+    const std::string file = path(name);
+    wan::write_key(wan::Key::make(), file);
     return file;
   }
   // As run_serve() does it: `own` are the keys of --key.
-  ServerOptions set(const maki::ShareOptions& options, const std::vector<std::string>& own) const {
+  ServerOptions set(const ShareOptions& options, const std::vector<std::string>& own) const {
     Security security;
     security.key_files = own;
-    for (const std::string& file : maki::keys_of(options)) security.key_files.push_back(file);
+    for (const std::string& file : keys_of(options)) security.key_files.push_back(file);
     ServerOptions server;
-    maki::set_shares(options, security, server);
+    set_shares(options, security, server);
     return server;
   }
-  static std::string id_of(const std::string& file) { return maki::wan::read_key(file).id; }
-  maki::wan::test::TemporaryFolder keys_;
+  static std::string id_of(const std::string& file) { return wan::read_key(file).id; }
 };
 
 TEST_F(Shares, NameAKeyAFolderAndWhatMayBeDone) {
-  const maki::Allowed plain = maki::parse_allowed("a.key:/data/x");
+  const Allowed plain = parse_allowed("a.key:/data/x");
   EXPECT_EQ(plain.who, "a.key");
   EXPECT_EQ(plain.root, "/data/x");
   EXPECT_TRUE(plain.read_only);
-  EXPECT_FALSE(maki::parse_allowed("a.key:data:rw").read_only);
-  EXPECT_TRUE(maki::parse_allowed("a.key:data:ro").read_only);
-  EXPECT_EQ(maki::parse_allowed("a.key:odd:name:rw").root, "odd:name");
+  EXPECT_FALSE(parse_allowed("a.key:data:rw").read_only);
+  EXPECT_TRUE(parse_allowed("a.key:data:ro").read_only);
+  EXPECT_EQ(parse_allowed("a.key:odd:name:rw").root, "odd:name");
   for (const char* wrong : {"", "a.key", "a.key:", ":data", "a.key::rw"})
-    EXPECT_THROW(maki::parse_allowed(wrong), maki::Error) << wrong;
+    EXPECT_THROW(parse_allowed(wrong), Error) << wrong;
 }
 
 TEST_F(Shares, EachKeyGetsItsFolder) {
@@ -239,15 +195,15 @@ TEST_F(Shares, EachKeyGetsItsFolder) {
   EXPECT_TRUE(server.shares.at(id_of(three)).read_only);
   EXPECT_NE(server.shares.at(id_of(three)).holder.find("three"), std::string::npos);
   EXPECT_FALSE(server.others);
-  EXPECT_EQ(maki::shares_text(server).size(), 3u);
+  EXPECT_EQ(shares_text(server).size(), 3u);
 }
 
 TEST_F(Shares, NobodyIsForgotten) {
   const std::string one = make_key("one"), two = make_key("two");
-  EXPECT_THROW(set({}, {one}), maki::Error);                                        // a key without a folder
-  EXPECT_THROW(set({.allowed = {two + ":/two"}}, {one}), maki::Error);              // the same of --key
-  EXPECT_THROW(set({.root = "all", .allowed = {two + ":/two"}}, {}), maki::Error);  // a folder for nobody
-  EXPECT_THROW(set({.root = "all", .allowed = {one + ":/two"}}, {one}), maki::Error);
+  EXPECT_THROW(set({}, {one}), Error);                                        // a key without a folder
+  EXPECT_THROW(set({.allowed = {two + ":/two"}}, {one}), Error);              // the same of --key
+  EXPECT_THROW(set({.root = "all", .allowed = {two + ":/two"}}, {}), Error);  // a folder for nobody
+  EXPECT_THROW(set({.root = "all", .allowed = {one + ":/two"}}, {one}), Error);
   EXPECT_NO_THROW(set({.allowed = {one + ":/one", two + ":/two:rw"}}, {}));
 }
 
@@ -255,23 +211,17 @@ TEST_F(Shares, WithoutKeys) {
   Security security;
   security.insecure = true;
   ServerOptions server;
-  EXPECT_THROW(maki::set_shares({.allowed = {"a.key:/a"}}, security, server), maki::Error);
-  maki::set_shares({.root = "all"}, security, server);
+  EXPECT_THROW(set_shares({.allowed = {"a.key:/a"}}, security, server), Error);
+  set_shares({.root = "all"}, security, server);
   ASSERT_TRUE(server.others);
   EXPECT_EQ(server.others->root, "all");
   Security certificates;
   certificates.certificate = "own.pem";
   ServerOptions named;
-  maki::set_shares({.allowed = {"leiden.example:/leiden:rw"}}, certificates, named);
+  set_shares({.allowed = {"leiden.example:/leiden:rw"}}, certificates, named);
   EXPECT_EQ(named.shares.at("leiden.example").root, "/leiden");
   EXPECT_FALSE(named.others);
 }
-
-}  // namespace
-
-namespace maki {
-
-namespace {
 
 TEST(RemotePath, HostPortAndPath) {
   const auto full = parse_remote("amsterdam.example:6000/runs/one/");
@@ -294,5 +244,4 @@ TEST(RemotePath, PathsOfThisMachine) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -1,4 +1,5 @@
-// Copies between two folders, over a connection within the process.
+// Copies between two folders, over a connection within the process; those that are cut off, that run out of room, and whose
+// files change meanwhile.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,30 +7,83 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <limits>
+#include <memory>
+#include <string>
 #include <thread>
 
-#include "tests/wan/net/copy/two_folders.hpp"
+#include "tests/wan/net/copy/copy_fixture.hpp"
+#include "wan/net/copy/client.hpp"
+#include "wan/net/copy/message.hpp"
+#include "wan/net/copy/receiver.hpp"
+#include "wan/net/copy/sender.hpp"
+#include "wan/net/copy/server.hpp"
 
 namespace maki::wan::copy {
 namespace {
 
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::size_t kSmallBatch = 64 << 10;
+
+// A server's folder and a client's, joined by a connection within the process.
+class TwoFolders : public ::testing::Test {
+ protected:
+  TwoFolders() {
+    fs::create_directories(here_ / "served");
+    fs::create_directories(here_ / "local");
+    start({});
+  }
+  void start(ServerOptions options) {
+    if (!options.others) options.others = Share{served().string()};
+    options.batch = kSmallBatch;
+    server_ = std::make_unique<Server>(options);
+  }
+  fs::path served() const { return here_ / "served"; }
+  fs::path local() const { return here_ / "local"; }
+  CopyOptions options() const {
+    CopyOptions options;
+    options.batch = kSmallBatch;
+    return options;
+  }
+
+  // Calls work(client), with the server at the other end; the connection breaks after `budget` bytes.
+  template <class Work>
+  auto with_client(Work work, std::uint64_t budget = kUnlimited) {
+    auto state = std::make_shared<PipeState>(budget);
+    PipeChannel far(state, 1);
+    ClientState seen_from_there;
+    std::thread serving([&] { server_->serve(far, seen_from_there); });
+    struct End {
+      PipeState& state;
+      std::thread& thread;
+      ~End() {
+        state.cut();
+        thread.join();
+      }
+    } end{*state, serving};
+    Client client(std::make_unique<PipeChannel>(state, 0));
+    return work(client);
+  }
+  CopyReport push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
+    return with_client(
+        [&](Client& client) { return client.push({(local() / what).string() + end_of(what)}, to, options()); }, budget);
+  }
+  CopyReport pull(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
+    return with_client(
+        [&](Client& client) { return client.pull({what}, (local() / to).string() + end_of(to), options()); }, budget);
+  }
+  static std::string end_of(const std::string& name) { return name.ends_with('/') ? "/" : ""; }
+
+  Scratch here_;
+  std::unique_ptr<Server> server_;
+};
+
 using Copy = TwoFolders;
 
-TEST_F(Copy, PushesATree) {
-  make_tree(local() / "tree", 200);
-  const CopyReport report = push("tree", "deep/er");
-  EXPECT_EQ(difference(local() / "tree", served() / "deep/er/tree"), "");
-  EXPECT_TRUE(report.complete());
-  EXPECT_EQ(report.counts.files, 201u);
-  EXPECT_EQ(parts_below(served()), 0);
-}
-
-TEST_F(Copy, PullsATree) {
-  make_tree(served() / "tree", 200);
-  const CopyReport report = pull("/tree", "copy");
-  EXPECT_EQ(difference(served() / "tree", local() / "copy/tree"), "");
-  EXPECT_EQ(report.counts.files, 201u);
-  EXPECT_TRUE(report.complete());
+// One, which says this.
+void expect_problem(const CopyReport& report, const std::string& part) {
+  ASSERT_EQ(report.problems.size(), 1u);
+  EXPECT_TRUE(test::says(report.problems[0], part));
 }
 
 TEST_F(Copy, ASlashAtTheEndStandsForTheContents) {
@@ -43,15 +97,6 @@ TEST_F(Copy, ASlashAtTheEndStandsForTheContents) {
   EXPECT_TRUE(fs::exists(served() / "d1"));
   pull("/", "all");
   EXPECT_EQ(difference(served(), local() / "all"), "");
-}
-
-TEST_F(Copy, ASecondCopyMovesNothing) {
-  make_tree(local() / "tree", 100);
-  push("tree", "");
-  const CopyReport again = push("tree", "");
-  EXPECT_EQ(again.counts.files, 0u);
-  EXPECT_EQ(again.counts.bytes, 0u);
-  EXPECT_EQ(again.counts.skipped, 101u);
 }
 
 TEST_F(Copy, OneFileTakesTheNameOfItsDestination) {
@@ -82,8 +127,7 @@ TEST_F(Copy, SeveralSourcesAtOnce) {
     return client.pull({"x/a", "x/none", "x/tree"}, (local() / "back").string(), options());
   });
   EXPECT_EQ(back.counts.failed, 1u);
-  ASSERT_EQ(back.problems.size(), 1u);
-  EXPECT_NE(back.problems[0].find("x/none"), std::string::npos);
+  expect_problem(back, "x/none");
   EXPECT_EQ(difference(served() / "x", local() / "back"), "");
 }
 
@@ -173,22 +217,20 @@ TEST_F(Copy, DeepAndWideFolders) {
   const CopyReport report = push("t", "");
   EXPECT_EQ(report.counts.files, 2500u);
   EXPECT_EQ(report.counts.failed, 1u);
-  ASSERT_EQ(report.problems.size(), 1u);
-  EXPECT_NE(report.problems[0].find("128 folders deep"), std::string::npos) << report.problems[0];
+  expect_problem(report, "128 folders deep");
   EXPECT_EQ(difference(local() / "t/wide", served() / "t/wide"), "");
 }
 
 TEST_F(Copy, FoldersThatAreNamedAreNotHeldOpen) {
-  const auto open_now = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
   const auto root = std::make_shared<const Root>(served().string());
   std::vector<Source> sources;
-  const auto before = open_now();
+  const std::size_t before = test::open_descriptors();
   for (int i = 0; i < 300; ++i) {
     const std::string name = fmt::format("d{}", i);
     write_file(served() / name / "f", "x");
     sources.push_back(served_source(root, name));
   }
-  EXPECT_LT(open_now() - before, 100);
+  EXPECT_LT(test::open_descriptors(), before + 100);
 }
 
 TEST_F(Copy, LongNamesAndOddOnes) {
@@ -198,6 +240,172 @@ TEST_F(Copy, LongNamesAndOddOnes) {
   write_file(local() / "t" / "\xff\xfe", "not UTF-8");
   EXPECT_TRUE(push("t", "").complete());
   EXPECT_EQ(difference(local() / "t", served() / "t"), "");
+}
+
+using InterruptedCopy = TwoFolders;
+
+TEST_F(InterruptedCopy, ContinuesAfterInterruptionsAtRandomPoints) {
+  make_tree(local() / "tree", 60);
+  write_file(local() / "tree/large", random_text(3 << 20, 7));
+  std::mt19937 random(3);
+  for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(push("tree", "", 400000 + random() % 600000), PathError);
+  EXPECT_TRUE(parts_below(served()) > 0 || fs::exists(served() / "tree/large"));
+  const CopyReport last = push("tree", "");
+  EXPECT_TRUE(last.complete());
+  EXPECT_EQ(difference(local() / "tree", served() / "tree"), "");
+  EXPECT_EQ(parts_below(served()), 0);
+  EXPECT_LT(last.counts.bytes, 3u << 20);  // the earlier ones counted
+  EXPECT_GT(last.counts.bytes, 0u);
+}
+
+TEST_F(InterruptedCopy, ContinuesAPullToo) {
+  write_file(served() / "large", random_text(3 << 20, 8));
+  for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(pull("large", "large", 700000), PathError);
+  const CopyReport last = pull("large", "large");
+  EXPECT_EQ(difference(served(), local()), "");
+  EXPECT_LT(last.counts.bytes, 1200000u);
+}
+
+TEST_F(InterruptedCopy, ADamagedPartialFileIsNotContinued) {
+  const std::string text = random_text(2 << 20, 9);
+  write_file(local() / "f", text);
+  std::string damaged = text.substr(0, 1 << 20);
+  damaged[12345] ^= 1;
+  write_file(served() / ".f.maki-part", damaged);
+  const CopyReport report = push("f", "f");
+  EXPECT_EQ(report.counts.bytes, text.size());
+  EXPECT_EQ(read_file(served() / "f"), text);
+  EXPECT_EQ(parts_below(served()), 0);
+}
+
+TEST_F(InterruptedCopy, APartialFileThatIsRightOrTooLong) {
+  const std::string text = random_text(1 << 20, 10);
+  write_file(local() / "f", text);
+  write_file(served() / ".f.maki-part", text.substr(0, 1 << 19));
+  EXPECT_EQ(push("f", "f").counts.bytes, std::uint64_t{1} << 19);
+  write_file(served() / ".g.maki-part", text + "more");
+  EXPECT_EQ(push("f", "g").counts.bytes, text.size());
+  write_file(served() / ".h.maki-part", text);
+  EXPECT_EQ(push("f", "h").counts.bytes, 0u);
+  for (const char* name : {"f", "g", "h"}) EXPECT_EQ(read_file(served() / name), text) << name;
+}
+
+TEST_F(InterruptedCopy, AChangedSourceIsSentAgain) {
+  write_file(local() / "f", "one");
+  push("f", "f");
+  write_file(local() / "f", "two");
+  push("f", "f");
+  EXPECT_EQ(read_file(served() / "f"), "two");
+  // Same size, same time: only a checksum tells.
+  write_file(local() / "f", "six");
+  const timespec times[2] = {{5, 0}, {5, 0}};
+  for (const fs::path& folder : {local(), served()}) utimensat(AT_FDCWD, (folder / "f").c_str(), times, 0);
+  EXPECT_EQ(push("f", "f").counts.skipped, 1u);
+  EXPECT_EQ(read_file(served() / "f"), "two");
+  CopyOptions careful = options();
+  careful.checksum = true;
+  with_client([&](Client& client) { return client.push({(local() / "f").string()}, "f", careful); });
+  EXPECT_EQ(read_file(served() / "f"), "six");
+  // Same contents, another time: nothing moves but the time.
+  utimensat(AT_FDCWD, (served() / "f").c_str(), nullptr, 0);
+  const CopyReport touched = push("f", "f");
+  EXPECT_EQ(touched.counts.bytes, 0u);
+  EXPECT_EQ(touched.counts.skipped, 1u);
+  EXPECT_EQ(difference(local(), served()), "");
+}
+
+// A client was killed, its path still hopes, and the copy is started again: the second takes over.
+TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
+  const std::string text = random_text(2 << 20, 11);
+  write_file(local() / "f", text);
+  auto stuck = std::make_shared<PipeState>(kUnlimited);
+  PipeChannel far(stuck, 1);
+  ClientState client;
+  std::thread serving([&] { server_->serve(far, client); });
+  PipeChannel near(stuck, 0);
+  Order order;
+  order.action = Order::Action::kPush;
+  order.sole_file = true;
+  order.destination = "f";
+  near.send(kControlTag, encode(order));
+  ASSERT_TRUE(decode_reply(near.receive(kControlTag).view()).agreed);
+  Piece piece;
+  piece.entries.push_back({.kind = Kind::kFile, .path = "f", .size = text.size(), .mtime = 1, .mode = 0600});
+  near.send(kPlanTag, encode(piece));
+  near.receive(kBackTag);
+  RecordWriter writer(1 << 20, [&](Bytes message) { near.send(kDataTag, std::move(message)); });
+  writer.put(Begin{.index = 0, .size = text.size(), .mtime = 1, .mode = 0600});
+  const auto room = writer.room(100000);
+  std::memcpy(room.data(), text.data(), 100000);
+  writer.filled(100000);
+  writer.flush();
+  while (!fs::exists(served() / ".f.maki-part") || fs::file_size(served() / ".f.maki-part") < 100000) usleep(1000);
+  const CopyReport report = push("f", "f");
+  EXPECT_TRUE(report.complete());
+  EXPECT_EQ(report.counts.bytes, text.size() - 100000);
+  EXPECT_EQ(read_file(served() / "f"), text);
+  // What the first one still sends harms nothing.
+  std::memset(writer.room(100000).data(), 0, 100000);
+  writer.filled(100000);
+  writer.flush();
+  const Results results = decode_results(near.receive(kBackTag).view());
+  ASSERT_EQ(results.failures.size(), 1u);
+  EXPECT_NE(results.failures[0].text.find("taken over"), std::string::npos);
+  stuck->cut();
+  serving.join();
+  EXPECT_EQ(read_file(served() / "f"), text);
+}
+
+TEST_F(InterruptedCopy, AFullDisk) {
+  const fs::path small = here_ / "served/small";
+  fs::create_directories(small);
+  if (mount("maki", small.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  write_file(local() / "t/a", "A");
+  write_file(local() / "t/large", random_text(3 << 20, 13));
+  write_file(local() / "t/z", "Z");
+  const CopyReport report = push("t", "small");
+  EXPECT_EQ(report.counts.failed, 1u);
+  EXPECT_EQ(report.counts.files, 2u);
+  expect_problem(report, "No space left");
+  EXPECT_FALSE(fs::exists(small / "t/large"));
+  EXPECT_EQ(read_file(small / "t/a"), "A");
+  // With room, it goes on from what there is.
+  ASSERT_EQ(mount("maki", small.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+  const CopyReport again = push("t", "small");
+  EXPECT_TRUE(again.complete());
+  EXPECT_LT(again.counts.bytes, 3u << 20);
+  EXPECT_EQ(difference(local() / "t", small / "t"), "");
+  EXPECT_EQ(umount(small.c_str()), 0);
+}
+
+TEST_F(InterruptedCopy, ASourceThatVanishesOrGrows) {
+  for (const char* name : {"a", "b", "c"}) write_file(local() / "t" / name, name);
+  const auto root = std::make_shared<const Root>((local() / "t").string());
+  // Listed, but gone by the time that it is asked for: between the two there is a round trip.
+  auto state = std::make_shared<PipeState>(kUnlimited);
+  PipeChannel far(state, 1), near(state, 0);
+  Progress progress;
+  Leases leases;
+  const Root there(served().string());
+  Receiver receiver(far, there, leases, {.path = "x/"}, progress, {});
+  Progress sent;
+  Sender sender(near, {{root, "", ""}}, sent, {}, kSmallBatch);
+  state->hold(kBackTag);
+  std::thread receiving([&] { receiver.run(); });
+  std::thread removing([&] {
+    state->wait_for(kBackTag);
+    fs::remove(local() / "t/b");
+    write_file(local() / "t/c", "longer now");
+    state->release();
+  });
+  const CopyReport report = sender.run();
+  removing.join();
+  receiving.join();
+  EXPECT_EQ(report.counts.failed, 1u);
+  EXPECT_EQ(report.counts.files, 2u);
+  EXPECT_EQ(read_file(served() / "x/a"), "a");
+  EXPECT_EQ(read_file(served() / "x/c"), "longer now");  // as it is when it is read
+  EXPECT_FALSE(fs::exists(served() / "x/b"));
 }
 
 }  // namespace

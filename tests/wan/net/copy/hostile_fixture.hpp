@@ -4,8 +4,8 @@
 #include <future>
 #include <memory>
 
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "tests/wan/net/path/pair.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/message_channel.hpp"
 

@@ -6,13 +6,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
 
 #include "tests/places.hpp"
 #include "tests/testbed/testbed.hpp"
 #include "tests/wan/helpers.hpp"
-#include "tests/wan/net/mpw/ports.hpp"
+#include "tests/wan/ports.hpp"
 
 namespace maki::wan {
 namespace {
@@ -22,19 +20,18 @@ constexpr double kPatience = 120;  // seconds that a program may take here
 // Starts shell commands, keeps what they print, and ends those that are left.
 class Programs : public testing::Test {
  protected:
-  void SetUp() override {
-    write_key(Key::make(), folder_ / "key");
-    write_key(Key::make(), folder_ / "other");
+  Programs() {
+    for (const char* name : {"key", "other"}) write_key(Key::make(), folder_ / name);
   }
   ~Programs() override {
-    for (const Started& one : started_) {
+    for (const Started& one : started_)
       if (one.process > 0) kill(-one.process, SIGKILL), waitpid(one.process, nullptr, 0);
-    }
   }
 
   std::string key(const std::string& name = "key") const { return "MAKI_WAN_KEY=" + (folder_ / name) + " "; }
-  static std::string program(const std::string& name) { return (test_directory() / ("wan_" + name)).string(); }
-  static std::filesystem::path test_directory() { return maki::test::directory_of_this_program(); }
+  static std::string program(const std::string& name) {
+    return (maki::test::directory_of_this_program() / ("wan_" + name)).string();
+  }
 
   // Its number for the calls below.
   std::size_t start(const std::string& command, const testbed::Namespace* space = nullptr) {
@@ -57,12 +54,7 @@ class Programs : public testing::Test {
     }
     return -1;
   }
-  std::string output(std::size_t number) const {
-    std::ifstream file(started_[number].file);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::string output(std::size_t number) const { return maki::test::text_of(started_[number].file); }
   void end(std::size_t number) {
     kill(-started_[number].process, SIGKILL);
     status(number);
@@ -71,12 +63,13 @@ class Programs : public testing::Test {
     return output(number).find(text) != std::string::npos;
   }
 
+  void expect_end(std::size_t number, int code, const std::vector<std::string>& words = {}) {
+    EXPECT_EQ(status(number), code) << output(number);
+    for (const std::string& word : words) EXPECT_TRUE(test::says(output(number), word));
+  }
   using Sides = std::pair<std::size_t, std::size_t>;
   void expect_success(const Sides& sides, const std::string& last) {
-    for (const std::size_t side : {sides.first, sides.second}) {
-      EXPECT_EQ(status(side), 0) << output(side);
-      EXPECT_TRUE(says(side, last)) << output(side);
-    }
+    for (const std::size_t side : {sides.first, sides.second}) expect_end(side, 0, {last});
   }
   // Both sides of a program here, each with the host that it names.
   Sides start_pair(const std::string& environment, const std::string& name, const std::string& hosts_of_0,
@@ -98,7 +91,7 @@ class Programs : public testing::Test {
   std::vector<Started> started_;
 };
 
-int ports_of_every_call() { return test::free_ports({0, 10, 20, 30, 40}); }
+int ports_of_every_call() { return test::free_base({0, 10, 20, 30, 40}); }
 
 TEST_F(Programs, EveryCallWhereOneSideWaits) {
   expect_success(start_pair(key(), "every_call", "0", "127.0.0.1", ports_of_every_call()), "every call, ");
@@ -120,7 +113,6 @@ class ProgramsAtSites : public Programs {
  protected:
   void SetUp() override {
     if (const std::string reason = testbed::why_not(); !reason.empty()) GTEST_SKIP() << reason;
-    Programs::SetUp();
     testbed::TestbedSettings settings;
     settings.link.delay = 0.005;
     testbed_ = std::make_unique<testbed::Testbed>(settings);
@@ -148,56 +140,52 @@ TEST_F(ProgramsAtSites, InC) {
 }
 
 TEST_F(Programs, InC) {
-  expect_success(start_pair(key(), "plain_c", "0", "127.0.0.1", test::free_ports({0, 10, 20})), "C, ");
+  expect_success(start_pair(key(), "plain_c", "0", "127.0.0.1", test::free_base({0, 10, 20})), "C, ");
 }
 
 TEST_F(Programs, TheFigureOfThePapers) {
-  const int port = test::free_ports({0, 1, 10});
+  const int port = test::free_base({0, 1, 10});
   const std::string first = std::to_string(port), second = std::to_string(port + 1), wide = std::to_string(port + 10);
   const auto node = start(key() + program("figure") + " node 0 " + first + " 127.0.0.1 " + wide);
   const auto other_node = start(key() + program("figure") + " node 0 " + second + " 127.0.0.1 " + wide);
   const auto a = start(key() + program("figure") + " process 127.0.0.1 " + first + " A");
   const auto b = start(key() + program("figure") + " process 127.0.0.1 " + second + " B");
-  EXPECT_EQ(status(a), 0) << output(a);
-  EXPECT_EQ(status(b), 0) << output(b);
-  EXPECT_TRUE(says(a, "A got B")) << output(a);
-  EXPECT_TRUE(says(b, "B got A")) << output(b);
-  EXPECT_EQ(status(node), 0) << output(node);
-  EXPECT_EQ(status(other_node), 0) << output(other_node);
+  expect_end(a, 0, {"A got B"});
+  expect_end(b, 0, {"B got A"});
+  expect_end(node, 0);
+  expect_end(other_node, 0);
 }
 
 TEST_F(Programs, TheForwarderJoinsTwoSidesAndEndsWithThem) {
-  const int port = test::free_ports({0, 10});
+  const int port = test::free_base({0, 10});
   const std::string one = std::to_string(port), other = std::to_string(port + 10);
   const auto forwarder = start(key() + program("forwarder") + " 0 " + one + " 0 " + other + " 1");
   const auto a = start(key() + program("figure") + " process 127.0.0.1 " + one + " A");
   const auto b = start(key() + program("figure") + " process 127.0.0.1 " + other + " B");
-  expect_success({a, b}, " got ");
-  EXPECT_TRUE(says(a, "A got B")) << output(a);
-  EXPECT_EQ(status(forwarder), 0) << output(forwarder);
+  expect_end(a, 0, {"A got B"});
+  expect_end(b, 0, {" got "});
+  expect_end(forwarder, 0);
 }
 
 TEST_F(Programs, WithoutAKeyTheErrorSaysHowToMakeOne) {
   const auto a = start("env -u MAKI_WAN_KEY -u MAKI_WAN_INSECURE " + program("every_call") + " 0 0 12000");
-  EXPECT_EQ(status(a), 1) << output(a);
-  EXPECT_TRUE(says(a, "MAKI_WAN_KEY")) << output(a);
-  EXPECT_TRUE(says(a, "maki wan keygen")) << output(a);
+  expect_end(a, 1, {"MAKI_WAN_KEY", "maki wan keygen"});
 }
 
 TEST_F(Programs, TheWrongKeyIsRefused) {
-  const std::string port = std::to_string(test::free_ports({0}));
+  const std::string port = std::to_string(test::free_base({0}));
   const std::string settings = "MAKI_WAN_SETTINGS=wait=2 ";
   const auto a = start(settings + key() + program("plain_c") + " 0 0 " + port);
   const auto b = start(settings + key("other") + program("plain_c") + " 1 127.0.0.1 " + port);
-  EXPECT_EQ(status(a), 1) << output(a);
-  EXPECT_EQ(status(b), 1) << output(b);
+  expect_end(a, 1);
+  expect_end(b, 1);
   // Whoever could not have the port called the other; the one says so, the other that nobody came.
   EXPECT_TRUE(says(a, "refuses the path") || says(b, "refuses the path")) << output(a) << output(b);
   EXPECT_TRUE(says(a, "Nobody came to port") || says(b, "No path to 127.0.0.1")) << output(a) << output(b);
 }
 
 TEST_F(Programs, ALostPathEndsTheProgramAndTheErrorSaysWhy) {
-  const int port = test::free_ports({0, 1});
+  const int port = test::free_base({0, 1});
   const std::string first = std::to_string(port), second = std::to_string(port + 1);
   const std::string settings = "MAKI_WAN_SETTINGS=patience=2,stream_timeout=1,heartbeat=0.2 ";
   const auto waiting = start(settings + key() + program("forwarder") + " 0 " + first + " 0 " + second + " 1");
@@ -205,8 +193,7 @@ TEST_F(Programs, ALostPathEndsTheProgramAndTheErrorSaysWhy) {
       start(settings + key() + program("forwarder") + " 127.0.0.1 " + first + " 127.0.0.1 " + second + " 1");
   EXPECT_TRUE(test::comes_true([&] { return says(waiting, "forwarding") && says(idle, "forwarding"); }, 60));
   end(idle);
-  EXPECT_EQ(status(waiting), 1) << output(waiting);
-  EXPECT_TRUE(says(waiting, "is lost: nothing was heard")) << output(waiting);
+  expect_end(waiting, 1, {"is lost: nothing was heard"});
 }
 
 }  // namespace

@@ -1,21 +1,63 @@
-// Outbox and inbox against each other, without a network: chunks are lost, come twice and come in any order.
+// Outbox and inbox without a network, against each other (chunks are lost, come twice and come in any order) and alone:
+// contradictions, floods, and the memory that they take.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "tests/wan/helpers.hpp"
-#include "tests/wan/net/path/boxes.hpp"
+#include "wan/net/path.hpp"
+#include "wan/net/path/boxes.hpp"
 
 namespace maki::wan {
 namespace {
 
 using test::pattern;
-using test::Receiver;
-using test::Sender;
+
+struct Sender {
+  explicit Sender(std::uint64_t unmatched_limit = 1 << 20) { box.set_unmatched_limit(unmatched_limit); }
+  Outbox box;
+  std::shared_ptr<Operation> send(Tag tag, const std::vector<std::byte>& bytes) {
+    auto message = std::make_shared<OutMessage>();
+    message->tag = tag;
+    message->data = bytes;
+    message->operation = std::make_shared<Operation>();
+    box.add(message);
+    return message->operation;
+  }
+};
+
+struct Receiver {
+  ReceivedSet received;
+  std::vector<std::pair<Tag, std::uint64_t>> matched;
+  Inbox box{1 << 20, 1 << 30, [this](Tag tag, std::uint64_t index) { matched.emplace_back(tag, index); }};
+
+  void take(const Chunk& chunk) {
+    if (received.contains(chunk.frame.sequence)) return;
+    take(chunk.frame, chunk.payload());
+  }
+  void take(const Frame& frame, std::span<const std::byte> payload) {
+    auto landing = box.begin(frame);
+    if (landing->where != nullptr && frame.length > 0) std::memcpy(landing->where, payload.data(), frame.length);
+    received.add(frame.sequence);
+    box.finish(std::move(landing));
+  }
+  std::shared_ptr<Operation> post(Tag tag, std::vector<std::byte>& into) {
+    auto operation = std::make_shared<Operation>();
+    box.post(tag, {.operation = operation, .buffer = into});
+    return operation;
+  }
+};
 
 TEST(Boxes, UrgentMessagesOvertakeOthers) {
-  Sender sender;
-  sender.box.set_unmatched_limit(1 << 30);
+  Sender sender(1 << 30);
   const auto large = pattern(200'000, 1), small = pattern(100, 2);
   const Tag plain = 5, urgent_one = urgent(5, 1), most = urgent(5, kMostUrgent);
   const auto next = [&] {
@@ -47,7 +89,6 @@ TEST(Boxes, DeliverOnceAndWholeWhateverTheStreamsDo) {
   std::mt19937 random(3);
   for (int round = 0; round < 30; ++round) {
     Sender sender;
-    sender.box.set_unmatched_limit(1 << 20);
     Receiver receiver;
     std::vector<std::vector<std::byte>> sent, got;
     std::vector<std::shared_ptr<Operation>> sends, receives;
@@ -88,8 +129,7 @@ TEST(Boxes, DeliverOnceAndWholeWhateverTheStreamsDo) {
 }
 
 TEST(Outbox, HoldsBackWhatNobodyHasAskedForBeyondTheLimit) {
-  Sender sender;
-  sender.box.set_unmatched_limit(100000);
+  Sender sender(100000);
   const auto first = pattern(300000, 1), second = pattern(50000, 2);
   sender.send(1, first);
   sender.send(2, second);
@@ -112,7 +152,6 @@ TEST(Outbox, HoldsBackWhatNobodyHasAskedForBeyondTheLimit) {
 // Nine of the ten segments of 1428 bytes and more that TCP sends before it hears of the other end, with all headers.
 TEST(Outbox, PiecesForManyStreamsFitWhatOneMaySendAfterAPause) {
   Sender sender;
-  sender.box.set_unmatched_limit(1 << 20);
   const auto bytes = pattern(200000, 1);
   sender.send(1, bytes);
   std::size_t given = 0;
@@ -125,7 +164,6 @@ TEST(Outbox, PiecesForManyStreamsFitWhatOneMaySendAfterAPause) {
 
 TEST(Outbox, KeepsTheBufferWhileAStreamReadsFromIt) {
   Sender sender;
-  sender.box.set_unmatched_limit(1 << 20);
   const auto bytes = pattern(30000, 1);
   const auto operation = sender.send(1, bytes);
   const auto chunk = sender.box.next(0, 64 << 10, 1);
@@ -139,19 +177,8 @@ TEST(Outbox, KeepsTheBufferWhileAStreamReadsFromIt) {
   EXPECT_TRUE(operation->wait(0));
 }
 
-TEST(Outbox, RefusesAcknowledgementsOfWhatWasNeverSent) {
-  Sender sender;
-  ReceivedSet set;
-  set.add(1);
-  EXPECT_THROW(sender.box.acknowledge(set), ProtocolError);
-  ReceivedSet far;
-  far.add(1000);
-  EXPECT_THROW(sender.box.acknowledge(far), ProtocolError);
-}
-
 TEST(Outbox, EmptyMessagesCountToo) {
-  Sender sender;
-  sender.box.set_unmatched_limit(100 * kUnmatchedCost);
+  Sender sender(100 * kUnmatchedCost);
   const std::vector<std::byte> nothing;
   for (int i = 0; i < 200; ++i) sender.send(1, nothing);
   int given = 0;
@@ -160,6 +187,143 @@ TEST(Outbox, EmptyMessagesCountToo) {
   for (std::uint64_t i = 0; i < 50; ++i) sender.box.matched(1, i);
   while (sender.box.next(0, 64 << 10, 1)) ++given;
   EXPECT_EQ(given, 150);
+}
+
+TEST(Inbox, RefusesContradictionsAndFloods) {
+  Receiver receiver;
+  Frame frame{.type = FrameType::kData, .length = 10, .sequence = 1, .tag = 1, .index = 0, .total = 100, .offset = 0};
+  std::vector<std::unique_ptr<Landing>> open;
+  open.push_back(receiver.box.begin(frame));
+  frame.total = 200;
+  EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+  frame.total = std::uint64_t{1} << 40;
+  frame.index = 1;
+  EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+  frame = {
+      .type = FrameType::kData, .length = 1 << 20, .sequence = 1, .tag = 2, .index = 0, .total = 1 << 30, .offset = 0};
+  EXPECT_THROW(
+      for (int i = 0; i < 20; ++i) {
+        open.push_back(receiver.box.begin(frame));
+        frame.offset += frame.length;
+        ++frame.sequence;
+      },
+      ProtocolError);
+}
+
+// Chunks whose bytes add up to their message, and leave some of it out.
+TEST(Inbox, AMessageIsWholeOnlyWhenEachOfItsBytesCame) {
+  for (const bool posted : {false, true}) {
+    Receiver receiver;
+    std::vector<std::byte> into(100, std::byte{1});
+    std::shared_ptr<Operation> operation;
+    if (posted) operation = receiver.post(1, into);
+    const auto bytes = pattern(100, 5);
+    Frame frame{.type = FrameType::kData, .length = 50, .sequence = 1, .tag = 1, .total = 100};
+    const auto take = [&](std::uint64_t offset, std::uint32_t length) {
+      frame.offset = offset;
+      frame.length = length;
+      receiver.take(frame, std::span(bytes).subspan(offset, length));
+      ++frame.sequence;
+    };
+    take(20, 50);
+    for (const auto& [offset, length] : {std::pair{20, 50}, {0, 21}, {69, 31}, {30, 10}, {0, 100}, {10, 80}})
+      EXPECT_THROW(take(static_cast<std::uint64_t>(offset), static_cast<std::uint32_t>(length)), ProtocolError);
+    take(0, 20);
+    if (!posted) operation = receiver.post(1, into);
+    EXPECT_FALSE(operation->wait(0));
+    take(70, 30);
+    EXPECT_TRUE(operation->wait(0));
+    EXPECT_TRUE(into == bytes);
+  }
+}
+
+// A peer that took a stream for lost sends its chunk again while the stream may still be there: one of them writes.
+TEST(Inbox, AChunkThatComesAgainIsWrittenByTheLastStreamOnly) {
+  for (const bool posted : {false, true}) {
+    Receiver receiver;
+    std::vector<std::byte> into(100);
+    std::shared_ptr<Operation> operation;
+    if (posted) operation = receiver.post(1, into);
+    Frame frame{.type = FrameType::kData, .length = 60, .sequence = 1, .tag = 1, .total = 100};
+    auto first = receiver.box.begin(frame), second = receiver.box.begin(frame);
+    EXPECT_EQ(first->where, nullptr);
+    EXPECT_FALSE(first->wanted());
+    EXPECT_TRUE(second->where != nullptr && second->wanted());
+    frame.length = 50;
+    EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+    second.reset();
+    frame.length = 60;
+    const auto bytes = pattern(100, 5);
+    receiver.take(frame, std::span(bytes).first(60));
+    first.reset();
+    frame = {.type = FrameType::kData, .length = 40, .sequence = 2, .tag = 1, .total = 100, .offset = 60};
+    receiver.take(frame, std::span(bytes).subspan(60));
+    if (!posted) operation = receiver.post(1, into);
+    EXPECT_TRUE(operation->wait(0));
+    EXPECT_TRUE(into == bytes);
+  }
+}
+
+TEST(Inbox, HoldsNothingOfChunksThatWereGivenUp) {
+  Receiver receiver;
+  Frame frame{.type = FrameType::kData, .length = 1000, .sequence = 1, .tag = 1, .total = 2000};
+  for (frame.index = 0; frame.index < 100'000; ++frame.index) receiver.box.begin(frame);
+  std::vector<std::unique_ptr<Landing>> landings;
+  for (unsigned i = 0; i < (1 << 20) / (1000 + kUnmatchedCost); ++i, ++frame.index)
+    landings.push_back(receiver.box.begin(frame));
+  EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+}
+
+std::size_t bytes_in_use() {
+#if __GLIBC_PREREQ(2, 33)
+  const auto heap = mallinfo2();
+#else
+  const auto heap = mallinfo();
+#endif
+  return static_cast<std::size_t>(heap.uordblks) + static_cast<std::size_t>(heap.hblkhd);
+}
+
+// Filled with the smallest that there is, a limit is still one of memory.
+void fill_with(std::uint32_t length, bool one_message) {
+  SCOPED_TRACE(testing::Message() << length << " bytes, " << (one_message ? "chunks" : "messages"));
+  Receiver receiver;
+  const auto bytes = pattern(length, 6);
+  Frame frame{
+      .type = FrameType::kData, .length = length, .sequence = 1, .tag = 1, .total = one_message ? 1 << 30 : length};
+  const std::size_t before = bytes_in_use();
+  std::size_t count = 0;
+  EXPECT_THROW(
+      for (;; ++count, ++frame.sequence) {
+        receiver.take(frame, bytes);
+        if (one_message)
+          frame.offset += 2 * length;
+        else
+          ++frame.index;
+      },
+      ProtocolError);
+  EXPECT_EQ(count, (1 << 20) / (length + kUnmatchedCost));
+  EXPECT_LT(bytes_in_use(), before + (1 << 20));
+}
+
+TEST(Inbox, SmallMessagesTakeNoMoreMemoryThanTheyCount) {
+  for (const std::uint32_t length : {0, 1, 25, 1000}) fill_with(length, false);
+}
+
+TEST(Inbox, SmallChunksTakeNoMoreMemoryThanTheyCount) {
+  for (const std::uint32_t length : {1, 25, 1000}) fill_with(length, true);
+}
+
+TEST(Inbox, WholeMessagesOutliveThePath) {
+  Sender sender;
+  Receiver receiver;
+  const auto bytes = pattern(2000, 1);
+  sender.send(5, bytes);
+  while (auto chunk = sender.box.next(0, 64 << 10, 1)) receiver.take(*chunk);
+  std::vector<std::byte> into(2000), more(2000);
+  receiver.box.close(std::make_exception_ptr(PathError("closed")));
+  EXPECT_TRUE(receiver.post(5, into)->wait(0));
+  EXPECT_TRUE(into == bytes);
+  EXPECT_THROW(receiver.post(5, more)->wait(0), PathError);
 }
 
 }  // namespace

@@ -1,34 +1,99 @@
-// Dialling, against greeters made by hand.
-#include "wan/net/path/dial.hpp"
-
+// Dialling: greeters made by hand, addresses where nobody answers, connections that fail.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <chrono>
+#include <cstddef>
+#include <functional>
 #include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "tests/wan/net/path/dialled.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
+#include "wan/net/path/dial.hpp"
 #include "wan/net/path/greeter.hpp"
 #include "wan/net/relay/admission.hpp"
 
 namespace maki::wan {
 namespace {
 
-using test::Caller, test::Dialled, test::plan_to, test::welcome_of;
+using namespace test;
 
-Dialled answered(const Welcome& welcome, const Hello& hello = test::hello_of(0, 1)) {
-  test::RawListener listener;
+struct Dialled {
+  std::unique_ptr<Channel> channel;
+  Welcome welcome;
+  Address peer;
+  DialFailure failure = DialFailure::kAgain;
+  std::string reason;
+};
+
+DialPlan plan_to(std::vector<Address> addresses, const Hello& hello = hello_of(0, 1)) {
+  DialPlan plan;
+  plan.addresses = std::move(addresses);
+  plan.host = "127.0.0.1";
+  plan.security = SecurityContext::make(insecure());
+  plan.hello = hello;
+  return plan;
+}
+
+// The Dial is deleted inside the callback, as its user may do.
+class Caller {
+ public:
+  // `meanwhile` runs in the loop when the first address has been called, and has not been heard yet.
+  explicit Caller(
+      const DialPlan& plan, const std::function<void()>& meanwhile = [] {}) {
+    loop_.call([&] {
+      loop_.post(meanwhile);
+      dial_ = std::make_unique<Dial>(
+          loop_, plan,
+          [this](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
+            dial_.reset();
+            done_.set_value({std::move(channel), welcome, peer, {}, ""});
+          },
+          [this](DialFailure failure, const std::string& reason) {
+            dial_.reset();
+            done_.set_value({nullptr, {}, {}, failure, reason});
+          });
+    });
+  }
+  ~Caller() { give_up(); }
+  Dialled wait() {
+    auto done = done_.get_future();
+    if (done.wait_for(std::chrono::seconds(60)) == std::future_status::ready) return done.get();
+    ADD_FAILURE() << "it has neither connected nor failed";
+    return {};
+  }
+  void give_up() {
+    loop_.call([&] { dial_.reset(); });
+  }
+
+ private:
+  EventLoop loop_{"test-dial"};
+  std::unique_ptr<Dial> dial_;
+  std::promise<Dialled> done_;
+};
+
+Dialled answered(const Welcome& welcome, const Hello& hello = hello_of(0, 1)) {
+  RawListener listener;
   Caller caller(plan_to({listener.address()}, hello));
-  test::RawPeer peer(listener.accept());
+  RawPeer peer(listener.accept());
   EXPECT_TRUE(peer.read_hello().has_value());
   peer.write(encode(welcome));
   return caller.wait();
 }
 
 TEST(Dial, SaysHelloAndReadsNotOneByteBeyondTheWelcome) {
-  test::RawListener listener;
-  Hello hello = test::hello_of(2, 5);
+  RawListener listener;
+  Hello hello = hello_of(2, 5);
   hello.name = "caller";
   Caller caller(plan_to({listener.address()}, hello));
-  test::RawPeer peer(listener.accept());
+  RawPeer peer(listener.accept());
   const auto heard = peer.read_hello();
   ASSERT_TRUE(heard.has_value());
   EXPECT_EQ(heard->stream, 2u);
@@ -43,7 +108,7 @@ TEST(Dial, SaysHelloAndReadsNotOneByteBeyondTheWelcome) {
   EXPECT_EQ(outcome.welcome.session[3], std::byte{7});
   EXPECT_EQ(outcome.peer.text(), listener.address().text());
   std::string next(5, ' ');
-  ASSERT_TRUE(test::ready(outcome.channel->descriptor(), POLLIN));
+  ASSERT_TRUE(ready(outcome.channel->descriptor(), POLLIN));
   EXPECT_EQ(outcome.channel->read(std::as_writable_bytes(std::span(next))).bytes, 5u);
   EXPECT_EQ(next, "frame");
 }
@@ -56,29 +121,29 @@ TEST(Dial, TellsWhatIsFinal) {
     const Dialled outcome = answered(welcome_of(answer));
     EXPECT_FALSE(outcome.channel);
     EXPECT_EQ(outcome.failure, failure) << outcome.reason;
-    EXPECT_TRUE(test::says(outcome.reason, "because of the test"));
-    EXPECT_TRUE(test::says(outcome.reason, "127.0.0.1:"));
+    EXPECT_TRUE(says(outcome.reason, "because of the test"));
+    EXPECT_TRUE(says(outcome.reason, "127.0.0.1:"));
   }
   Welcome later = welcome_of(Answer::kVersion);
   later.version = kProtocolVersion + 1;
   const Dialled outcome = answered(later);
   EXPECT_EQ(outcome.failure, DialFailure::kFinal);
-  EXPECT_TRUE(test::says(outcome.reason, "version " + std::to_string(later.version)));
+  EXPECT_TRUE(says(outcome.reason, "version " + std::to_string(later.version)));
 }
 
 TEST(Dial, RefusesAnotherSessionThanTheOneAskedFor) {
   SessionId session{};
   session[0] = std::byte{1};
-  EXPECT_FALSE(answered(welcome_of(Answer::kWelcome), test::hello_of(0, 2, session)).channel);
+  EXPECT_FALSE(answered(welcome_of(Answer::kWelcome), hello_of(0, 2, session)).channel);
 }
 
 TEST(Dial, NonsenseIsFinalForAPathThatNeverStood) {
   for (const bool join : {false, true}) {
     SessionId session{};
     session[0] = std::byte{join};
-    test::RawListener listener;
-    Caller caller(plan_to({listener.address()}, test::hello_of(0, 1, session)));
-    test::RawPeer peer(listener.accept());
+    RawListener listener;
+    Caller caller(plan_to({listener.address()}, hello_of(0, 1, session)));
+    RawPeer peer(listener.accept());
     peer.write(std::string(kWelcomeBytes, 'x'));
     EXPECT_EQ(caller.wait().failure, join ? DialFailure::kAgain : DialFailure::kFinal);
   }
@@ -86,11 +151,11 @@ TEST(Dial, NonsenseIsFinalForAPathThatNeverStood) {
 
 TEST(Dial, OnlyThePeerCanEndAPathThatStands) {
   for (const bool same : {true, false}) {
-    test::RawListener listener;
-    DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{1}}));
+    RawListener listener;
+    DialPlan plan = plan_to({listener.address()}, hello_of(0, 2, SessionId{std::byte{1}}));
     plan.peer = party_of("peer");
     Caller caller(plan);
-    test::RawPeer peer(listener.accept());
+    RawPeer peer(listener.accept());
     Welcome welcome = welcome_of(Answer::kUnknownSession);
     welcome.party = party_of(same ? "peer" : "somebody else");
     peer.write(encode(welcome));
@@ -98,22 +163,22 @@ TEST(Dial, OnlyThePeerCanEndAPathThatStands) {
   }
 }
 
-void by_relay(DialPlan& plan, const test::TemporaryFolder& folder) {
+void by_relay(DialPlan& plan, const TemporaryFolder& folder) {
   plan.relay.key_file = folder / "relay.key";
   plan.relay.target = "amsterdam";
 }
 
 // Whoever is on the way to the relay can say these things, and knows no key.
 TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
-  test::TemporaryFolder folder;
+  TemporaryFolder folder;
   write_key(Key::make(), folder / "relay.key");
   for (const bool stands : {true, false}) {
     for (const auto code : {admission::Code::kRefused, admission::Code::kKey, admission::Code::kAdmitted}) {
-      test::RawListener listener;
-      DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{stands}}));
+      RawListener listener;
+      DialPlan plan = plan_to({listener.address()}, hello_of(0, 2, SessionId{std::byte{stands}}));
       by_relay(plan, folder);
       Caller caller(plan);
-      test::RawPeer forger(listener.accept());
+      RawPeer forger(listener.accept());
       forger.write(encode(admission::Challenge{}));
       const auto request = forger.read<admission::kRequestBytes>();
       ASSERT_TRUE(request);
@@ -121,24 +186,24 @@ TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
       const Dialled outcome = caller.wait();
       EXPECT_EQ(outcome.failure, stands ? DialFailure::kAgain : DialFailure::kFinal) << outcome.reason;
     }
-    test::RawListener listener;
-    DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{stands}}));
+    RawListener listener;
+    DialPlan plan = plan_to({listener.address()}, hello_of(0, 2, SessionId{std::byte{stands}}));
     by_relay(plan, folder);
     Caller caller(plan);
-    test::RawPeer(listener.accept()).write(encode(admission::Challenge{.version = admission::kVersion + 1}));
+    RawPeer(listener.accept()).write(encode(admission::Challenge{.version = admission::kVersion + 1}));
     EXPECT_EQ(caller.wait().failure, stands ? DialFailure::kAgain : DialFailure::kFinal);
   }
 }
 
 TEST(Dial, SaysWhoCallsAndWhetherItMeansItsOwnMachine) {
   for (const bool named : {true, false}) {
-    test::RawListener listener;
+    RawListener listener;
     DialPlan plan = plan_to({listener.address()});
-    Security security = test::insecure();
+    Security security = insecure();
     if (named) security.own_name = "tokyo";
     plan.security = SecurityContext::make(security);
     Caller caller(plan);
-    const auto hello = test::RawPeer(listener.accept()).read_hello();
+    const auto hello = RawPeer(listener.accept()).read_hello();
     ASSERT_TRUE(hello.has_value());
     EXPECT_EQ(hello->party, party_of(security.own_name));
     EXPECT_EQ(hello->own_machine, !named);
@@ -147,15 +212,15 @@ TEST(Dial, SaysWhoCallsAndWhetherItMeansItsOwnMachine) {
 
 // With keys: the greeter's side is the listener's own.
 TEST(Dial, AWrongKeyIsFinal) {
-  test::TemporaryFolder folder;
-  const Security right = test::new_key(folder, "right"), wrong = test::new_key(folder, "wrong");
+  TemporaryFolder folder;
+  const Security right = new_key(folder, "right"), wrong = new_key(folder, "wrong");
   const auto security = SecurityContext::make(right);
   for (const bool good : {true, false}) {
-    test::RawListener listener;
+    RawListener listener;
     DialPlan plan = plan_to({listener.address()});
     plan.security = SecurityContext::make(good ? right : wrong);
     Caller caller(plan);
-    test::RawPeer peer(listener.accept());
+    RawPeer peer(listener.accept());
     EventLoop loop("test-greeter");
     std::unique_ptr<Greeter> greeter;
     std::promise<std::string> done;
@@ -177,6 +242,126 @@ TEST(Dial, AWrongKeyIsFinal) {
     }
     loop.call([&] { greeter.reset(); });
   }
+}
+
+TEST(Dial, TriesTheNextAddress) {
+  Address nobody;
+  {
+    RawListener gone;
+    nobody = gone.address();
+  }
+  const Dialled alone = Caller(plan_to({nobody})).wait();
+  EXPECT_EQ(alone.failure, DialFailure::kAgain);
+  EXPECT_TRUE(says(alone.reason, nobody.text()));
+  EXPECT_TRUE(says(alone.reason, "refused"));
+
+  RawListener listener;
+  Caller caller(plan_to({nobody, listener.address()}));
+  RawPeer peer(listener.accept());
+  peer.write(encode(welcome_of(Answer::kWelcome)));
+  EXPECT_EQ(caller.wait().peer.text(), listener.address().text());
+}
+
+TEST(Dial, DoesNotWaitForASilentAddress) {
+  const SilentListener silent;
+  RawListener listener;
+  Caller caller(plan_to({silent.address(), listener.address()}));  // connect_timeout is 10 s
+  RawPeer peer(listener.accept());
+  peer.write(encode(welcome_of(Answer::kWelcome)));
+  EXPECT_TRUE(caller.wait().channel);
+
+  DialPlan plan = plan_to({silent.address()});
+  plan.settings.connect_timeout = 0.1;
+  const Dialled outcome = Caller(plan).wait();
+  EXPECT_EQ(outcome.failure, DialFailure::kAgain);
+  EXPECT_TRUE(says(outcome.reason, "no answer in 0.1 s"));
+}
+
+TEST(Dial, SilenceAndHangUpsAreForAnotherTime) {
+  RawListener listener;
+  DialPlan plan = plan_to({listener.address()});
+  plan.settings.handshake_timeout = 0.1;
+  const Dialled silent = Caller(plan).wait();
+  EXPECT_EQ(silent.failure, DialFailure::kAgain);
+  EXPECT_TRUE(says(silent.reason, "not over in 0.1 s"));
+  listener.accept();
+
+  Caller caller(plan_to({listener.address()}));
+  listener.accept();  // and gone
+  EXPECT_EQ(caller.wait().failure, DialFailure::kAgain);
+  EXPECT_EQ(Caller(plan_to({})).wait().failure, DialFailure::kAgain);
+}
+
+TEST(Dial, GivenUpIsSilent) {
+  for (int i = 0; i < 3; ++i) {
+    RawListener listener;
+    Caller caller(plan_to({listener.address()}));
+    if (i == 0) {
+      caller.give_up();
+      continue;
+    }
+    RawPeer peer(listener.accept());
+    if (i == 2) {
+      EXPECT_TRUE(peer.read_hello().has_value());
+    }
+    caller.give_up();
+  }
+}
+
+// In this thread the kernel has no room for more watched sockets, as where fs.epoll.max_user_watches is reached.
+// False where that cannot be had here.
+bool watch_no_more() {
+  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_ctl, 0, 3),
+                         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EPOLL_CTL_ADD, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{std::size(rules), rules};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Dial, AConnectionThatCannotBeWatchedIsForAnotherTime) {
+  RawListener listener;
+  bool possible = true;
+  Caller caller(plan_to({listener.address()}), [&] { possible = watch_no_more(); });
+  RawPeer peer(listener.accept());
+  peer.write(encode(welcome_of(Answer::kWelcome)));
+  const Dialled outcome = caller.wait();
+  if (!possible) GTEST_SKIP() << "no system call filters here";
+  EXPECT_EQ(outcome.failure, DialFailure::kAgain);
+  EXPECT_TRUE(says(outcome.reason, "cannot watch a socket"));
+}
+
+TEST(Dial, AWrongLocalAddressIsTold) {
+  RawListener listener;
+  DialPlan plan = plan_to({listener.address()});
+  plan.settings.local_address = "192.0.2.1";
+  EXPECT_NE(Caller(plan).wait().reason.find("192.0.2.1"), std::string::npos);
+}
+
+// The queue of a listener gets room when the first question has long been asked: the next one is heard soon.
+TEST(FullDial, AsksAgainWhereTheNetworkWasDown) {
+  SilentListener busy;
+  DialPlan plan = plan_to({busy.address()});
+  plan.settings.connect_timeout = 30;
+  Caller caller(plan);
+  pause(7.3);  // the system's next question comes at 15 s
+  busy.make_room();
+  Address peer;
+  const auto begin = EventLoop::Clock::now();
+  for (bool greeted = false; !greeted;) {
+    Socket next = accept_from(busy.descriptor(), peer);
+    if (!next.open()) {
+      pause(0.005);
+      continue;
+    }
+    RawPeer taken(std::move(next));
+    greeted = taken.read_hello().has_value();
+    if (greeted) taken.write(encode(welcome_of(Answer::kWelcome)));
+  }
+  EXPECT_LT(EventLoop::Clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_TRUE(caller.wait().channel);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/secure/service.hpp"
 #include "wan/net/path/wire.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
 
@@ -74,7 +74,7 @@ TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
   frame.offset = 50'000;
   good.send(frame, std::span(bytes).subspan(50'000));
   const Bytes whole = (request.wait(), request.take());
-  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), whole.view().begin(), whole.view().end()));
+  EXPECT_TRUE(test::same(bytes, whole.view()));
   path.close(0);
 }
 

@@ -1,14 +1,17 @@
-// Messages over a path, both ends in this process.
+// Messages over a path, both ends in this process; and how a path ends when nothing helps: on both sides, at its time, with
+// a message that says what happened.
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/net/proxy.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::wan {
 namespace {
 
-using test::comes_true, test::pattern;
+using test::comes_true, test::pattern, test::same;
 
 // Streams, and with TLS or not.
 class PathOf : public testing::TestWithParam<std::pair<int, bool>> {
@@ -21,17 +24,22 @@ INSTANTIATE_TEST_SUITE_P(
     Streams, PathOf, testing::Values(std::pair{1, false}, std::pair{1, true}, std::pair{4, false}, std::pair{16, true}),
     [](const auto& info) { return std::to_string(info.param.first) + (info.param.second ? "Encrypted" : "Plain"); });
 
+// One message, asked for before it is sent; when it had come.
+std::chrono::steady_clock::time_point carry(test::Pair& pair, std::size_t size) {
+  const auto sent = pattern(size, 1);
+  std::vector<std::byte> got(size);
+  Request receive = pair.there.start_receive(7, got);
+  pair.here.send(7, sent);
+  receive.wait();
+  EXPECT_EQ(receive.size(), size);
+  EXPECT_TRUE(got == sent) << size;
+  return receive.done_at();
+}
+
 TEST_P(PathOf, CarriesMessagesOfAllSizes) {
   for (const std::size_t size :
-       {0u, 1u, 8u, 4095u, 4096u, 4097u, 16383u, 16384u, 65535u, 65536u, 65537u, 1000000u, 20000001u}) {
-    const auto sent = pattern(size, 1);
-    std::vector<std::byte> got(size);
-    Request receive = pair_.there.start_receive(7, got);
-    pair_.here.send(7, sent);
-    receive.wait();
-    EXPECT_EQ(receive.size(), size);
-    EXPECT_TRUE(got == sent) << size;
-  }
+       {0u, 1u, 8u, 4095u, 4096u, 4097u, 16383u, 16384u, 65535u, 65536u, 65537u, 1000000u, 20000001u})
+    carry(pair_, size);
 }
 
 TEST_P(PathOf, SendsBothWaysAtOnce) {
@@ -48,9 +56,9 @@ TEST_P(PathOf, ReceivesWhatCameBeforeItWasAskedForAndOfUnknownSize) {
   const auto sent = pattern(5000000, 3);
   Request send = pair_.here.start_send(1, sent);
   pair_.here.send(2, pattern(100, 4));
-  EXPECT_TRUE(std::ranges::equal(pair_.there.receive_any(2, 1000).view(), pattern(100, 4)));  // overtakes
+  EXPECT_TRUE(same(pair_.there.receive_any(2, 1000).view(), pattern(100, 4)));  // overtakes
   send.wait();
-  EXPECT_TRUE(std::ranges::equal(pair_.there.receive_any(1, sent.size()).view(), sent));
+  EXPECT_TRUE(same(pair_.there.receive_any(1, sent.size()).view(), sent));
 }
 
 TEST_P(PathOf, KeepsTheOrderWithinATag) {
@@ -106,9 +114,11 @@ TEST(Path, MessagesBeyondTheMemoryForUnmatchedDataWaitForTheirReceive) {
 TEST(Path, AMessageThatDoesNotFitFailsThatReceiveOnly) {
   test::Pair pair(test::streams(2));
   std::vector<std::byte> small(1000);
-  Request receive = pair.there.start_receive(1, small);
-  pair.here.send(1, pattern(2000000, 1));
-  EXPECT_THROW(receive.wait(), Error);
+  for (const std::size_t size : {2'000'000, 2000}) {
+    Request receive = pair.there.start_receive(1, small);
+    pair.here.send(1, pattern(size, 1));
+    EXPECT_THROW(receive.wait(), Error);
+  }
   pair.here.send(1, pattern(900, 2));
   EXPECT_EQ(pair.there.receive(1, small), 900u);
 }
@@ -119,42 +129,190 @@ TEST(Path, ClosingDeliversWhatWasSent) {
   Request send = pair.here.start_send(1, sent);
   EXPECT_TRUE(pair.here.close(30));
   send.wait();
-  EXPECT_TRUE(std::ranges::equal(pair.there.receive_any(1, sent.size()).view(), sent));
+  EXPECT_TRUE(same(pair.there.receive_any(1, sent.size()).view(), sent));
   EXPECT_THROW(pair.there.receive_any(1, 10), PathError);
   EXPECT_THROW(pair.there.send(1, sent), PathError);
-}
-
-TEST(Path, TellsAWaitingReceiveThatThePeerHasClosed) {
-  test::Pair pair(test::streams(2));
-  std::vector<std::byte> buffer(10);
-  Request receive = pair.there.start_receive(1, buffer);
-  pair.here.close(5);
-  EXPECT_THROW(receive.wait(), PathError);
 }
 
 TEST(Path, PacingHoldsTheRate) {
   PathSettings settings = test::streams(4);
   settings.pacing_rate = 20e6;
   test::Pair pair(settings);
-  const auto sent = pattern(5000000, 1);
-  std::vector<std::byte> got(sent.size());
   const auto start = std::chrono::steady_clock::now();
-  Request receive = pair.there.start_receive(1, got);
-  pair.here.send(1, sent);
-  receive.wait();
-  EXPECT_GT(std::chrono::duration<double>(receive.done_at() - start).count(), 0.2);
+  EXPECT_GT(std::chrono::duration<double>(carry(pair, 5000000) - start).count(), 0.2);
 }
 
 TEST(Path, ManyStreams) {
   test::TemporaryFolder folder;
   test::Pair pair(test::streams(256), test::new_key(folder));
   EXPECT_TRUE(comes_true([&] { return pair.here.status().streams_up == 256; }));
-  const auto sent = pattern(40000000, 1);
-  std::vector<std::byte> got(sent.size());
-  Request receive = pair.there.start_receive(1, got);
-  pair.here.send(1, sent);
-  receive.wait();
-  EXPECT_TRUE(got == sent);
+  carry(pair, 40000000);
+}
+
+using Clock = std::chrono::steady_clock;
+
+PathSettings impatient() {
+  PathSettings settings = test::streams(3);
+  settings.heartbeat = 0.1;
+  settings.stream_timeout = 1;
+  settings.patience = 2;
+  settings.unmatched_limit = 1 << 20;  // so that what nobody asks for stays outstanding
+  settings.connect_timeout = settings.handshake_timeout = 0.5;
+  return settings;
+}
+
+struct End {
+  std::string message;
+  double down = 0;
+  std::uint64_t outstanding = 0;
+  Clock::time_point at;
+};
+
+template <class Call>
+End end_of(Call call) {
+  try {
+    call();
+  } catch (const PathError& error) {
+    return {error.what(), error.seconds_down(), error.bytes_outstanding(), Clock::now()};
+  }
+  return {"no error came", 0, 0, Clock::now()};
+}
+
+double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+class Lost : public testing::Test {
+ protected:
+  test::Log log_;
+};
+
+struct Ends {
+  End here, there;
+  double seconds = 0;  // from the fault on
+};
+
+// Both sides have messages on their way when the fault comes.
+template <class Fault>
+Ends ends_after(Path& here, Path& there, Fault fault) {
+  const auto message = test::pattern(4000000, 1);
+  std::vector<std::byte> buffer(1000);
+  auto one = std::async(std::launch::async, [&] { return end_of([&] { here.send(1, message); }); });
+  auto other = std::async(std::launch::async, [&] { return end_of([&] { there.receive(2, buffer); }); });
+  Request unread = there.start_send(3, message);
+  test::pause(0.05);
+  const auto begin = Clock::now();
+  fault();
+  Ends ends{one.get(), other.get(), 0};
+  ends.seconds = seconds(std::max(ends.here.at, ends.there.at) - begin);
+  EXPECT_THROW(unread.wait(), PathError);
+  return ends;
+}
+
+class LostLink : public Lost, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Silent, LostLink, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(FullRefused, LostLink, testing::Values(false));
+
+TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
+  const bool silent = GetParam();
+  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient());
+  test::Proxy proxy(listener.address());
+  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), {"leiden"});
+  Path there = std::move(listener.accept().path);
+  const Ends ends = ends_after(here, there, [&] {
+    proxy.stall(silent);
+    proxy.refuse(!silent);
+    if (!silent) proxy.cut();
+  });
+  EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
+  EXPECT_GT(ends.seconds, 0.5);
+  EXPECT_LT(ends.seconds, 10);
+  for (const End& end : {ends.here, ends.there}) {
+    EXPECT_TRUE(test::says(end.message, "patience"));
+    EXPECT_TRUE(test::says(end.message, "bytes"));
+    EXPECT_GE(end.down, 2) << end.message;
+    EXPECT_LT(end.down, 10) << end.message;
+  }
+  EXPECT_GT(ends.here.outstanding, 0u);
+  EXPECT_TRUE(test::says(ends.here.message, proxy.address().text()));
+  EXPECT_TRUE(test::says(ends.there.message, "leiden at 127.0.0.1"));
+  EXPECT_THROW(here.send(1, {}), PathError);  // and it stays so
+  EXPECT_FALSE(here.status().up);
+  EXPECT_FALSE(there.status().up);
+}
+
+// The program at the other end was started anew: it knows nothing of the path.
+TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
+  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient()),
+      anew({"127.0.0.1", 0}, test::insecure(), impatient());
+  test::Proxy proxy(listener.address());
+  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
+  Path there = std::move(listener.accept().path);
+  const Ends ends = ends_after(here, there, [&] {
+    proxy.lead_to(anew.address());
+    proxy.cut();
+  });
+  EXPECT_TRUE(test::says(ends.here.message, "started anew"));
+  EXPECT_GT(ends.here.outstanding, 0u);
+  EXPECT_TRUE(test::says(ends.there.message, "patience"));
+  // A path of its own is welcome.
+  Path again = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
+  Path taken = std::move(anew.accept().path);
+  again.send(1, test::pattern(100, 1));
+  EXPECT_EQ(taken.receive_any(1, 100).size, 100u);
+}
+
+TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
+  PathSettings settings = impatient();
+  settings.stream_timeout = 30;  // streams end only where the test breaks them
+  auto listener = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, test::insecure(), settings);
+  const Endpoint address = listener->address();
+  Path here = Path::connect(address, test::insecure(), settings, {"here"});
+  Path there = std::move(listener->accept().path);
+  EXPECT_TRUE(test::comes_true([&] { return there.status().streams_up == 3; }));
+  listener.reset();
+  here.drop_stream(0);
+  here.drop_stream(1);
+  const auto message = test::pattern(3000000, 1);  // goes over the one that is left
+  Request send = here.start_send(1, message);
+  EXPECT_EQ(there.receive_any(1, message.size()).size, message.size());
+  send.wait();
+  const Ends ends = ends_after(here, there, [&] { here.drop_stream(2); });
+  EXPECT_TRUE(test::says(ends.here.message, "refused"));  // by the system: nobody listens
+  EXPECT_TRUE(test::says(ends.here.message, address.text()));
+  EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
+}
+
+TEST_F(Lost, ClosedByThePeerIsNoLoss) {
+  test::Pair pair(impatient());
+  std::vector<std::byte> buffer(10);
+  auto waiting = std::async(std::launch::async, [&] { return end_of([&] { pair.there.receive(1, buffer); }); });
+  EXPECT_TRUE(pair.here.close(5));
+  const End end = waiting.get();
+  EXPECT_TRUE(test::says(end.message, "close"));
+  EXPECT_FALSE(test::says(end.message, "patience")) << end.message;
+}
+
+TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
+  Endpoint nobody;
+  nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  PathSettings settings = impatient();
+  settings.patience = 0.5;
+  const auto begin = Clock::now();
+  const End end = end_of([&] { Path::connect(nobody, test::insecure(), settings); });
+  EXPECT_GT(seconds(end.at - begin), 0.4);
+  EXPECT_LT(seconds(end.at - begin), 10);
+  EXPECT_TRUE(test::says(end.message, nobody.text()));
+  EXPECT_TRUE(test::says(end.message, "refused"));
+}
+
+TEST_F(Lost, WaitsForAListenerThatComesLate) {
+  Endpoint address = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  PathSettings settings = impatient();
+  settings.patience = 20;
+  auto connecting = std::async(std::launch::async, [&] { return Path::connect(address, test::insecure(), settings); });
+  test::pause(0.3);
+  Listener listener(address, test::insecure(), impatient());
+  Accepted accepted = listener.accept();
+  EXPECT_TRUE(connecting.get().status().up);
 }
 
 }  // namespace

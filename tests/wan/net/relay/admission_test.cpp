@@ -76,12 +76,6 @@ TEST(RelayAdmission, RequestAndVerdictSurviveTheWire) {
   EXPECT_FALSE(signed_with(key, verdict, other, nonce_of(1)));
 }
 
-TEST(RelayAdmission, HolderOfTheKeyIsAdmitted) {
-  const Key key = Key::make();
-  const auto admission = RelayAdmission::connect_to(key, "amsterdam");
-  EXPECT_EQ(converse(ring(key), *admission), IoStatus::kDone);
-}
-
 TEST(RelayAdmission, WrongAndUnknownKeysAreRefused) {
   const Key key = Key::make();
   Key wrong = Key::make();
@@ -173,24 +167,6 @@ TEST(RelayAdmission, BadNamesAreFoundBeforeAnythingIsSent) {
   for (const std::string& name : {std::string(), std::string("two words"), std::string(64, 'x'), std::string("a\nb")})
     EXPECT_THROW(RelayAdmission::connect_to(key, name), Error) << name;
   EXPECT_NO_THROW(RelayAdmission::connect_to(key, std::string(63, 'x')));
-}
-
-// Random bytes, and a good frame with some of its bytes changed: refused, or read as a token or a beat. (The messages of an
-// admission: tests/wan/fuzz.)
-TEST(RelayAdmission, ControlFramesAreReadFromAnyBytes) {
-  const auto good = encode_control(make_token());
-  std::mt19937_64 random(kControlBytes);
-  for (int round = 0; round < 20000; ++round) {
-    auto bytes = good;
-    const bool noise = round % 4 == 0;
-    for (std::size_t i = 0, changes = noise ? bytes.size() : 1 + random() % 4; i < changes; ++i)
-      bytes[noise ? i : random() % bytes.size()] = static_cast<std::byte>(random());
-    try {
-      const std::string token = decode_control(bytes);
-      EXPECT_TRUE(token.empty() || valid_token(token));
-    } catch (const ProtocolError&) {
-    }
-  }
 }
 
 TEST(RelayKeys, DirectoriesFilesAndFaults) {

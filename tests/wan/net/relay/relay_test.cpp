@@ -1,12 +1,16 @@
+// A relay; and connections being made: what they hold meanwhile.
 #include "wan/net/relay/relay.hpp"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <future>
+#include <optional>
 #include <random>
 
 #include "tests/wan/net/relay/rig.hpp"
+#include "wan/net/relay/connector.hpp"
 
 namespace maki::wan {
 namespace {
@@ -171,7 +175,7 @@ TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
   rig.settings.sessions_per_key = 2;
   rig.settings.sessions = 3;
   rig.start();
-  const Socket a = reach(rig.at(), rig.key, "server"), b = reach(rig.at(), rig.key, "server");
+  const Socket a = rig.reach("server"), b = rig.reach("server");
   const auto third = RelayAdmission::connect_to(rig.key, "server");
   EXPECT_THROW(admit(rig.at(), *third), Error);
   EXPECT_TRUE(third->try_again());
@@ -268,6 +272,66 @@ TEST(Relay, SessionsOutliveAShortageOfDescriptors) {
   EXPECT_EQ(get(other.there, 1001), pattern(1000, 1));  // and then its end
   EXPECT_TRUE(put(one.here, pattern(1000, 2)));
   EXPECT_EQ(get(one.there, 1000), pattern(1000, 2));
+}
+
+struct Outcome {
+  std::string peer, reason;  // of the one that answered; why none did
+  std::size_t sockets = 0;   // most at once
+};
+
+Outcome connect(const std::vector<Address>& addresses, const PathSettings& settings) {
+  EventLoop loop("test-connect");
+  std::promise<Outcome> promise;
+  auto future = promise.get_future();
+  std::optional<Connector> connector;
+  const std::size_t before = open_descriptors();
+  loop.call([&] {
+    connector.emplace(
+        loop, addresses, settings, nullptr,
+        [&](Socket, const Address& peer) {
+          promise.set_value({peer.text(), "", 0});
+        },
+        [&](Connector::Failure, const std::string& reason) {
+          promise.set_value({"", reason, 0});
+        });
+  });
+  std::size_t most = 0;
+  while (future.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready)
+    loop.call([&] { most = std::max(most, open_descriptors() - before); });
+  loop.call([&] { connector.reset(); });
+  Outcome outcome = future.get();
+  outcome.sockets = most;
+  return outcome;
+}
+
+TEST(Connector, HoldsFewSocketsHoweverManyAddressesAreSilent) {
+  const SilentListener silent;
+  const RawListener server;
+  std::vector<Address> addresses(6, silent.address());
+  addresses.push_back(server.address());
+  const Outcome outcome = connect(addresses, {});
+  EXPECT_EQ(outcome.peer, addresses.back().text()) << outcome.reason;
+  EXPECT_EQ(outcome.sockets, Connector::kAtOnce);
+}
+
+TEST(Connector, NamesTheAddressesThatMadeRoom) {
+  const SilentListener silent[5];
+  std::vector<Address> addresses;
+  for (const SilentListener& one : silent) addresses.push_back(one.address());
+  PathSettings settings;
+  settings.connect_timeout = 1.5;
+  const Outcome outcome = connect(addresses, settings);
+  EXPECT_EQ(outcome.peer, "");
+  for (const Address& one : addresses) EXPECT_TRUE(says(outcome.reason, one.text() + ": no answer"));
+}
+
+TEST(FullConnector, HoldsFewSocketsHoweverLongItAsks) {
+  const SilentListener silent;
+  PathSettings settings;
+  settings.connect_timeout = 10;
+  const Outcome outcome = connect({silent.address()}, settings);
+  EXPECT_EQ(outcome.reason, silent.address().text() + ": no answer in 10 s");
+  EXPECT_EQ(outcome.sockets, Connector::kAtOnce);
 }
 
 }  // namespace

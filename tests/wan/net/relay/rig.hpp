@@ -60,6 +60,7 @@ struct Rig {
     settings.key_files.push_back(folder / "second.key");
     return second;
   }
+  Socket reach(const std::string& target) const { return test::reach(at(), key, target); }
   bool has_sessions(int count) const {
     return comes_true([&] { return relay->status().sessions == count; });
   }
@@ -76,7 +77,7 @@ struct Joined {
 
 inline Joined join(Rig& rig) {
   auto there = std::async(std::launch::async, [&] { return rig.server.accept(); });
-  Socket here = reach(rig.at(), rig.key, "server");
+  Socket here = rig.reach("server");
   return {std::move(here), there.get()};
 }
 

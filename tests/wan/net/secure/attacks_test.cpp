@@ -1,4 +1,5 @@
-// A listener under attack goes on serving: what strangers do at the port, and what peers with a key do that they should not.
+// A listener under attack goes on serving: what strangers do at the port, who come in another way, what peers with a key do
+// that they should not, and calls that somebody leads back to their caller.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -6,9 +7,9 @@
 
 #include <random>
 
+#include "tests/wan/net/proxy.hpp"
 #include "tests/wan/net/secure/certificates.hpp"
 #include "tests/wan/net/secure/service.hpp"
-#include "wan/net/secure/key.hpp"
 
 namespace maki::wan {
 namespace {
@@ -17,19 +18,17 @@ using test::comes_true, test::expect_echo, test::HandMadeStream;
 
 class Attacks : public testing::Test {
  protected:
-  Attacks() : key_(test::new_key(folder_, "a.key")) {}
-
   // The message with which connecting fails.
-  static std::string failure(const test::Service& service, const Security& security, double patience = 1) {
+  static std::string failure(const test::Service& service, const Security& security) {
     PathSettings settings = test::streams(1);
-    settings.patience = patience;
+    settings.patience = 1;
     return test::error_of([&] { Path::connect(service.address(), security, settings, {"stranger"}); });
   }
   void strangers(int connections);
 
   test::TemporaryFolder folder_;
   test::Log log_;
-  Security key_;
+  Security key_ = test::new_key(folder_, "a.key");
 };
 
 // ---- strangers ------------------------------------------------------------------------------------------------------
@@ -122,42 +121,17 @@ TEST_F(Attacks, ThousandHalfOpenConnections) {
   EXPECT_TRUE(comes_true([&] { return test::open_descriptors() <= before; }, 60)) << test::open_descriptors();
 }
 
-TEST_F(Attacks, WrongUnknownAndMissingKeys) {
+TEST_F(Attacks, WrongAndUnknownKeys) {
   test::Service service(key_);
   Key forged = Key::make();
   forged.id = read_key(key_.key_files[0]).id;
   write_key(forged, folder_.path("forged.key"));
   Security wrong;
   wrong.key_files = {folder_.path("forged.key")};
-  test::Authority authority(folder_, "authority");
-  const Security certificate = authority.issue("site", {.common_name = "127.0.0.1", .alternative = "IP:127.0.0.1"});
   EXPECT_TRUE(test::says(failure(service, wrong), "wrong key"));
   EXPECT_TRUE(comes_true([&] { return log_.has("wrong key"); }));
   EXPECT_TRUE(test::says(failure(service, test::new_key(folder_, "other.key")), "does not know our key"));
-  EXPECT_TRUE(test::says(failure(service, certificate), "both sides have to use keys"));
-  EXPECT_NE(failure(service, test::insecure()), "");
   Path path = test::connect(service, key_);
-  expect_echo(path);
-}
-
-TEST_F(Attacks, WrongCertificates) {
-  test::Authority ours(folder_, "ours"), theirs(folder_, "theirs");
-  const test::CertificateFields here{.common_name = "site", .alternative = "IP:127.0.0.1"};
-  const Security site = ours.issue("site", here);
-  test::Service service(site);
-  Security stranger = theirs.issue("stranger", here);
-  EXPECT_TRUE(test::says(failure(service, stranger), "authority that we do not know"));
-  stranger.authority = ours.file();
-  EXPECT_TRUE(test::says(failure(service, stranger), "does not know the authority of our certificate"));
-  Path path = test::connect(service, site);
-  expect_echo(path);
-}
-
-TEST_F(Attacks, EncryptedCallsAtAnInsecurePort) {
-  test::Service service(test::insecure());
-  EXPECT_NE(failure(service, key_), "");
-  EXPECT_TRUE(comes_true([&] { return log_.has("TLS"); }));
-  Path path = test::connect(service, test::insecure());
   expect_echo(path);
 }
 
@@ -177,17 +151,6 @@ TEST_F(Attacks, StolenSessionsAndOldEpochs) {
             Answer::kStale);
   EXPECT_EQ(HandMadeStream(service.address(), key_).greet(test::hello_of(1, 1, welcome.session)).answer,
             Answer::kWelcome);
-}
-
-TEST_F(Attacks, NonsenseInPlaceOfAHello) {
-  test::Service service(key_);
-  for (int i = 0; i < 20; ++i) {
-    HandMadeStream stream(service.address(), key_);
-    stream.send(test::pattern(kHelloBytes, static_cast<unsigned>(i)));
-    EXPECT_TRUE(stream.closed_by_peer());
-  }
-  Path path = test::connect(service, key_);
-  expect_echo(path);
 }
 
 // Each breaks the stream that it comes on, and nothing else.
@@ -234,7 +197,7 @@ TEST_F(Attacks, ImpossibleFramesEndTheirStreamOnly) {
   const auto message = test::pattern(3000, 8);
   good.send({.type = FrameType::kData, .length = 3000, .sequence = 1, .tag = 4, .total = 3000}, message);
   const Bytes come = path.receive_any(4, 5000);
-  EXPECT_TRUE(std::equal(message.begin(), message.end(), come.view().begin(), come.view().end()));
+  EXPECT_TRUE(test::same(message, come.view()));
   path.close(0);
 }
 
@@ -265,21 +228,120 @@ TEST_F(Attacks, OverlappingChunksDoNotReachMemoryGivenBack) {
   path.close(0);
 }
 
-// What nobody asked for is kept up to the limit that was agreed, and no further.
-TEST_F(Attacks, FloodOfUnwantedMessages) {
-  PathSettings settings;
-  settings.unmatched_limit = 1 << 20;
-  Listener listener({"127.0.0.1", 0}, key_, settings);
-  HandMadeStream bad(listener.address(), key_);
-  ASSERT_EQ(bad.greet(test::hello_of(0, 1)).answer, Answer::kWelcome);
-  Path path = std::move(listener.accept().path);
-  const auto block = test::pattern(1 << 20, 1);
-  for (std::uint64_t i = 0; i < 20; ++i)
-    bad.send({.type = FrameType::kData, .length = 1 << 20, .sequence = i + 1, .tag = 4, .index = i, .total = 1 << 20},
-             block);
-  EXPECT_TRUE(bad.closed_by_peer());
-  EXPECT_LE(path.status().received, 8u << 20);
-  path.close(0);
+class Modes : public testing::Test {
+ protected:
+  Modes() { certificate_.peer_name = "site.example"; }
+  // What the caller is told. The listener's log has to say `logged`.
+  std::string refusal(const Security& caller, const Security& listener, const std::string& logged) {
+    test::Log log;
+    test::Service service(listener);
+    PathSettings settings;
+    settings.patience = 600;
+    std::string said;
+    try {
+      Path::connect(service.address(), caller, settings, {.name = "caller", .within = 120});
+    } catch (const PathError& error) {
+      said = error.what();
+      EXPECT_LT(error.seconds_down(), 100) << said;
+    }
+    EXPECT_TRUE(test::says(said, "refuses the path"));
+    EXPECT_TRUE(test::comes_true([&] { return log.has(logged); })) << logged;
+    if (!listener.certificate.empty()) return said;
+    Path path = test::connect(service, listener);  // others are served
+    test::expect_echo(path);
+    return said;
+  }
+
+  test::TemporaryFolder folder_;
+  test::Authority authority_{folder_, "authority"};
+  Security insecure_ = test::insecure(), key_ = test::new_key(folder_, "a.key");
+  Security certificate_ = authority_.issue("site", {.common_name = "site.example"});
+};
+
+TEST_F(Modes, InsecureCallersAreTold) {
+  for (const Security& secure : {key_, certificate_})
+    EXPECT_TRUE(
+        test::says(refusal(insecure_, secure, "it comes insecure"), "this side asks for a key or certificates"));
+}
+
+TEST_F(Modes, InsecureListenersAreToldOf) {
+  for (const Security& secure : {key_, certificate_})
+    EXPECT_TRUE(test::says(refusal(secure, insecure_, "this side is insecure"), "speaks no TLS"));
+}
+
+TEST_F(Modes, KeysAndCertificatesAreToldApart) {
+  EXPECT_TRUE(
+      test::says(refusal(key_, certificate_, "this side uses certificates"), "certificate in place of the key"));
+  EXPECT_TRUE(
+      test::says(refusal(certificate_, key_, "offers no key"), "both sides have to use keys, or both certificates"));
+}
+
+class Reflection : public testing::Test {
+ protected:
+  static Security named(Security security, const std::string& name) {
+    security.own_name = name;
+    return security;
+  }
+  static PathSettings patient() {
+    PathSettings settings = test::streams(2);
+    settings.patience = 60;
+    return settings;
+  }
+  static std::string failure(const Endpoint& to, const Security& security) {
+    return test::error_of<PathError>([&] { Path::connect(to, security, patient(), {"caller"}); });
+  }
+  // `who` calls somebody else; what is between leads the call to who's own listener.
+  static void expect_found_out(const Security& who, const Security& other) {
+    test::Service own(named(who, "tokyo"));
+    const test::Proxy proxy(own.address());
+    EXPECT_TRUE(test::says(failure(proxy.address(), named(who, "tokyo")), "came back to its own caller"));
+    Path path = Path::connect(proxy.address(), named(other, "amsterdam"), patient(), {"caller"});
+    test::expect_echo(path);
+  }
+
+  test::TemporaryFolder folder_;
+  test::Log log_;
+  Security key_ = test::new_key(folder_, "a.key");
+};
+
+TEST_F(Reflection, OfACallWithAKeyIsFoundOut) { expect_found_out(key_, key_); }
+
+TEST_F(Reflection, OfAnInsecureCallIsFoundOut) { expect_found_out(test::insecure(), test::insecure()); }
+
+TEST_F(Reflection, OfACallWithACertificateForManyIsFoundOut) {
+  test::Authority authority(folder_, "authority");
+  const Security one = authority.issue("one", {.common_name = "x", .alternative = "IP:127.0.0.1"});
+  expect_found_out(one, one);
+}
+
+// Without names it is the machine that counts, unless the caller has dialled an address of its own.
+TEST_F(Reflection, MachinesKnowThemselves) {
+  test::Service service(key_);
+  const auto answer = [&](const Party& party, bool own_machine) {
+    Hello hello = test::hello_of(0, 1);
+    hello.party = party;
+    hello.own_machine = own_machine;
+    return test::HandMadeStream(service.address(), key_).greet(hello).answer;
+  };
+  EXPECT_EQ(answer(party_of(""), false), Answer::kRefused);
+  EXPECT_EQ(answer(party_of(""), true), Answer::kWelcome);
+  EXPECT_EQ(answer(party_of("amsterdam"), false), Answer::kWelcome);
+  EXPECT_NE(party_of(""), party_of("amsterdam"));
+  EXPECT_EQ(party_of(""), party_of(""));
+}
+
+// Nobody but the peer can say that a session is not there.
+TEST_F(Reflection, DoesNotEndAPathThatStands) {
+  test::Service peer(named(key_, "amsterdam")), own(named(key_, "tokyo"));
+  test::Proxy proxy(peer.address());
+  Path path = Path::connect(proxy.address(), named(key_, "tokyo"), patient(), {"caller"});
+  test::expect_echo(path);
+  proxy.lead_to(own.address());
+  const int before = proxy.connections();
+  proxy.cut();
+  EXPECT_TRUE(test::comes_true([&] { return proxy.connections() >= before + 4; }));
+  proxy.lead_to(peer.address());
+  test::expect_echo(path);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include "tests/testbed/link.hpp"
 #include "tests/testbed/namespaces.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
 #include "wan/net/copy/client.hpp"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::wan {
 namespace {
@@ -235,6 +237,43 @@ TEST(Crowd, NetworksOfAddresses) {
   EXPECT_EQ(network("::ffff:192.0.2.1"), "192.0.2.1");
   EXPECT_EQ(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2::9"));
   EXPECT_NE(network("2001:db8:1:2::9"), network("2001:db8:1:3::9"));
+}
+
+// -1: none.
+int bound_of(const Socket& socket) {
+  int value = 0;
+  socklen_t length = sizeof(value);
+  EXPECT_EQ(getsockopt(socket.descriptor(), SOL_SOCKET, SO_MAX_PACING_RATE, &value, &length), 0);
+  return value;
+}
+
+Socket with(const std::string& congestion) {
+  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  PathSettings settings;
+  settings.pacing_rate = 5e6;
+  settings.congestion = congestion;
+  apply_options(socket.descriptor(), settings);
+  return socket;
+}
+
+TEST(Pacing, AStreamHasNoBoundUntilItIsGivenOne) {
+  const Socket socket = with("reno");
+  EXPECT_FALSE(is_paced(socket.descriptor()));
+  EXPECT_EQ(bound_of(socket), -1);
+  bound_pacing(socket.descriptor(), 7e6);
+  EXPECT_EQ(bound_of(socket), 7000000);
+  bound_pacing(socket.descriptor(), 0);
+  EXPECT_EQ(bound_of(socket), -1);
+}
+
+TEST(Pacing, BbrHasOneFromTheStart) {
+  try {
+    const Socket socket = with("bbr");
+    EXPECT_TRUE(is_paced(socket.descriptor()));
+    EXPECT_EQ(bound_of(socket), 5000000);
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A server outlives clients that hold a key and say what they like.
+// A server outlives clients that hold a key and say what they like; whoever fetches files gets those that were asked for,
+// whatever the server says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -6,6 +7,7 @@
 #include <thread>
 
 #include "tests/wan/net/copy/hostile_fixture.hpp"
+#include "wan/net/copy/client.hpp"
 
 namespace maki::wan::copy {
 namespace {
@@ -170,6 +172,140 @@ TEST_F(HostileClient, PushesNothingExecutableUnlessAllowed) {
     ASSERT_EQ(stat((here_ / "served" / name).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777, perms ? 0777u : 0644u);
   }
+}
+
+class HostileServer : public ::testing::Test {
+ protected:
+  // Fetches `asked` from a server that sends these files in place of an answer to it.
+  CopyReport pull(const std::vector<std::string>& asked, const std::vector<Entry>& entries, bool sole_file = false,
+                  const CopyOptions& options = {}) {
+    HostilePeer peer;
+    auto serving = std::async(std::launch::async, [&] {
+      try {
+        decode_order(peer.theirs().receive(kControlTag).view());
+        peer.say(kControlTag, Reply{.agreed = true, .sole_file = sole_file, .reason = ""});
+        peer.say(kPlanTag, Piece{.first = 0, .last = true, .entries = entries});
+        const Answers answers = decode_answers(peer.theirs().receive(kBackTag).view());
+        peer.send_records([&](RecordWriter& writer) {
+          for (std::size_t i = 0; i < entries.size(); ++i)
+            if (answers.answers.at(i).request == FileRequest::kSend) put_file(writer, i, "contents", entries[i].mode);
+          writer.put(Note{true, "a\x1b]0;title\x07 note"});
+          writer.put(Finish{});
+        });
+        while (!decode_results(peer.theirs().receive(kBackTag).view()).done) {
+        }
+      } catch (const Error&) {
+      }
+    });
+    Client client(peer.take_ours());
+    return client.pull(asked, here_ / "got/", options);
+  }
+  bool got(const std::string& name) const { return fs::exists(fs::symlink_status(here_ / "got" / name)); }
+  unsigned mode_of(const std::string& name) const {
+    struct stat status {};
+    EXPECT_EQ(stat((here_ / "got" / name).c_str(), &status), 0) << name;
+    return status.st_mode & 07777;
+  }
+
+  Scratch here_;
+};
+
+TEST_F(HostileServer, WritesNothingThatWasNotAskedFor) {
+  for (const char* name : {".ssh/authorized_keys", "other", "data.h", "b/data.h5", "Data.h5", "data.h55"}) {
+    EXPECT_THROW(pull({"/b/data.h5"}, {file_entry(name, 8)}), ProtocolError) << name;
+    EXPECT_FALSE(got(name)) << name;
+  }
+  EXPECT_THROW(pull({"data"}, {{.kind = Kind::kFolder, .path = ".ssh", .mode = 0700}}), ProtocolError);
+  EXPECT_FALSE(got(".ssh"));
+  EXPECT_THROW(pull({"data"}, {file_entry("data/a", 8), file_entry("evil", 8)}), ProtocolError);
+  EXPECT_FALSE(got("evil"));
+}
+
+TEST_F(HostileServer, WhatIsBelowANameComes) {
+  EXPECT_EQ(pull({"x/data"}, {file_entry("data/a/b", 8), file_entry("data/c", 8)}).counts.files, 2u);
+  EXPECT_TRUE(got("data/a/b") && got("data/c"));
+  EXPECT_EQ(pull({"x/"}, {file_entry("anything", 8)}).counts.files, 1u);  // what is in a folder only the server knows
+  EXPECT_TRUE(got("anything"));
+}
+
+TEST_F(HostileServer, OneFileIsOneFile) {
+  EXPECT_EQ(pull({"data"}, {file_entry("data", 8)}, true).counts.files, 1u);
+  EXPECT_THROW(pull({"data"}, {file_entry("data", 8), file_entry("data", 8)}, true), ProtocolError);
+  EXPECT_THROW(pull({"data"}, {file_entry("data/x", 8)}, true), ProtocolError);
+  EXPECT_THROW(pull({"data"}, {{.kind = Kind::kFolder, .path = "data", .mode = 0700}}, true), ProtocolError);
+  EXPECT_THROW(pull({"data", "more"}, {file_entry("data", 8)}, true), ProtocolError);
+  EXPECT_THROW(pull({"dir/"}, {file_entry("other", 8)}, true), ProtocolError);
+}
+
+TEST_F(HostileServer, NothingBecomesExecutableUnlessAsked) {
+  const std::vector<Entry> entries = {file_entry("data/run", 8, 0777),
+                                      {.kind = Kind::kFolder, .path = "data/d", .mode = 0777}};
+  pull({"data"}, entries);
+  EXPECT_EQ(mode_of("data/run"), 0644u);
+  EXPECT_EQ(mode_of("data/d"), 0755u);
+  pull({"data"}, entries);  // it is there already
+  EXPECT_EQ(mode_of("data/run"), 0644u);
+  CopyOptions options;
+  options.perms = true;
+  pull({"data"}, entries, false, options);
+  EXPECT_EQ(mode_of("data/run"), 0777u);
+  EXPECT_EQ(mode_of("data/d"), 0777u);
+  pull({"data"}, {file_entry("data/run", 9, 0600), entries[1]});  // other contents: what is there keeps its mode
+  EXPECT_EQ(mode_of("data/run"), 0777u);
+  EXPECT_EQ(mode_of("data/d"), 0777u);
+}
+
+TEST_F(HostileServer, ItsWordsReachNoTerminal) {
+  for (const std::string& problem : pull({"data"}, {file_entry("data", 8)}).problems)
+    EXPECT_FALSE(has_control_characters(problem)) << problem;
+  HostilePeer peer;
+  peer.say(kControlTag, Reply{.reason = "no\x1b[2J" + std::string(5000, 'x')});
+  Client client(peer.take_ours());
+  const std::string error = test::error_of([&] { client.pull({"data"}, here_ / "got/"); });
+  EXPECT_TRUE(test::says(error, "refuses the copy"));
+  EXPECT_FALSE(has_control_characters(error)) << error;
+  EXPECT_LT(error.size(), 1500u);
+}
+
+TEST_F(HostileServer, ThatIsNoServerIsNamed) {
+  HostilePeer peer;
+  auto leaving = std::async(std::launch::async, [&] {
+    peer.theirs().receive(kControlTag);
+    peer.leave();
+  });
+  Client client(peer.take_ours());
+  EXPECT_TRUE(test::says(test::error_of([&] { client.pull({"data"}, here_ / "got/"); }),
+                         "see that 'maki wan serve' runs there"));
+}
+
+TEST_F(HostileServer, FilesThatWereAnnouncedHaveToCome) {
+  HostilePeer peer;
+  peer.say(kControlTag, Reply{.agreed = true});
+  peer.say(kPlanTag, Piece{.first = 0, .last = true, .entries = {file_entry("data", 8)}});
+  auto ending = std::async(std::launch::async, [&] {
+    decode_answers(peer.theirs().receive(kBackTag).view());
+    peer.send_records([](RecordWriter& writer) { writer.put(Finish{}); });
+  });
+  Client client(peer.take_ours());
+  EXPECT_THROW(client.pull({"data"}, here_ / "got/"), ProtocolError);
+}
+
+TEST_F(HostileServer, ThatNeverAnswersDoesNotHoldASync) {
+  write_file(here_ / "watched/file", "x");
+  HostilePeer peer;
+  std::atomic<bool> stop{false};
+  SyncOptions options;
+  options.folder = here_ / "watched";
+  options.settle = 0;
+  options.stop = [&] { return stop.load(); };
+  test::Pair pair(test::streams(1));
+  options.connect = [&] { return std::move(pair.here); };
+  Sync sync(options);
+  auto running = std::async(std::launch::async, [&] { return sync.run(); });
+  PathChannel server(std::move(pair.there));
+  decode_order(server.receive(kControlTag).view());  // and nothing more is said
+  stop = true;
+  EXPECT_TRUE(is_over(running));
 }
 
 }  // namespace
