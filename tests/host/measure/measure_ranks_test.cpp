@@ -8,11 +8,13 @@
 #include "host/measure/over_ranks.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
+using test::OnDevice;
 using Set = std::vector<SourceParticle>;
 
 Set random_set(std::size_t n) {
@@ -25,10 +27,6 @@ Set random_set(std::size_t n) {
   }
   return set;
 }
-
-struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
-};
 
 class OverRanks : public testing::Test {
  protected:

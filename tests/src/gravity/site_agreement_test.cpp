@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include "tests/messages.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki {
@@ -117,8 +118,7 @@ TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
     }
   });
   for (const auto& error : errors) {
-    EXPECT_NE(error.find("a and b are not in step"), std::string::npos) << error;
-    EXPECT_NE(error.find("by evaluation 3"), std::string::npos) << error;
+    test::expect_contains(error, {"a and b are not in step", "by evaluation 3"});
   }
 }
 
