@@ -5,11 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <exception>
-#include <functional>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/device/stream.hpp"
@@ -17,40 +13,8 @@
 #include "src/config/parse.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/messages.hpp"
+#include "tests/src/sites_in_threads.hpp"
 #include "tests/test_stream.hpp"
-#include "wan/sites/ring.hpp"
-#include "wan/sites/sites.hpp"
-
-namespace maki::test {
-
-// Sites of one rank each, on threads of this process with a ring in memory.
-inline std::vector<std::string> site_names(int count) {
-  std::vector<std::string> names = {"north", "east", "south", "west"};
-  names.resize(static_cast<std::size_t>(count));
-  return names;
-}
-
-// call(sites) at all of them at once; what the first of them throws is thrown here, after all have ended.
-inline void at_sites(int count, const std::function<void(sites::Sites&)>& call) {
-  auto rings = sites::make_memory_rings(count);
-  std::vector<std::exception_ptr> problems(rings.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        sites::Sites one(std::move(rings[i]), site_names(count), Communicator::self());
-        call(one);
-      } catch (...) {
-        problems[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& problem : problems)
-    if (problem) std::rethrow_exception(problem);
-}
-
-}  // namespace maki::test
 
 namespace maki {
 
@@ -65,11 +29,13 @@ Prepared make_run(const std::vector<std::string>& settings = {}) {
 // What each of the sites keeps of `runs`, one for each.
 std::vector<Prepared> shares(std::vector<Prepared> runs) {
   std::vector<Prepared> kept(runs.size());
-  test::at_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
+  const auto errors = test::errors_at_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
     const auto me = static_cast<std::size_t>(sites.me());
     keep_own_slab(runs[me], sites, Communicator::self());
     kept[me] = std::move(runs[me]);
   });
+  for (const auto& error : errors)
+    if (!error.empty()) throw Error(error);
   return kept;
 }
 
@@ -174,16 +140,10 @@ TEST(ChooseSite, NamesAndDirectories) {
 }
 
 TEST(AtAllSites, WhatGoesWrongAtOneIsToldToAll) {
-  std::mutex mutex;
-  std::vector<std::string> said(3);
-  test::at_sites(3, [&](sites::Sites& sites) {
-    const std::string problem = test::error_of([&] {
-      at_all_sites(sites, [&] {
-        if (sites.me() == 1) throw Error("the disk is full");
-      });
+  const auto said = test::errors_at_sites(3, [](sites::Sites& sites) {
+    at_all_sites(sites, [&] {
+      if (sites.me() == 1) throw Error("the disk is full");
     });
-    const std::lock_guard lock(mutex);
-    said[static_cast<std::size_t>(sites.me())] = problem;
   });
   EXPECT_EQ(said[1], "the disk is full");
   for (const std::size_t other : {0, 2}) test::expect_contains(said[other], {"site east", "the disk is full"});
