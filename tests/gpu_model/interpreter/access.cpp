@@ -1,12 +1,13 @@
-// Loads and stores.
+// Accesses to memory: loads and stores, atomics, asynchronous copies.
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "tests/gpu_model/interpreter/handlers.hpp"
-#include "tests/gpu_model/interpreter/memory.hpp"
+#include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/interpreter/operations.hpp"
 
 namespace gpu_model {
+
 namespace {
 
 // A part of a structure may be padding, which nobody writes; a whole access is not.
@@ -159,6 +160,174 @@ Handler access(const Words& words, Instruction& i) {
     return loads ? load_parameter : nullptr;
   }
   return of_type(type, loads);
+}
+
+// Atomic operations, lane by lane, in an order that is drawn: lanes that come together to one word find it so.
+
+namespace {
+
+// clang-format off
+struct Add { template <class T> static T of(T old, T v, T) { return static_cast<T>(old + v); } };
+struct And { template <class T> static T of(T old, T v, T) { return old & v; } };
+struct Or { template <class T> static T of(T old, T v, T) { return old | v; } };
+struct Xor { template <class T> static T of(T old, T v, T) { return old ^ v; } };
+struct Min { template <class T> static T of(T old, T v, T) { return std::min(old, v); } };
+struct Max { template <class T> static T of(T old, T v, T) { return std::max(old, v); } };
+struct Exchange { template <class T> static T of(T, T v, T) { return v; } };
+struct Increment { template <class T> static T of(T old, T v, T) { return old >= v ? T{0} : old + 1; } };
+struct Decrement { template <class T> static T of(T old, T v, T) { return old == 0 || old > v ? v : old - 1; } };
+struct CompareSwap { template <class T> static T of(T old, T expected, T v) { return old == expected ? v : old; } };
+// clang-format on
+
+template <class T, class Op>
+void change(Warp& w, const Instruction& i) {
+  Places p;
+  find_places(w, i, Use::kAtomic, sizeof(T), p);
+  const T* v = row<const T>(w, i.from[0]);
+  const T* second = i.from[1] == kNoRow ? v : row<const T>(w, i.from[1]);
+  T old[kLanes];
+  unsigned conflicts = 0;
+  const auto turned = static_cast<unsigned>(choices().below(kLanes));
+  for (unsigned n = 0; n < kLanes; ++n) {
+    const unsigned l = n ^ turned;
+    if (!(w.active >> l & 1)) continue;
+    std::memcpy(&old[l], p.at[l], sizeof(T));
+    const T changed = Op::of(old[l], v[l], second[l]);
+    std::memcpy(p.at[l], &changed, sizeof(T));
+  }
+  // The most lanes at one address take turns.
+  std::uintptr_t at[kLanes];
+  for (unsigned l = 0; l < kLanes; ++l) at[l] = w.active >> l & 1 ? reinterpret_cast<std::uintptr_t>(p.at[l]) : l;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    unsigned same = 0;
+    for (unsigned n = 0; n < kLanes; ++n) same += at[n] == at[l];
+    conflicts = std::max(conflicts, same);
+  }
+  transactions(w, i) += conflicts;
+  if (p.undefined[0] | p.undefined[1])
+    fault(w, i, first_lane(p.undefined[0] | p.undefined[1]), "an uninitialised read",
+          "an atomic operation on memory that nobody has written");
+  if (i.to[0] == kNoRow) return;
+  T* to = row<T>(w, i.to[0]);
+  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = old[first_lane(m)];
+  if (w.tainted) set_taint(w, i.to[0], 8 * sizeof(T), w.active, 0, 0);
+}
+
+template <class Op>
+Handler of_integer(std::string_view type) {
+  if (type == "u32" || type == "b32") return change<std::uint32_t, Op>;
+  if (type == "s32") return change<std::int32_t, Op>;
+  if (type == "u64" || type == "b64") return change<std::uint64_t, Op>;
+  if (type == "s64") return change<std::int64_t, Op>;
+  return nullptr;
+}
+
+}  // namespace
+
+Handler atomic(const Words& words, Instruction& i) {
+  const auto type = words.back();
+  i.kind = Class::kAtomic;
+  i.taint = Taint::kOwn;
+  i.strong = true;
+  i.space = has(words, "shared") ? Space::kShared : has(words, "global") ? Space::kGlobal : Space::kGeneric;
+  i.bytes = type.ends_with("64") ? 8 : 4;
+  const auto op = words[words.size() - 2];
+  if (op == "add") {
+    if (type == "f32") return change<float, Add>;
+    if (type == "f64") return change<double, Add>;
+    return type == "s32"   ? Handler{change<std::uint32_t, Add>}
+           : type == "s64" ? change<std::uint64_t, Add>
+                           : of_integer<Add>(type);
+  }
+  if (op == "and") return of_integer<And>(type);
+  if (op == "or") return of_integer<Or>(type);
+  if (op == "xor") return of_integer<Xor>(type);
+  if (op == "min") return of_integer<Min>(type);
+  if (op == "max") return of_integer<Max>(type);
+  if (op == "exch") return of_integer<Exchange>(type);
+  if (op == "inc") return of_integer<Increment>(type);
+  if (op == "dec") return of_integer<Decrement>(type);
+  if (op == "cas") return of_integer<CompareSwap>(type);
+  return nullptr;
+}
+
+// Asynchronous copies from global to shared memory: they land where the thread waits for them, and not before.
+
+namespace {
+
+void begin_copy(Warp& w, const Instruction& i) {
+  const auto* to = i.address == kNoRow ? nullptr : row<const std::uint32_t>(w, i.address);
+  const auto* from = row<const std::uint64_t>(w, i.from[0]);
+  const auto* read = i.from[1] == kNoRow ? nullptr : row<const std::uint32_t>(w, i.from[1]);
+  Block& b = *w.block;
+  Address target[kLanes], source[kLanes];
+  Lanes unused[4] = {};
+  for (Lanes m = w.active; m; m &= m - 1) {
+    const unsigned l = first_lane(m);
+    PendingCopy c;
+    c.to = (to ? to[l] : 0) + static_cast<std::uint32_t>(i.offset);
+    target[l] = c.to;
+    c.from = source[l] = from[l];
+    c.bytes = i.bytes;
+    c.read = static_cast<std::uint8_t>(read ? std::min<std::uint32_t>(read[l], i.bytes) : i.bytes);
+    c.group = w.copy_groups[l];
+    c.instruction = static_cast<std::uint32_t>(&i - b.kernel->code.data());
+    // Another thread's use of the place before is a race already now.
+    check_shared(w, i, m & -m, target, Use::kWrite, c.bytes, unused);
+    ++b.copies_under_way;
+    std::memset(b.landing.data() + c.to, 1, c.bytes);
+    std::memset(b.shared.data() + c.to, 0xff, c.bytes);
+    if (c.read) check_global(w, i, m & -m, source, Use::kRead, c.read, unused);
+    w.copies[l].push_back(c);
+  }
+  count_sectors(w, i, w.active, source);
+}
+
+void land(Warp& w, unsigned l, const PendingCopy& c) {
+  Block& b = *w.block;
+  const Instruction& i = b.kernel->code[c.instruction];
+  std::memset(b.landing.data() + c.to, 0, c.bytes);
+  --b.copies_under_way;
+  Address target[kLanes], source[kLanes];
+  target[l] = c.to, source[l] = c.from;
+  Lanes undefined[4] = {};
+  check_shared(w, i, 1u << l, target, Use::kWrite, c.bytes, undefined);
+  if (c.read) std::memcpy(b.shared.data() + c.to, view(c.from), c.read);
+  std::memset(b.shared.data() + c.to + c.read, 0, static_cast<std::size_t>(c.bytes - c.read));
+  if (c.read) check_global(w, i, 1u << l, source, Use::kRead, c.read, undefined);
+  for (unsigned n = 0; n < c.read; n += 4)
+    if (undefined[n / 4]) unwrite(w, i, l, b.shared.data() + c.to + n, std::min(4u, c.read - n));
+}
+
+void commit_copies(Warp& w, const Instruction&) {
+  for (Lanes m = w.active; m; m &= m - 1) ++w.copy_groups[first_lane(m)];
+}
+
+// Until no more than `extra` of the committed groups are under way; 0xffff: all copies.
+void wait_for_copies(Warp& w, const Instruction& i) {
+  for (Lanes m = w.active; m; m &= m - 1) {
+    const unsigned l = first_lane(m);
+    auto& copies = w.copies[l];
+    std::size_t landed = 0;
+    for (; landed < copies.size(); ++landed) {
+      const bool committed = copies[landed].group < w.copy_groups[l];
+      if (i.extra != 0xffff && !(committed && copies[landed].group + i.extra < w.copy_groups[l])) break;
+      land(w, l, copies[landed]);
+    }
+    copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(landed));
+  }
+}
+
+}  // namespace
+
+Handler asynchronous_copy(const Words& words, Instruction& i) {
+  i.taint = Taint::kOwn;
+  i.kind = Class::kGlobal;
+  if (has(words, "shared") || has(words, "shared::cta")) return begin_copy;
+  i.kind = Class::kWarp;
+  if (has(words, "commit_group")) return commit_copies;
+  if (has(words, "wait_all")) i.extra = 0xffff;
+  return has(words, "wait_group") || has(words, "wait_all") ? wait_for_copies : nullptr;
 }
 
 }  // namespace gpu_model

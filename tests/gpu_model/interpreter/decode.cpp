@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tests/gpu_model/interpreter/handlers.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
 #include "tests/gpu_model/interpreter/warp.hpp"
 
 namespace gpu_model {

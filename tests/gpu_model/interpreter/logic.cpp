@@ -1,8 +1,6 @@
 // Bits, comparisons, selections, moves.
 #include <bit>
-#include <cmath>
 
-#include "tests/gpu_model/interpreter/handlers.hpp"
 #include "tests/gpu_model/interpreter/operations.hpp"
 
 namespace gpu_model {

@@ -1,12 +1,89 @@
-// Arithmetic on rows: one loop over the lanes, which the compiler makes vector instructions of.
+// What carries out operations: how it is found, what of nobody's values reaches it, its accesses to memory, and loops over rows.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
+#include "tests/gpu_model/interpreter/program.hpp"
 #include "tests/gpu_model/interpreter/warp.hpp"
 
 namespace gpu_model {
+
+using Words = std::vector<std::string_view>;
+inline bool has(const Words& words, std::string_view w) {
+  for (const auto& x : words)
+    if (x == w) return true;
+  return false;
+}
+
+// Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, kind, ...).
+Handler arithmetic(const Words& words, Instruction& i);         // arithmetic.cpp
+Handler logic(const Words& words, Instruction& i);              // logic.cpp: bits, comparisons, selections, moves
+Handler conversion(const Words& words, Instruction& i);         // arithmetic.cpp
+Handler access(const Words& words, Instruction& i);             // access.cpp: loads, stores
+Handler atomic(const Words& words, Instruction& i);             // access.cpp
+Handler asynchronous_copy(const Words& words, Instruction& i);  // access.cpp
+Handler of_warp(const Words& words, Instruction& i);            // warp_operations.cpp
+
+// Registers that hold what nobody has written. Copies of structures take their padding along, so that reading such bytes is
+// no fault yet: they are followed through moves, and reported where they are used: in arithmetic with real numbers, as an
+// address, to decide a branch.
+
+// For a warp with tainted == true, before the instruction is carried out by its active lanes.
+void pass_taint(Warp& w, const Instruction& i);
+void check_guard(Warp& w, const Instruction& i);
+void check_address(Warp& w, const Instruction& i);
+// Lanes whose register is (or is not) what nobody has written; `part`: of a 64-bit row the lower or upper half.
+Lanes& taint_of(Warp& w, Row r, unsigned part);
+void set_taint(Warp& w, Row r, unsigned bits, Lanes lanes, Lanes undefined_low, Lanes undefined_high);
+
+// Subnormal numbers are zero while it lives, as in Maki's kernels (-ftz=true).
+class FlushToZero {
+ public:
+  FlushToZero();
+  ~FlushToZero();
+
+ private:
+  unsigned before_ = 0;
+};
+
+// Accesses of a kernel to memory: where an address leads, who was there before, and what that costs.
+
+enum class Use : std::uint8_t { kRead, kWrite, kAtomic };
+
+// The places in the host's memory of the active lanes' accesses of `bytes` bytes, all of them checked: bounds, alignment,
+// races. `undefined`: for each word of the access the lanes that read there what nobody has written. Throws Stopped.
+struct Places {
+  char* at[kLanes];
+  bool same = false;  // all lanes read one place
+  Lanes undefined[4] = {};
+  bool any_undefined() const { return undefined[0] | undefined[1] | undefined[2] | undefined[3]; }
+};
+void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places& places);
+// For stores of undefined values: the bytes count as unwritten.
+void unwrite(Warp& w, const Instruction& i, unsigned lane, const char* place, unsigned bytes);
+
+// Sectors of 32 bytes that accesses touch are counted for the instruction.
+void count_sectors(Warp& w, const Instruction& i, Lanes lanes, const Address* a);
+std::uint64_t& transactions(Warp& w, const Instruction& i);
+
+// Accesses of some lanes to shared memory (addresses count from its begin) or to global memory. `undefined`: for each word
+// of the access the lanes that find there what nobody has written.
+void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
+                  Lanes* undefined);
+void check_shared(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
+                  Lanes* undefined);
+
+Cell* cells_of_bytes(Block& b, Address word, bool shared);  // of single bytes of a word
+
+// membar, fence: what the thread has done comes before what others do after they have seen an atomic access of it.
+void fence(Warp& w, const Instruction& i);
+void see_others(Block& b);  // at a fence, and at a barrier, which every compiler makes one of
+void release_clocks();      // for a new launch
+
+// Arithmetic on rows: one loop over the lanes, which the compiler makes vector instructions of.
 
 // What a row holds for each lane of a type: 4 bytes for the shorter ones.
 template <class T>

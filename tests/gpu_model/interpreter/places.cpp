@@ -1,8 +1,8 @@
 // Where the lanes' addresses lead, and what their accesses cost.
 #include <algorithm>
 
-#include "tests/gpu_model/interpreter/memory.hpp"
-#include "tests/gpu_model/memory/cells.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
+#include "tests/gpu_model/memory/shadow.hpp"
 
 namespace gpu_model {
 

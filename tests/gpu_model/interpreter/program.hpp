@@ -1,21 +1,54 @@
+// Modules of PTX, and launches of their kernels.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/gpu_model/memory/work.hpp"
+#include "tests/gpu_model/ptx/parse.hpp"
+
+namespace gpu_model {
+
+struct Kernel;  // decoded PTX
+struct Module;
+
+// Decodes a module's PTX. Variables get their addresses on `device` (each GPU has its own copy of a module).
+// Throws std::runtime_error with the line that is not understood.
+std::shared_ptr<const Module> load_module(std::string_view ptx, int device);
+const Kernel* find_kernel(const Module& module, std::string_view name);  // nullptr: there is none
+
+struct KernelShape {
+  std::vector<std::size_t> parameter_bytes;    // of each parameter, and ...
+  std::vector<std::size_t> parameter_offsets;  // ... where it lies in the parameter block
+  std::size_t block_bytes = 0;                 // of the whole parameter block
+  std::size_t static_shared = 0;               // bytes
+  unsigned max_threads = 0;                    // __launch_bounds__, 0: none
+};
+KernelShape shape_of(const Kernel& kernel);
+
+struct Launch {
+  const Kernel* kernel = nullptr;
+  int device = 0;
+  std::array<unsigned, 3> grid{1, 1, 1}, block{1, 1, 1};
+  std::size_t dynamic_shared = 0;
+  std::vector<std::byte> parameters;
+  WorkNumber work = 0;
+};
+
+// Runs all blocks to their end, on the calling thread. Faults are reported; throws Stopped where the kernel could not go on.
+void run(const Launch& launch);
+
 // A decoded kernel: an array of instructions, each with the function that carries it out for a warp.
 //
 // Registers are rows: one value for each of the 32 lanes, 4 bytes apart (16- and 32-bit types) or 8 (64-bit types); a
 // predicate is one word with a bit for each lane. Rows of a warp lie in one file of registers, rows of constants in another,
 // which all warps share. A Row names a row by its place in bytes; the top bit tells which of the files.
-#pragma once
-
-#include <array>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "tests/gpu_model/interpreter/launch.hpp"
-#include "tests/gpu_model/ptx/parse.hpp"
-
-namespace gpu_model {
 
 inline constexpr unsigned kLanes = 32;
 
@@ -46,7 +79,7 @@ enum class Class : std::uint8_t {
   kCount
 };
 
-// What an operation does with input that nobody has written (taint.hpp).
+// What an operation does with input that nobody has written (operations.hpp).
 enum class Taint : std::uint8_t { kPassed, kHalves, kUsed, kOwn };  // kHalves: of each half of a 64-bit row for itself
 
 enum class Space : std::uint8_t { kGlobal, kShared, kLocal, kParameter, kGeneric };

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tests/gpu_model/interpreter/memory.hpp"
-#include "tests/gpu_model/memory/cells.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
+#include "tests/gpu_model/memory/shadow.hpp"
 
 namespace gpu_model {
 namespace {

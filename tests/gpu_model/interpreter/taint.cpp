@@ -1,4 +1,4 @@
-#include "tests/gpu_model/interpreter/taint.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
 
 #if defined(__SSE__)
 #include <xmmintrin.h>

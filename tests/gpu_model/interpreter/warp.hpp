@@ -12,7 +12,7 @@
 
 #include "tests/gpu_model/interpreter/program.hpp"
 #include "tests/gpu_model/memory/address_space.hpp"
-#include "tests/gpu_model/memory/cells.hpp"
+#include "tests/gpu_model/memory/shadow.hpp"
 #include "tests/gpu_model/report.hpp"
 
 namespace gpu_model {

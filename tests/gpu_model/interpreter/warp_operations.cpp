@@ -1,8 +1,6 @@
 // What a warp's lanes do together: shuffles, votes, reductions, matches, and the barriers.
 #include <algorithm>
 
-#include "tests/gpu_model/interpreter/handlers.hpp"
-#include "tests/gpu_model/interpreter/memory.hpp"
 #include "tests/gpu_model/interpreter/operations.hpp"
 
 namespace gpu_model {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/gpu_model/libraries/fft_execution.hpp"
+#include "tests/gpu_model/libraries/fft.hpp"
 
 namespace gpu_model {
 namespace {
@@ -42,13 +42,6 @@ cufftResult with_plan(cufftHandle handle, const F& f) {
   return found == table.all.end() ? CUFFT_INVALID_PLAN : f(found->second);
 }
 
-bool known(cufftType type) {
-  for (const cufftType t : {CUFFT_R2C, CUFFT_C2R, CUFFT_C2C, CUFFT_D2Z, CUFFT_Z2D, CUFFT_Z2Z}) {
-    if (t == type) return true;
-  }
-  return false;
-}
-
 // Parameters of one side of the advanced layout.
 template <class Integer>
 struct Layout {
@@ -74,7 +67,8 @@ bool lay_out(FftArray& array, const FftArray& used, int rank, const Layout<Integ
 template <class Integer>
 cufftResult make_plan(cufftHandle handle, int rank, const Integer* sides, Layout<Integer> in, Layout<Integer> out,
                       cufftType type, long long batch, long long most, std::size_t* work_bytes) {
-  if (!work_bytes || !sides || rank < 1 || rank > 3 || !known(type)) return CUFFT_INVALID_VALUE;
+  if (!work_bytes || !sides || rank < 1 || rank > 3 || (type != CUFFT_R2C && type != CUFFT_C2R && type != CUFFT_C2C))
+    return CUFFT_INVALID_VALUE;
   FftShape shape;
   shape.type = type, shape.rank = rank, shape.batch = batch;
   if (batch < 1) return CUFFT_INVALID_SIZE;
@@ -218,20 +212,11 @@ cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long* n, long
 cufftResult cufftExecC2C(cufftHandle handle, cufftComplex* in, cufftComplex* out, int direction) {
   return execute(handle, CUFFT_C2C, in, out, direction, "cufftExecC2C");
 }
-cufftResult cufftExecZ2Z(cufftHandle handle, cufftDoubleComplex* in, cufftDoubleComplex* out, int direction) {
-  return execute(handle, CUFFT_Z2Z, in, out, direction, "cufftExecZ2Z");
-}
 cufftResult cufftExecR2C(cufftHandle handle, cufftReal* in, cufftComplex* out) {
   return execute(handle, CUFFT_R2C, in, out, CUFFT_FORWARD, "cufftExecR2C");
 }
-cufftResult cufftExecD2Z(cufftHandle handle, cufftDoubleReal* in, cufftDoubleComplex* out) {
-  return execute(handle, CUFFT_D2Z, in, out, CUFFT_FORWARD, "cufftExecD2Z");
-}
 cufftResult cufftExecC2R(cufftHandle handle, cufftComplex* in, cufftReal* out) {
   return execute(handle, CUFFT_C2R, in, out, CUFFT_INVERSE, "cufftExecC2R");
-}
-cufftResult cufftExecZ2D(cufftHandle handle, cufftDoubleComplex* in, cufftDoubleReal* out) {
-  return execute(handle, CUFFT_Z2D, in, out, CUFFT_INVERSE, "cufftExecZ2D");
 }
 
 }  // extern "C"

@@ -1,8 +1,7 @@
-// NCCL's functions for messages between two ranks, those that Maki calls and some that tell of a communicator.
+// NCCL's functions for messages between two ranks, those that Maki calls.
 #include <nccl.h>
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <string>
@@ -114,7 +113,7 @@ ncclResult_t message(ncclComm_t handle, const Message& message, std::size_t coun
   return result != ncclSuccess ? result : end;
 }
 
-ncclResult_t make_communicator(ncclComm_t* handle, int ranks, const ncclUniqueId& id, int rank, bool blocking) {
+ncclResult_t make_communicator(ncclComm_t* handle, int ranks, const ncclUniqueId& id, int rank) {
   if (!handle) return failed(ncclInvalidArgument, "ncclCommInitRank : comm argument is NULL");
   *handle = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks)
@@ -128,9 +127,8 @@ ncclResult_t make_communicator(ncclComm_t* handle, int ranks, const ncclUniqueId
   char bus_id[32] = "";
   if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device) != cudaSuccess)
     return failed(ncclUnhandledCudaError, "there is no GPU");
-  const auto comm = std::make_shared<Communicator>(ranks, rank, device, blocking);
-  ncclResult_t result = comm->enter(id, bus_id);
-  if (result == ncclInProgress && blocking) result = comm->wait();
+  const auto comm = std::make_shared<Communicator>(ranks, rank, device);
+  const ncclResult_t result = comm->enter(id, bus_id);
   if (result != ncclSuccess && result != ncclInProgress) {
     comm->abort();
     return told(*comm, result);
@@ -158,17 +156,14 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return result == ncclSuccess ? result : failed(result, "no memory to share (memfd_create)");
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  return gpu_model::make_communicator(comm, ranks, id, rank, true);
-}
-
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   if (config && (config->magic != (ncclConfig_t NCCL_CONFIG_INITIALIZER).magic || config->size != sizeof(ncclConfig_t)))
     return failed(ncclInvalidArgument, "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
-  const int blocking = config ? config->blocking : NCCL_CONFIG_UNDEF_INT;
-  if (blocking != NCCL_CONFIG_UNDEF_INT && blocking != 0 && blocking != 1)
-    return failed(ncclInvalidArgument, "Invalid config blocking attribute value " + std::to_string(blocking));
-  return gpu_model::make_communicator(comm, ranks, id, rank, blocking != 0);
+  if (!config || config->blocking != 0) {
+    gpu_model::report({"not modelled", "ncclCommInitRankConfig", "a communicator that blocks"});
+    return failed(ncclInvalidUsage, "not modelled: a communicator that blocks");
+  }
+  return gpu_model::make_communicator(comm, ranks, id, rank);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* state) {
@@ -198,27 +193,6 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
   if (!comm) return ncclInvalidArgument;
   comm->abort();
   gpu_model::remove(handle);
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommCount(const ncclComm_t handle, int* count) {
-  const auto comm = find(handle, "ncclCommCount");
-  if (!comm || !count) return ncclInvalidArgument;
-  *count = comm->ranks();
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommUserRank(const ncclComm_t handle, int* rank) {
-  const auto comm = find(handle, "ncclCommUserRank");
-  if (!comm || !rank) return ncclInvalidArgument;
-  *rank = comm->rank();
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommCuDevice(const ncclComm_t handle, int* device) {
-  const auto comm = find(handle, "ncclCommCuDevice");
-  if (!comm || !device) return ncclInvalidArgument;
-  *device = comm->device();
   return ncclSuccess;
 }
 

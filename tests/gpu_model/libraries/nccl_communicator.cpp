@@ -13,11 +13,11 @@ constexpr std::chrono::milliseconds kBetweenLooks{10};  // at peers' processes
 constexpr std::chrono::microseconds kPause{200};
 
 // Lives as long as a group's work is queued: tells of one that a device in error has dropped.
-struct Queued {
+struct QueuedGroup {
   std::shared_ptr<Communicator> comm;
   std::shared_ptr<Group> group;
   std::atomic<bool>& stopped;
-  ~Queued() {
+  ~QueuedGroup() {
     if (!group->ended) stopped = true;
   }
 };
@@ -26,9 +26,9 @@ bool same_process(const RankEntry& a, const RankEntry& b) { return a.process == 
 
 }  // namespace
 
-Communicator::Communicator(int ranks, int rank, int device, bool blocking)
-    : ranks_(ranks), rank_(rank), device_(device), blocking_(blocking),
-      choices_(choices_seed() * kMostRanks + static_cast<unsigned>(rank)) {}
+Communicator::Communicator(int ranks, int rank, int device)
+    : ranks_(ranks), rank_(rank), device_(device), choices_(choices_seed() * kMostRanks + static_cast<unsigned>(rank)) {
+}
 
 ncclResult_t Communicator::fail(ncclResult_t error, std::string reason) {
   reason_ = std::move(reason);
@@ -105,11 +105,6 @@ ncclResult_t Communicator::look() {
 
 ncclResult_t Communicator::poll() { return told_ = look(); }
 
-ncclResult_t Communicator::wait() {
-  while (poll() == ncclInProgress) std::this_thread::sleep_for(kPause);
-  return told_;
-}
-
 ncclResult_t Communicator::ready() {
   if (told_ == ncclSuccess && !finalizing_) return ncclSuccess;
   if (error_ != ncclSuccess) return error_;
@@ -122,7 +117,7 @@ ncclResult_t Communicator::begin(std::vector<Message> messages, cudaStream_t str
   auto group = std::make_shared<Group>();
   group->messages = std::move(messages);
   group->rendezvous = choices_.below(2) == 0;
-  if (blocking_ || choices_.below(2) == 0) {
+  if (choices_.below(2) == 0) {
     submit(std::move(group), stream);
     return ncclSuccess;
   }
@@ -133,7 +128,7 @@ ncclResult_t Communicator::begin(std::vector<Message> messages, cudaStream_t str
 void Communicator::submit(std::shared_ptr<Group> group, cudaStream_t stream) {
   group->number = submitted_++;
   const std::size_t n = group->messages.size();
-  const std::shared_ptr<Queued> queued(new Queued{shared_from_this(), std::move(group), stopped_});
+  const std::shared_ptr<QueuedGroup> queued(new QueuedGroup{shared_from_this(), std::move(group), stopped_});
   queue_work(stream, "NCCL group of " + std::to_string(n) + (n == 1 ? " message" : " messages"),
              [queued](WorkNumber work) { return queued->comm->carry_out(*queued->group, work); });
 }
@@ -160,7 +155,6 @@ Progress Communicator::carry_out(Group& group, WorkNumber work) {
 ncclResult_t Communicator::finalize() {
   if (const ncclResult_t result = ready(); result != ncclSuccess) return result;
   finalizing_ = true;
-  if (blocking_) return wait();
   return told_ = ncclInProgress;
 }
 

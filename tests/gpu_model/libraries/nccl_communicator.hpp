@@ -12,23 +12,21 @@
 
 #include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/libraries/nccl_messages.hpp"
-#include "tests/gpu_model/libraries/nccl_shared.hpp"
 #include "tests/gpu_model/report.hpp"
-#include "tests/gpu_model/runtime/queue.hpp"
+#include "tests/gpu_model/runtime/streams.hpp"
 
 namespace gpu_model {
 
 // Calls are made by one thread at a time. Groups are carried out by whichever thread moves the streams on.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  Communicator(int ranks, int rank, int device, bool blocking);
+  Communicator(int ranks, int rank, int device);
 
   ncclResult_t enter(const ncclUniqueId& id, const char* bus_id);
   // What the program is told: ncclInProgress until what it began is done. Moves that on.
   ncclResult_t poll();
-  ncclResult_t wait();   // polls until it is no longer ncclInProgress
   ncclResult_t ready();  // whether a call may be made now
-  // Puts a group on the stream: now, or (never of a blocking communicator) when poll() is called the next time or later.
+  // Puts a group on the stream: now, or when poll() is called the next time or later.
   ncclResult_t begin(std::vector<Message> messages, cudaStream_t stream);
   ncclResult_t finalize();
   ncclResult_t destroy();
@@ -37,8 +35,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   int ranks() const { return ranks_; }
   int rank() const { return rank_; }
-  int device() const { return device_; }
-  bool blocking() const { return blocking_; }
   const std::string& reason() const { return reason_; }  // of the last failure
 
  private:
@@ -56,7 +52,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void set_state(RankState state) { board_.entry(rank_).state = state; }
 
   const int ranks_, rank_, device_;
-  const bool blocking_;
   SharedBoard board_;
   Choices choices_;
   bool complete_ = false, finalizing_ = false, finalized_ = false;

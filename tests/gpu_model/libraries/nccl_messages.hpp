@@ -1,17 +1,86 @@
-// Messages of a group, and how they move through the rings that two ranks share.
+// Memory that the ranks of a communicator share: who is there, and a ring of bytes for each pair of ranks and direction.
+//
+// It is an anonymous file (memfd_create), which others open by /proc while the process that made the unique id holds it:
+// it has no name, so nothing is left behind, however the processes end.
 #pragma once
 
 #include <nccl.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tests/gpu_model/libraries/nccl_shared.hpp"
 #include "tests/gpu_model/memory/address_space.hpp"
 
 namespace gpu_model {
+
+constexpr int kMostRanks = 256;
+
+enum class RankState : int { kAbsent, kJoined, kFinalized, kLeft, kAborted };
+
+struct RankEntry {
+  std::atomic<int> process{0};  // 0: nobody is this rank yet
+  std::atomic<RankState> state{RankState::kAbsent};
+  char bus_id[32] = "";
+};
+
+struct Board {
+  std::uint64_t token = 0;  // that of the unique id
+  std::atomic<int> ranks{0};
+  RankEntry entries[kMostRanks];
+};
+
+// One sender, one receiver. The counts of bytes only grow.
+struct Ring {
+  alignas(64) std::atomic<std::uint64_t> written{0};
+  alignas(64) std::atomic<std::uint64_t> read{0};
+};
+
+class RingEnd {
+ public:
+  RingEnd(Ring* ring, std::size_t bytes) : ring_(ring), data_(reinterpret_cast<char*>(ring + 1)), bytes_(bytes) {}
+  std::uint64_t written() const { return ring_->written.load(std::memory_order_acquire); }
+  std::uint64_t read() const { return ring_->read.load(std::memory_order_acquire); }
+  std::size_t room() const { return bytes_ - static_cast<std::size_t>(written() - read()); }
+  std::size_t filled() const { return static_cast<std::size_t>(written() - read()); }
+  void put(const char* from, std::size_t bytes);  // at most room()
+  void take(char* to, std::size_t bytes);         // at most filled(); nullptr: they are dropped
+
+ private:
+  Ring* ring_;
+  char* data_;
+  std::size_t bytes_;
+};
+
+class SharedBoard {
+ public:
+  SharedBoard() = default;
+  SharedBoard(const SharedBoard&) = delete;
+  SharedBoard& operator=(const SharedBoard&) = delete;
+  ~SharedBoard();
+
+  // Enters this rank. Anything but ncclSuccess leaves `error` with a reason.
+  ncclResult_t enter(const ncclUniqueId& id, int ranks, int rank, const char* bus_id, std::string& error);
+  bool entered() const { return entered_; }
+  RankEntry& entry(int rank) const { return board_->entries[rank]; }
+  RingEnd ring(int from, int to) const;
+  // The process that made the id holds the memory open for others; from now on it need not.
+  void close_id() const;
+
+ private:
+  Board* board_ = nullptr;
+  std::size_t bytes_ = 0, ring_bytes_ = 0;
+  int ranks_ = 0;
+  bool entered_ = false;
+  ncclUniqueId id_{};
+};
+
+ncclResult_t make_unique_id(ncclUniqueId& id);
+bool process_runs(int process);  // false: it has ended, waited for or not
+
+// Messages of a group, and how they move through the rings that two ranks share.
 
 std::size_t bytes_of(ncclDataType_t type);  // 0: there is no such type
 

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "tests/gpu_model/report.hpp"
-#include "tests/gpu_model/runtime/device.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 #include "tests/gpu_model/runtime/host_pages.hpp"
 
 namespace gpu_model {

@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tests/gpu_model/memory/cells.hpp"
 #include "tests/gpu_model/report.hpp"
 
 namespace gpu_model {

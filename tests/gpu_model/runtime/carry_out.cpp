@@ -9,8 +9,8 @@
 
 #include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/report.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
-#include "tests/gpu_model/runtime/device.hpp"
 #include "tests/gpu_model/runtime/host_pages.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 

@@ -1,4 +1,4 @@
-#include "tests/gpu_model/runtime/device.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 #include <cstdio>
 #include <cstdlib>

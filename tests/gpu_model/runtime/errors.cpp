@@ -1,8 +1,6 @@
-#include "tests/gpu_model/runtime/errors.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 #include <array>
-
-#include "tests/gpu_model/runtime/device.hpp"
 
 namespace gpu_model {
 namespace {

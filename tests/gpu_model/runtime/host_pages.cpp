@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "tests/gpu_model/report.hpp"
-#include "tests/gpu_model/runtime/lock.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 namespace gpu_model {
 namespace {

@@ -1,13 +1,136 @@
+// Memory: its allocation, and copies.
+#include <sys/uio.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
 #include "tests/gpu_model/memory/address_space.hpp"
+#include "tests/gpu_model/memory/shadow.hpp"
 #include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/call.hpp"
+#include "tests/gpu_model/runtime/counters.hpp"
+#include "tests/gpu_model/runtime/host_pages.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 
 using namespace gpu_model;
 
 namespace {
 
+enum class Side { kDevice, kPageLocked, kPageable };
+
 Address address(const void* p) { return reinterpret_cast<Address>(p); }
+
+Side side_of(Address a) {
+  if (on_device(a)) return Side::kDevice;
+  const Extent* const extent = find_base(a);
+  return extent && extent->kind == ExtentKind::kPageLocked ? Side::kPageLocked : Side::kPageable;
+}
+
+struct Copy {
+  Address to = 0, from = 0;
+  std::size_t bytes = 0;
+  Side to_side = Side::kPageable, from_side = Side::kPageable;
+  std::optional<XXH64_hash_t> source;  // of the host's memory when the copy was asked for
+};
+
+// Pageable memory may be gone: the system says so.
+bool read_pageable(char* to, Address from, std::size_t bytes) {
+  while (bytes > 0) {
+    const iovec own{to, bytes}, other{reinterpret_cast<void*>(from), bytes};
+    const ssize_t n = process_vm_readv(getpid(), &own, 1, &other, 1, 0);
+    if (n < 0 && (errno == EPERM || errno == ENOSYS)) {  // a container that forbids it
+      std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+      return true;
+    }
+    if (n <= 0) return false;
+    to += n, from += static_cast<Address>(n), bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void carry_out(const Copy& c, WorkNumber work) {
+  const bool freed = (c.from_side == Side::kPageLocked && side_of(c.from) != Side::kPageLocked) ||
+                     (c.to_side == Side::kPageLocked && side_of(c.to) != Side::kPageLocked);
+  if (freed) return report({"host memory freed before its copy was done", words(work), ""});
+  if (!note_copy(work, c.to, c.from, c.bytes)) return;
+  char* const to = own_view(c.to);
+  if (c.from_side != Side::kPageable) {
+    std::memmove(to, own_view(c.from), c.bytes);
+  } else if (!read_pageable(to, c.from, c.bytes)) {
+    return report({"host memory freed before its copy was done", words(work), ""});
+  }
+  if (c.source && XXH3_64bits(to, c.bytes) != *c.source)
+    report({"host memory overwritten before its copy was done", words(work), std::to_string(c.bytes) + " bytes"});
+}
+
+bool direction_is(cudaMemcpyKind kind, bool to_device, bool from_device) {
+  switch (kind) {
+    case cudaMemcpyHostToHost: return !to_device && !from_device;
+    case cudaMemcpyHostToDevice: return to_device && !from_device;
+    case cudaMemcpyDeviceToHost: return !to_device && from_device;
+    case cudaMemcpyDeviceToDevice: return to_device && from_device;
+    case cudaMemcpyDefault: return true;
+  }
+  return false;
+}
+
+cudaError_t copy(Lock& lock, const char* call, Copy c, cudaMemcpyKind kind, cudaStream_t handle, bool wait) {
+  Stream* const stream = find_stream(handle);
+  if (!stream) {
+    report({"invalid handle", call, "the stream is none, or was destroyed"});
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (c.bytes == 0) return cudaSuccess;
+  c.to_side = side_of(c.to), c.from_side = side_of(c.from);
+  const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
+  if (!direction_is(kind, to_device, from_device)) {
+    report({"wrong direction of a copy", call,
+            "its source is " + whereabouts(c.from, next_work()) + ", its target is " + whereabouts(c.to, next_work())});
+    return cudaErrorInvalidValue;
+  }
+  // What a copy before this one will write there is no change by the host.
+  if (!from_device && !kept_from_host(c.from, c.bytes)) c.source = XXH3_64bits(own_view(c.from), c.bytes);
+  const char* const where = to_device && from_device ? "on the device" : to_device ? "to the device" : "to the host";
+  auto& bytes = to_device && from_device ? counters().bytes_on_device
+                : to_device              ? counters().bytes_to_device
+                                         : counters().bytes_to_host;
+  bytes += c.bytes;
+  const WorkNumber work = add_to(*stream, std::string("copy ") + where, [c](WorkNumber number) {
+    carry_out(c, number);
+    return Progress::kDone;
+  });
+  // A copy to pageable memory returns when it is done.
+  if (wait || c.to_side == Side::kPageable) {
+    wait_for(lock, mark_end(*stream));
+  } else if (c.to_side == Side::kPageLocked) {
+    keep_from_host(c.to, c.bytes, end_of(stream->index), words(work));
+  }
+  return cudaSuccess;
+}
+
+cudaError_t fill(void* to, int value, std::size_t bytes, cudaStream_t handle) {
+  return call([&](Lock&) {
+    Stream* const stream = find_stream(handle);
+    if (!stream) {
+      report({"invalid handle", "cudaMemset", "the stream is none, or was destroyed"});
+      return cudaErrorInvalidResourceHandle;
+    }
+    const Address a = address(to);
+    if (bytes == 0) return cudaSuccess;
+    if (side_of(a) == Side::kPageable) {
+      report({"out of bounds", "cudaMemset", whereabouts(a, next_work())});
+      return cudaErrorInvalidValue;
+    }
+    add_to(*stream, "fill", [=](WorkNumber work) {
+      if (note_write(work, a, bytes, "a fill")) std::memset(own_view(a), value, bytes);
+      return Progress::kDone;
+    });
+    return cudaSuccess;
+  });
+}
 
 cudaError_t not_allocated(const char* call, Address a) {
   const std::string where = whereabouts(a, next_work());
@@ -16,13 +139,26 @@ cudaError_t not_allocated(const char* call, Address a) {
   return cudaErrorInvalidValue;
 }
 
-cudaError_t allocate_host(void** to, std::size_t bytes) {
+template <class Allocate>
+cudaError_t allocate(void** to, std::size_t bytes, Allocate memory_of) {
   return call([&](Lock&) {
     if (!to) return cudaErrorInvalidValue;
     *to = nullptr;
     if (bytes == 0) return cudaSuccess;
-    *to = reinterpret_cast<void*>(allocate_page_locked(bytes));
+    *to = reinterpret_cast<void*>(memory_of(bytes));
     return *to ? cudaSuccess : cudaErrorMemoryAllocation;
+  });
+}
+
+// Waits for all work of the memory's device, as the real calls do; of page-locked memory, of the device that was current
+// when it was allocated.
+cudaError_t release(void* memory, ExtentKind kind, const char* name, bool (*free)(Address)) {
+  return call([&](Lock& lock) {
+    if (!memory) return cudaSuccess;
+    const Extent* const extent = find_base(address(memory));
+    if (!extent || extent->kind != kind) return not_allocated(name, address(memory));
+    wait_for_device(lock, extent->device);
+    return free(address(memory)) ? cudaSuccess : not_allocated(name, address(memory));
   });
 }
 
@@ -31,51 +167,30 @@ cudaError_t allocate_host(void** to, std::size_t bytes) {
 extern "C" {
 
 cudaError_t cudaMalloc(void** to, std::size_t bytes) {
-  return call([&](Lock&) {
-    if (!to) return cudaErrorInvalidValue;
-    *to = nullptr;
-    if (bytes == 0) return cudaSuccess;
-    *to = reinterpret_cast<void*>(allocate_device(current_device(), bytes));
-    return *to ? cudaSuccess : cudaErrorMemoryAllocation;
-  });
+  return allocate(to, bytes, [](std::size_t n) { return allocate_device(current_device(), n); });
 }
-
-// Waits for all work of the device, as the real one does.
-cudaError_t cudaFree(void* memory) {
-  return call([&](Lock& lock) {
-    if (!memory) return cudaSuccess;
-    const Extent* const extent = find_base(address(memory));
-    if (!extent || extent->kind != ExtentKind::kDevice) return not_allocated("cudaFree", address(memory));
-    wait_for_device(lock, extent->device);
-    return free_device(address(memory)) ? cudaSuccess : not_allocated("cudaFree", address(memory));
-  });
-}
-
-cudaError_t cudaMallocHost(void** to, std::size_t bytes) { return allocate_host(to, bytes); }
-cudaError_t cudaHostAlloc(void** to, std::size_t bytes, unsigned) { return allocate_host(to, bytes); }
-
-// Waits as cudaFree() does, for the device that was current when the memory was allocated.
+cudaError_t cudaMallocHost(void** to, std::size_t bytes) { return allocate(to, bytes, allocate_page_locked); }
+cudaError_t cudaFree(void* memory) { return release(memory, ExtentKind::kDevice, "cudaFree", free_device); }
 cudaError_t cudaFreeHost(void* memory) {
+  return release(memory, ExtentKind::kPageLocked, "cudaFreeHost", free_page_locked);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call([&](Lock& lock) {
-    if (!memory) return cudaSuccess;
-    const Extent* const extent = find_base(address(memory));
-    if (!extent || extent->kind != ExtentKind::kPageLocked) return not_allocated("cudaFreeHost", address(memory));
-    wait_for_device(lock, extent->device);
-    return free_page_locked(address(memory)) ? cudaSuccess : not_allocated("cudaFreeHost", address(memory));
+    return copy(lock, "cudaMemcpyAsync", {address(to), address(from), bytes, {}, {}, {}}, kind, stream, false);
   });
 }
 
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* to, const void* pointer) {
-  return call([&](Lock&) {
-    *to = {};
-    const Extent* const extent = find_base(address(pointer));
-    to->device = extent && extent->device >= 0 ? extent->device : current_device();
-    to->hostPointer = const_cast<void*>(pointer);
-    if (!extent) return cudaSuccess;  // cudaMemoryTypeUnregistered
-    to->type = extent->kind == ExtentKind::kPageLocked ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
-    to->devicePointer = const_cast<void*>(pointer);
-    if (to->type == cudaMemoryTypeDevice) to->hostPointer = nullptr;
-    return cudaSuccess;
+// Between two places on the device it does not wait.
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return call([&](Lock& lock) {
+    const bool on_host = !on_device(address(to)) || !on_device(address(from));
+    return copy(lock, "cudaMemcpy", {address(to), address(from), bytes, {}, {}, {}}, kind, nullptr, on_host);
   });
 }
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  return fill(to, value, bytes, stream);
+}
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return fill(to, value, bytes, nullptr); }
 }

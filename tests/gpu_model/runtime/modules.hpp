@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/gpu_model/interpreter/launch.hpp"
-#include "tests/gpu_model/runtime/device.hpp"
+#include "tests/gpu_model/interpreter/program.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 namespace gpu_model {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "tests/gpu_model/memory/address_space.hpp"
-#include "tests/gpu_model/runtime/lock.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 using gpu_model::Address;
 using gpu_model::Lock;

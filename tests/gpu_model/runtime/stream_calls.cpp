@@ -1,4 +1,3 @@
-#include <memory>
 #include <set>
 
 #include "tests/gpu_model/report.hpp"

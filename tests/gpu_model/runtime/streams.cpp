@@ -1,12 +1,11 @@
 #include "tests/gpu_model/runtime/streams.hpp"
 
-#include <algorithm>
 #include <list>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "tests/gpu_model/runtime/device.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 namespace gpu_model {
 namespace {

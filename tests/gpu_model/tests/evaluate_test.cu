@@ -1,87 +1,15 @@
 // List evaluation and direct sum on the GPU against the formulas in double, for lists and groups of every shape.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "kernels/device/buffer.hpp"
 #include "kernels/force/evaluate_lanes.cuh"
-#include "tests/kernels/force/random_lists.hpp"
+#include "tests/kernels/force/lists_on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::force_test {
 namespace {
 
-constexpr float kUntouched = -77.0f;
-constexpr double kTolerance = 3e-6;  // relative to the sum of the sizes of a target's terms
-constexpr int kOrders = 20;          // each launch draws another order of threads
-
-struct Result {
-  std::vector<float> ax, ay, az, p;
-  bool operator==(const Result& o) const { return same(ax, o.ax) && same(ay, o.ay) && same(az, o.az) && same(p, o.p); }
-  static bool same(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-  }
-};
-
-// Room for the result of n targets, all `before`.
-struct Output {
-  Output(const Stream& stream, std::size_t n, float before = kUntouched) : acceleration("test.acceleration") {
-    const std::vector<float> untouched(n, before);
-    for (auto* part : {&acceleration.x, &acceleration.y, &acceleration.z, &potential}) part->upload(stream, untouched);
-  }
-  ForceOutput view(bool with_potential) { return {acceleration.view(), with_potential ? potential.data() : nullptr}; }
-  Result download(const Stream& stream) const {
-    return {acceleration.x.download(stream), acceleration.y.download(stream), acceleration.z.download(stream),
-            potential.download(stream)};
-  }
-  VectorArray acceleration;
-  DeviceBuffer<float> potential{"test.potential"};
-};
-
-struct Uploaded : DeviceLists {
-  Uploaded(const Stream& s, const RandomSet& set) : DeviceLists(s, set), stream(s) {}
-  Result run(const ForceLaw& law, bool quadrupoles, bool potential,
-             const std::vector<std::uint32_t>* chosen = nullptr) {
-    Output out(stream, particles.size());
-    DeviceBuffer<std::uint32_t> selected("test.selected");
-    if (chosen) selected.upload(stream, *chosen);
-    ListView view = all();
-    if (chosen) {
-      view.selected = selected.data();
-      view.count = static_cast<std::uint32_t>(chosen->size());
-    }
-    evaluate_lists(stream, law, quadrupoles, sources(), view, out.view(potential));
-    return out.download(stream);
-  }
-  const Stream& stream;
-};
-
-// Holds the kernel against the formulas in double. Nothing else may be written.
-void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set) {
-  Uploaded device(test::test_stream(), set);
-  const Result r = device.run(law, quadrupoles, potential);
-  std::vector<bool> is_target(set.particles.size(), false);
-  double worst = 0;
-  for (std::size_t g = 0; g < set.groups.size(); ++g) {
-    for (std::uint32_t i = set.groups[g].first; i < set.groups[g].first + set.groups[g].count; ++i) {
-      is_target[i] = true;
-      double size_a, size_p;
-      const Effect e = expected(law, quadrupoles, set, g, i, size_a, size_p);
-      if (size_a == 0) {
-        EXPECT_TRUE(r.ax[i] == 0 && r.ay[i] == 0 && r.az[i] == 0);
-      } else {
-        worst = std::max(worst, std::hypot(r.ax[i] - e.ax, r.ay[i] - e.ay, r.az[i] - e.az) / size_a);
-      }
-      if (potential && size_p > 0) worst = std::max(worst, std::abs(r.p[i] - e.p) / size_p);
-      EXPECT_TRUE(!potential || size_p != 0 || r.p[i] == 0);
-    }
-  }
-  EXPECT_LT(worst, kTolerance) << name_of(law) << ", quadrupoles " << quadrupoles << ", potential " << potential;
-  for (std::size_t i = 0; i < set.particles.size(); ++i) {
-    EXPECT_TRUE(is_target[i] || r.ax[i] == kUntouched);
-    EXPECT_TRUE((is_target[i] && potential) || r.p[i] == kUntouched);
-  }
-}
+constexpr int kOrders = 20;  // each launch draws another order of threads
 
 ForceLaw split_law(int order = 5) {
   return make_force_law(Split::kPolynomial, order, 0.012, Softening::kPlummer, 2e-4, 0.7 * order);
@@ -225,52 +153,21 @@ TEST(EvaluateKernel, SameBitsInEveryOrderOfThreads) {
   }
 }
 
-// Direct sum over n particles for targets [first, first + count).
-void check_direct(const ForceLaw& law, std::uint32_t n, std::uint32_t first, std::uint32_t count, bool potential) {
-  const Stream& stream = test::test_stream();
-  const RandomSet set = random_lists({n}, 0, 0, 0.1, 1.0, n);
-  DeviceBuffer<SourceParticle> particles("test.particles");
-  particles.upload(stream, set.particles);
-  Output out(stream, count);
-  direct_sum(stream, law, {particles.data(), n, first, count}, out.view(potential));
-  const Result r = out.download(stream);
-  RandomSet list = set;  // the same as a list of one leaf
-  list.ranges[0] = {0, 0, 1};
-  list.words = {0};
-  for (std::uint32_t i = 0; i < count; i += 1 + count / 40) {
-    double size_a, size_p;
-    const Effect e = expected(law, false, list, 0, first + i, size_a, size_p);
-    size_a += 1e-30, size_p += 1e-30;
-    EXPECT_LT(std::hypot(r.ax[i] - e.ax, r.ay[i] - e.ay, r.az[i] - e.az) / size_a, kTolerance) << name_of(law);
-    EXPECT_TRUE(!potential || std::abs(r.p[i] - e.p) / size_p < kTolerance) << name_of(law);
-    EXPECT_TRUE(potential || r.p[i] == kUntouched);
-  }
-}
-
 TEST(DirectKernel, SizesAndParts) {
-  for (const std::uint32_t n : {1u, 2u, 127u, 255u, 256u, 257u, 600u}) check_direct(plain_law(), n, 0, n, true);
-  check_direct(split_law(), 600, 100, 300, false);
-  check_direct(split_law(), 300, 299, 1, true);
+  for (const std::uint32_t n : {1u, 2u, 127u, 255u, 256u, 257u, 600u}) check_direct(plain_law(), {n, 0, n, true});
+  check_direct(split_law(), {600, 100, 300, false});
+  check_direct(split_law(), {300, 299, 1, true});
 }
 
 TEST(DirectKernel, EveryLaw) {
   for (const ForceLaw& law : laws_for(0.012, 2e-4))
-    for (const bool potential : {true, false}) check_direct(law, 70, 3, 50, potential);
+    for (const bool potential : {true, false}) check_direct(law, {70, 3, 50, potential});
 }
 
 TEST(DirectKernel, SameBitsInEveryOrderOfThreads) {
-  const Stream& stream = test::test_stream();
   const RandomSet set = random_lists({300}, 0, 0, 0.1, 1.0, 1);
-  DeviceBuffer<SourceParticle> particles("test.particles");
-  particles.upload(stream, set.particles);
-  Result first;
-  for (int n = 0; n < kOrders; ++n) {
-    Output out(stream, 40);
-    direct_sum(stream, plain_law(), {particles.data(), 300, 5, 40}, out.view(true));
-    const Result r = out.download(stream);
-    if (first.ax.empty()) first = r;
-    EXPECT_TRUE(r == first);
-  }
+  const Result first = run_direct(plain_law(), set.particles, 5, 40);
+  for (int n = 0; n < kOrders; ++n) EXPECT_TRUE(run_direct(plain_law(), set.particles, 5, 40) == first);
 }
 
 }  // namespace

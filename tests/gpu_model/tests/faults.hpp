@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/gpu_model/report.hpp"
-#include "tests/gpu_model/runtime/errors.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 namespace gpu_model {
 

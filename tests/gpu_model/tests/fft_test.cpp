@@ -5,12 +5,10 @@
 
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <numbers>
-#include <string>
 #include <vector>
 
-#include "tests/gpu_model/runtime/device.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model {
@@ -119,33 +117,33 @@ TEST(ModelledFft, MeshInPlaceIsTheDefinitionAndBack) {
 // Lines of 10 in rows of 16 reals; the same bits in place, between two arrays, and wherever a line stands.
 TEST(ModelledFft, RealLinesHaveTheirBitsWhereverTheyStand) {
   constexpr int n = 10, row = 16, batch = 3;
-  std::vector<double> rows(row * batch);
-  for (int i = 0; i < row * batch; ++i) rows[i] = value(i % row);
+  std::vector<float> rows(row * batch);
+  for (int i = 0; i < row * batch; ++i) rows[i] = static_cast<float>(value(i % row));
   Plan forward, back;
-  ASSERT_EQ(forward.lines(n, CUFFT_D2Z, batch, row, row / 2), CUFFT_SUCCESS);
-  ASSERT_EQ(back.lines(n, CUFFT_Z2D, batch, row / 2, row), CUFFT_SUCCESS);
-  OnDevice<double> values(rows), modes(row * batch);
+  ASSERT_EQ(forward.lines(n, CUFFT_R2C, batch, row, row / 2), CUFFT_SUCCESS);
+  ASSERT_EQ(back.lines(n, CUFFT_C2R, batch, row / 2, row), CUFFT_SUCCESS);
+  OnDevice<float> values(rows), modes(row * batch);
   OnDevice<char> area(std::max(forward.bytes, back.bytes) + 1);
   for (const Plan* plan : {&forward, &back}) ASSERT_EQ(cufftSetWorkArea(plan->handle, area.data()), CUFFT_SUCCESS);
-  ASSERT_EQ(cufftExecD2Z(forward.handle, values.data(), modes.as<cufftDoubleComplex>()), CUFFT_SUCCESS);
+  ASSERT_EQ(cufftExecR2C(forward.handle, values.data(), modes.as<cufftComplex>()), CUFFT_SUCCESS);
   EXPECT_EQ(values.get(), rows) << "real input between two arrays is left";
-  ASSERT_EQ(cufftExecD2Z(forward.handle, values.data(), values.as<cufftDoubleComplex>()), CUFFT_SUCCESS);
+  ASSERT_EQ(cufftExecR2C(forward.handle, values.data(), values.as<cufftComplex>()), CUFFT_SUCCESS);
   const auto between = modes.get(), in_place = values.get();
   const auto expected = definition(std::vector<Complex>(rows.begin(), rows.begin() + n), 1, 1, n, -1);
   for (int line = 0; line < batch; ++line) {
     for (int k = 0; k <= n / 2; ++k) {
       for (const int part : {0, 1}) {
-        const double mode = between[line * row + 2 * k + part];
+        const float mode = between[line * row + 2 * k + part];
         EXPECT_EQ(mode, in_place[line * row + 2 * k + part]);
         EXPECT_EQ(mode, between[2 * k + part]);
-        EXPECT_NEAR(mode, part ? expected[k].imag() : expected[k].real(), 1e-12);
+        EXPECT_NEAR(mode, part ? expected[k].imag() : expected[k].real(), 1e-5);
       }
     }
   }
-  ASSERT_EQ(cufftExecZ2D(back.handle, modes.as<cufftDoubleComplex>(), values.data()), CUFFT_SUCCESS);
+  ASSERT_EQ(cufftExecC2R(back.handle, modes.as<cufftComplex>(), values.data()), CUFFT_SUCCESS);
   const auto again = values.get(), destroyed = modes.get();
   for (int line = 0; line < batch; ++line) {
-    for (int i = 0; i < n; ++i) EXPECT_NEAR(again[line * row + i] / n, rows[i], 1e-12);
+    for (int i = 0; i < n; ++i) EXPECT_NEAR(again[line * row + i] / n, rows[i], 1e-5);
     for (int i = 0; i < n + 2; ++i) EXPECT_TRUE(std::isnan(destroyed[line * row + i]));
   }
   EXPECT_EQ(kinds_of_faults(), Kinds{});
@@ -216,14 +214,14 @@ TEST(ModelledFft, WorkAreaIsForOneStreamAtATime) {
 }
 
 TEST(ModelledFft, QueuedWorkOutlivesItsPlan) {
-  OnDevice<std::complex<double>> line(std::vector<std::complex<double>>(8, 1.0));
+  OnDevice<std::complex<float>> line(std::vector<std::complex<float>>(8, 1.0f));
   {
     Plan plan(true);
-    ASSERT_EQ(plan.lines(8, CUFFT_Z2Z, 1, 8, 8), CUFFT_SUCCESS);
-    auto* const data = line.as<cufftDoubleComplex>();
-    ASSERT_EQ(cufftExecZ2Z(plan.handle, data, data, CUFFT_FORWARD), CUFFT_SUCCESS);
+    ASSERT_EQ(plan.lines(8, CUFFT_C2C, 1, 8, 8), CUFFT_SUCCESS);
+    auto* const data = line.as<cufftComplex>();
+    ASSERT_EQ(cufftExecC2C(plan.handle, data, data, CUFFT_FORWARD), CUFFT_SUCCESS);
   }
-  EXPECT_EQ(line.get()[0], 8.0);
+  EXPECT_EQ(line.get()[0], 8.0f);
   EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 

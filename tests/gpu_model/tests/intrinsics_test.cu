@@ -1,5 +1,4 @@
 // What a warp's lanes do together, and atomics, against their definitions.
-#include <cmath>
 #include <limits>
 #include <set>
 

@@ -7,6 +7,7 @@
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/run/setup.hpp"
+#include "src/run/start_run.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/test_stream.hpp"
 
@@ -33,10 +34,7 @@ void expect_three_waits(const std::string& toml, const std::vector<std::string>&
   SimulationOptions options = simulation_options(run);
   options.step_options.max_dlna =
       0.005;  // so small a set errs much in longer ones, and lists are made anew within a step
-  Simulation simulation(test::test_stream(), run.initial, options,
-                        run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
-                                                    : Timeline::newtonian(),
-                        waits);
+  Simulation simulation(test::test_stream(), run.initial, options, timeline_of(run), waits);
   simulation.run();
   EXPECT_GE(waits.kept.size(), 8u);
   for (const std::uint64_t n : waits.kept) EXPECT_LE(n, 3u);

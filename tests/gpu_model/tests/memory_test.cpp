@@ -3,7 +3,7 @@
 
 #include "tests/gpu_model/memory/address_space.hpp"
 #include "tests/gpu_model/memory/work.hpp"
-#include "tests/gpu_model/runtime/lock.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
 
 namespace gpu_model {
 namespace {

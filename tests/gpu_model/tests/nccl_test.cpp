@@ -64,33 +64,25 @@ TEST(ModelledNccl, AllToAllInManyRounds) {
   EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
-// Much more than the rings hold goes both ways at once; communicators that block.
+// Much more than the rings hold goes both ways at once.
 TEST(ModelledNccl, LargeMessagesBothWays) {
   if (rank() < 0) return run_ranks(2, 2);
   constexpr std::size_t kBytes = 5'000'000;
-  ASSERT_EQ(cudaSetDevice(rank()), cudaSuccess);
-  ncclComm_t comm = nullptr;
-  ASSERT_EQ(ncclCommInitRank(&comm, 2, unique_id(), rank()), ncclSuccess);
-  int count = 0, number = -1, device = -1;
-  EXPECT_EQ(ncclCommCount(comm, &count), ncclSuccess);
-  EXPECT_EQ(ncclCommUserRank(comm, &number), ncclSuccess);
-  EXPECT_EQ(ncclCommCuDevice(comm, &device), ncclSuccess);
-  EXPECT_EQ(count * 100 + number * 10 + device, 200 + rank() * 11);
+  Rank me(2);
+  ASSERT_EQ(me.settled(), ncclSuccess);
   const int peer = 1 - rank();
   Bytes out(kBytes), in(kBytes);
   out.put(pattern(rank(), peer, 0, kBytes));
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   ncclGroupStart();
-  ncclSend(out.data, kBytes / 4, ncclFloat, peer, comm, stream);
-  ncclRecv(in.data, kBytes / 4, ncclFloat, peer, comm, stream);
-  ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
-  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  ncclSend(out.data, kBytes / 4, ncclFloat, peer, me.comm, me.stream);
+  ncclRecv(in.data, kBytes / 4, ncclFloat, peer, me.comm, me.stream);
+  ncclGroupEnd();
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  me.leave();
   EXPECT_EQ(in.get(), pattern(peer, rank(), 0, kBytes));
-  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
   EXPECT_EQ(kinds_of_faults(), Kinds{});
   ncclResult_t state = ncclSuccess;
-  EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommGetAsyncError(me.comm, &state), ncclInvalidArgument);
   EXPECT_EQ(kinds_of_faults(), Kinds{"NCCL use"}) << "destroyed";
 }
 
@@ -214,13 +206,15 @@ TEST(ModelledNccl, ErrorsAndVersion) {
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_EQ(std::string(ncclGetErrorString(ncclRemoteError)), "remote process exited or there was a network error");
   ncclComm_t comm = nullptr;
-  EXPECT_EQ(ncclCommInitRank(&comm, 1, ncclUniqueId{}, 0), ncclInvalidArgument);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, ncclUniqueId{}, 0, &config), ncclInvalidArgument);
   EXPECT_NE(std::string(ncclGetLastError(nullptr)), "");
-  ncclConfig_t config{};
   ncclUniqueId id;
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 2, id, 2, &config), ncclInvalidArgument);
+  config = {};
   EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInvalidArgument);
-  EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 2), ncclInvalidArgument);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/gpu_model/runtime/call.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
-#include "tests/gpu_model/runtime/errors.hpp"
-#include "tests/gpu_model/runtime/queue.hpp"
+#include "tests/gpu_model/runtime/streams.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model {

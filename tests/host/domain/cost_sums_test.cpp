@@ -9,7 +9,6 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 // Particle i at x = i, y = 2 i, z = 3 i.
@@ -94,10 +93,6 @@ TEST(SampleCost, StandsInItsStratum) {
   EXPECT_NE(sample_cost(3, 7, 1000000, 1), sample_cost(3, 7, 1000000, 2));
 }
 
-}  // namespace
-
-namespace {
-
 TEST(GroupCosts, AreTheInteractionsOfTheLists) {
   testing::TreeSet set(testing::clustered_set(5000, 2), 64, 0);
   InteractionLists lists;
@@ -130,5 +125,4 @@ TEST(GroupCosts, OfSelectedGroupsLeaveTheOthersAndDoNotOverflow) {
 }
 
 }  // namespace
-
 }  // namespace maki

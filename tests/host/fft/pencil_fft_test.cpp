@@ -13,7 +13,6 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 constexpr Pencils kAll[] = {Pencils::kReal, Pencils::kZ, Pencils::kY, Pencils::kX};
@@ -119,10 +118,6 @@ TEST(PencilLayout, RefusesWhatCannotBe) {
   EXPECT_THROW(PencilLayout(8, 5, PencilGrid{0, 3}), Error);
 }
 
-}  // namespace
-
-namespace {
-
 float value(std::size_t i, int mesh) { return std::sin(0.37f * static_cast<float>(i % 1009) + 2.0f * mesh); }
 
 // Two meshes as PencilFft holds them on one rank.
@@ -200,5 +195,4 @@ TEST_P(BlockedFfts, IsThePencilsTransformThereAndBack) {
 TEST(BlockedFft, IsNotForPlanesOfModesThatHaveNoRoom) { EXPECT_FALSE(BlockedFft::is_for(30)); }
 
 }  // namespace
-
 }  // namespace maki

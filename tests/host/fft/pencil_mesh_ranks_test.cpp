@@ -4,17 +4,18 @@
 
 #include <cstring>
 #include <random>
-#include <string>
 
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
+using test::OnDevice;
 using Set = std::vector<SourceParticle>;
 
 constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
@@ -59,10 +60,6 @@ Share share_of(const Set& set, Division division, const Communicator& ranks) {
   }
   return share;
 }
-
-struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
-};
 
 bool same_bits(const MassUnit& a, const MassUnit& b) {
   return a.bits == b.bits && a.equal_units == b.equal_units && a.units_per_mass == b.units_per_mass &&

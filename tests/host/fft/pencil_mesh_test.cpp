@@ -11,10 +11,10 @@
 #include "host/fft/particle_brick.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/influence.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 using Set = std::vector<SourceParticle>;
@@ -35,8 +35,7 @@ struct Field {
 
 Field field_of(ParticleMesh& mesh, const Set& set, bool potential) {
   const Stream& stream = test::test_stream();
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, set);
+  const test::OnDevice source(set);
   VectorArray a("test.acceleration");
   a.resize(set.size());
   DeviceBuffer<float> phi("test.potential", set.size());
@@ -131,10 +130,6 @@ TEST(OccupiedRun, LeavesOutTheLongestGap) {
   EXPECT_EQ(occupied_run({1, 1, 1}).count(), 3);
 }
 
-}  // namespace
-
-namespace {
-
 using Counts = std::array<std::vector<std::uint64_t>, 2>;
 
 // Two sites, each of which has what the other one gave.
@@ -220,5 +215,4 @@ TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -13,7 +12,6 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 TEST(DomainTree, HoldsEveryRootOnceInOrder) {
@@ -39,10 +37,6 @@ TEST(DomainTree, OfNoRootsHasNoNodes) {
   EXPECT_EQ(tree.cells(), 0u);
   EXPECT_EQ(tree.level_begin, std::vector<std::uint32_t>{0});
 }
-
-}  // namespace
-
-namespace {
 
 WalkTarget box_at(double x, double y, double z, float half) {
   const float h = half * kSideInUnits;
@@ -326,5 +320,4 @@ TEST(LetForest, ALoneLeafIsNotCompressed) {
 }
 
 }  // namespace
-
 }  // namespace maki

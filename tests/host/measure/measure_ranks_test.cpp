@@ -7,11 +7,13 @@
 #include "host/measure/spectra.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
+using test::OnDevice;
 using Set = std::vector<SourceParticle>;
 
 Set random_set(std::size_t n) {
@@ -24,10 +26,6 @@ Set random_set(std::size_t n) {
   }
   return set;
 }
-
-struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
-};
 
 class OverRanks : public testing::Test {
  protected:

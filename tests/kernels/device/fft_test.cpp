@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <cstring>
 #include <numbers>
 
@@ -13,7 +12,6 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 // value at (x, y, z) of a field without symmetry
@@ -88,10 +86,6 @@ TEST(RealFft3d, WisdomIsTextThatIsUnderstood) {
   EXPECT_TRUE(learn_fft_wisdom(fft_wisdom()));
 #endif
 }
-
-}  // namespace
-
-namespace {
 
 float value(std::size_t line, int x) { return std::sin(1.7f * x + 0.3f * line) + 0.1f * ((x * 7 + line * 3) % 11); }
 
@@ -238,5 +232,4 @@ TEST(LineFft, RefusesOddSizes) {
 }
 
 }  // namespace
-
 }  // namespace maki

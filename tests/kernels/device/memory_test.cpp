@@ -16,8 +16,9 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
@@ -167,10 +168,6 @@ TEST(BlockPool, TheLimitFirstTrimsAndThenRefuses) {
   pool.trim();
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Results, ComeWithOneWaitAndAreZeroWhereNobodyWrote) {
   const Stream& stream = test::test_stream();
   Results results("test.results");
@@ -192,12 +189,6 @@ TEST(Results, AreNoMoreThanThereIsRoomFor) {
   for (std::size_t k = 0; k < Results::kRoom / Results::kAlignment; ++k) results.make<std::uint32_t>(stream);
   EXPECT_THROW(results.make<std::uint32_t>(stream), std::logic_error);
 }
-
-}  // namespace
-
-namespace {
-
-namespace fs = std::filesystem;
 
 class HostMemory : public testing::Test {
  protected:
@@ -241,5 +232,4 @@ TEST_F(HostMemory, InTheFirstVersionToo) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -12,7 +12,6 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 constexpr int kScale = -80;
@@ -70,10 +69,6 @@ TEST(DoubleDouble, TwoSumLosesNothing) {
     ASSERT_EQ(sum.hi + sum.lo, sum.hi);
   }
 }
-
-}  // namespace
-
-namespace {
 
 struct Set {
   Particles particles;
@@ -242,5 +237,4 @@ TEST(StepReductions, NotANumberIsSeen) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -13,6 +13,7 @@
 #include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -60,8 +61,7 @@ Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& p
   const Stream& stream = test::test_stream();
   MassAssigner assigner(m, cloud);
   const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, particles);
+  const test::OnDevice source(particles);
   DeviceBuffer<float> mesh("test.mesh", size), shifted("test.shifted", size);
   mesh.fill_zero(stream), shifted.fill_zero(stream);  // the padding is left alone
   Meshes out;
@@ -200,8 +200,7 @@ TEST(MassAssigner, HoldsAllParticlesInOnePlace) {
 TEST(MassUnit, StatesItsBound) {
   const Stream& stream = test::test_stream();
   const auto particles = random_particles(1000, true);
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, particles);
+  const test::OnDevice source(particles);
   // Only the number of particles counts here, so one real particle stands for many.
   const MassUnit unit = choose_mass_unit(stream, Assignment::kPcs, 256, source.data(), particles.size());
   EXPECT_EQ(unit.bits, 15);
@@ -214,8 +213,7 @@ TEST(MassUnit, TakesMasslessParticlesAndRefusesImpossibleMasses) {
   const auto unit_for = [&](std::vector<float> masses) {
     std::vector<SourceParticle> particles;
     for (float m : masses) particles.push_back({1u, 2u, 3u, m});
-    DeviceBuffer<SourceParticle> source("test.source");
-    source.upload(stream, particles);
+    const test::OnDevice source(particles);
     return choose_mass_unit(stream, Assignment::kPcs, 16, source.data(), particles.size());
   };
   EXPECT_EQ(unit_for({1.0f, 0.0f}).equal_units, 0u);

@@ -6,6 +6,7 @@
 #include "kernels/error.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -28,8 +29,7 @@ Field long_range(const MeshOptions& options, const ForceLaw& law, const std::vec
                  bool potential = true) {
   const Stream& stream = test::test_stream();
   ParticleMesh mesh(options, law);
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, particles);
+  const test::OnDevice source(particles);
   VectorArray a("test.acceleration");
   a.resize(particles.size());
   DeviceBuffer<float> phi("test.potential", particles.size());
@@ -214,8 +214,7 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
   const auto particles = random_particles(5000, true);
   const Stream& stream = test::test_stream();
   ParticleMesh mesh({24, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment}, polynomial_law(5, 0.2));
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, particles);
+  const test::OnDevice source(particles);
   VectorArray a("test.acceleration");
   a.resize(particles.size());
   const int threads = thread_count();
@@ -241,8 +240,7 @@ TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
     auto particles = random_particles(3000, equal);
     const Stream& stream = test::test_stream();
     ParticleMesh mesh({24, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, polynomial_law(5, 0.2));
-    DeviceBuffer<SourceParticle> source("test.source");
-    source.upload(stream, particles);
+    test::OnDevice source(particles);
     const MassUnit unit =
         choose_mass_unit(stream, mesh.options().assignment, mesh.options().cells, source.data(), particles.size());
     std::shuffle(particles.begin(), particles.end(), std::mt19937(4));
@@ -274,8 +272,7 @@ TEST(ParticleMesh, RefusesWhatMakesNoSense) {
 TEST(ParticleMesh, AtPointsThatAreItsParticlesItHasTheirForces) {
   const auto particles = random_particles(2000, true);
   const Stream& stream = test::test_stream();
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, particles);
+  test::OnDevice source(particles);
   for (const Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic}) {
     ParticleMesh mesh({16, Assignment::kPcs, gradient, Interlacing::kFull}, polynomial_law(5, 0.24));
     VectorArray a("test.acceleration"), b("test.acceleration");

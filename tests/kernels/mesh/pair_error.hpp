@@ -1,7 +1,6 @@
 // Error of the mesh force of one pair: the measure of the table in docs/design.md, "Force split".
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>

@@ -2,14 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <random>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "kernels/error.hpp"
+#include "kernels/particles/joined_sources.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
 constexpr double kUnit = 1 / kSideToUnits;
@@ -47,9 +53,8 @@ TEST(Particles, UploadAndDownloadGiveTheSame) {
 }
 
 TEST(Particles, ArraysOfDifferentLengthAreRefused) {
-  const Stream& stream = test::test_stream();
   Particles particles;
-  EXPECT_THROW(upload_particles(stream, particles, {{0, 0, 0}}, {}, {1.0f}, {1}), Error);
+  EXPECT_THROW(upload_particles(test::test_stream(), particles, {{0, 0, 0}}, {}, {1.0f}, {1}), Error);
 }
 
 TEST(Drift, KeepsMotionsBelowTheLastBit) {
@@ -112,10 +117,6 @@ TEST(DoubleBox, HalvesDistancesAboutTheMiddle) {
   EXPECT_DOUBLE_EQ(download_particles(stream, particles).fractions[0][0], 0.375 + 3 * kUnit / 65536);
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Escapers, LeaveTheSetAndTheOthersKeepTheirOrder) {
   const Stream& stream = test::test_stream();
   Particles particles;
@@ -142,6 +143,167 @@ TEST(Escapers, MayBeNoneOrAll) {
   EXPECT_EQ(particles.size(), 0u);
 }
 
-}  // namespace
+using Set = std::vector<SourceParticle>;
 
+auto place_of(const SourceParticle& p) {
+  return std::tuple(morton_key(p.x, p.y, p.z), p.x & 0x7ffu, p.y & 0x7ffu, p.z & 0x7ffu);
+}
+
+std::vector<std::array<std::uint32_t, 4>> words_of(const Set& set) {
+  std::vector<std::array<std::uint32_t, 4>> words;
+  for (const SourceParticle& p : set) words.push_back(std::bit_cast<std::array<std::uint32_t, 4>>(p));
+  return words;
+}
+
+// Half of it in a few cubes of the finest level, where particles have one key. No two share a place; masses tell them
+// apart.
+Set set_with_equal_keys(std::size_t n, unsigned seed) {
+  Set set = testing::uniform_set(n, seed);
+  std::mt19937 random(seed);
+  const auto fine = [&] { return static_cast<std::uint32_t>(random() & 0x7ffu); };
+  for (std::size_t i = 0; i < n; ++i) {
+    SourceParticle& p = set[i];
+    if (i % 2 == 0) {
+      const SourceParticle& cube = set[i % 14];  // i = 0, 2 ... 12: itself
+      p = {(cube.x & ~0x7ffu) | fine(), (cube.y & ~0x7ffu) | fine(),
+           (cube.z & ~0x7ffu) | static_cast<std::uint32_t>(i & 0x7ffu), 0};
+    }
+    p.mass = static_cast<float>(i + 1);
+  }
+  return set;
+}
+
+// As MortonSorter leaves them: by their keys alone.
+Set by_keys(Set set) {
+  std::stable_sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
+    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
+  });
+  return set;
+}
+
+struct Joined {
+  const Stream& stream = test::test_stream();
+  Set own_set, other_set;
+  DeviceBuffer<SourceParticle> own{"own"}, others{"others"};
+  JoinedSources sources;
+
+  Joined(const Set& a, const Set& b) : own_set(by_keys(a)), other_set(b) {
+    own.upload(stream, own_set);
+    others.upload(stream, other_set);
+    sources.join(stream, own.data(), own_set.size(), others.data(), other_set.size());
+  }
+  Set found() const {
+    Set set(sources.size());
+    copy_to_host(stream, set.data(), sources.data(), set.size() * sizeof(SourceParticle));
+    return set;
+  }
+};
+
+// `part` of the set is own, all divided and ordered by chance.
+Joined split(Set set, double part, unsigned seed) {
+  std::mt19937 random(seed);
+  std::shuffle(set.begin(), set.end(), random);
+  const auto middle = set.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(set.size()));
+  return {{set.begin(), middle}, {middle, set.end()}};
+}
+
+TEST(JoinedSources, TheOrderIsThatOfPlacesHoweverTheyAreDivided) {
+  const Set set = set_with_equal_keys(6000, 1);
+  Set sorted = set;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const SourceParticle& a, const SourceParticle& b) { return place_of(a) < place_of(b); });
+  std::vector<std::uint64_t> keys;
+  for (const SourceParticle& p : sorted) keys.push_back(morton_key(p.x, p.y, p.z));
+  ASSERT_NE(std::adjacent_find(keys.begin(), keys.end()), keys.end()) << "some keys are equal";
+  unsigned seed = 0;
+  for (const double part : {0.0, 0.001, 0.3, 0.5, 0.9, 1.0}) {
+    const Joined joined = split(set, part, ++seed);
+    ASSERT_EQ(joined.sources.size(), set.size());
+    EXPECT_EQ(words_of(joined.found()), words_of(sorted)) << part;
+    EXPECT_EQ(joined.sources.keys().download(joined.stream), keys) << part;
+  }
+}
+
+// Of particles at one place, those of one mass cannot be told apart.
+TEST(JoinedSources, ParticlesAtOnePlace) {
+  Set set = testing::uniform_set(500, 2);
+  for (std::size_t i = 0; i < set.size(); i += 3) set[i] = set[0];
+  const auto expected = words_of(split(set, 1, 1).found());
+  EXPECT_EQ(std::count(expected.begin(), expected.end(), words_of(set)[0]), 167);
+  for (const double part : {0.2, 0.6}) EXPECT_EQ(words_of(split(set, part, 7).found()), expected) << part;
+}
+
+TEST(JoinedSources, OneSourceAndNone) {
+  const Set set = testing::uniform_set(1, 3);
+  EXPECT_EQ(words_of(Joined(set, {}).found()), words_of(set));
+  EXPECT_FALSE(Joined(set, {}).sources.has_others());
+  EXPECT_TRUE(Joined({}, set).sources.has_others());
+  EXPECT_EQ(words_of(Joined({}, set).found()), words_of(set));
+  EXPECT_EQ(Joined({}, {}).sources.size(), 0u);
+}
+
+// Sources that have moved stand where they stood, also where they have changed their order in space.
+TEST(JoinedSources, RefreshedSourcesStayWhereTheyStand) {
+  Joined joined = split(set_with_equal_keys(3000, 4), 0.4, 5);
+  const Set before = joined.found();
+  for (Set* set : {&joined.own_set, &joined.other_set})
+    for (SourceParticle& p : *set) p.x = p.x * 3 + 0x90000000u, p.y -= 77, p.z = ~p.z;
+  joined.own.upload(joined.stream, joined.own_set);
+  DeviceBuffer<SourceParticle> elsewhere("others");  // they need not come to the same memory
+  elsewhere.upload(joined.stream, joined.other_set);
+  joined.sources.refresh_own(joined.stream, joined.own.data());
+  joined.sources.refresh_others(joined.stream, elsewhere.data());
+  Set expected = before;
+  for (SourceParticle& p : expected) p.x = p.x * 3 + 0x90000000u, p.y -= 77, p.z = ~p.z;
+  EXPECT_EQ(words_of(joined.found()), words_of(expected));
+}
+
+TEST(JoinedSources, OwnOnesAreCounted) {
+  for (const double part : {0.0, 0.3, 1.0}) {
+    const Joined joined = split(set_with_equal_keys(2000, 6), part, 8);
+    std::vector<bool> is_own(2001, false);
+    for (const SourceParticle& p : joined.own_set) is_own[static_cast<std::size_t>(p.mass)] = true;
+    std::vector<std::uint32_t> expected{0};
+    for (const SourceParticle& p : joined.found())
+      expected.push_back(expected.back() + (is_own[static_cast<std::size_t>(p.mass)] ? 1 : 0));
+    DeviceBuffer<std::uint32_t> before("before");
+    joined.sources.count_own(joined.stream, before);
+    EXPECT_EQ(before.download(joined.stream), expected) << part;
+    EXPECT_EQ(expected.back(), joined.own_set.size());
+  }
+}
+
+// The value of a source is its mass, or its mass and the number of an axis.
+TEST(JoinedSources, OwnSourcesGetTheirValuesBack) {
+  for (const double part : {0.0, 0.5, 1.0}) {
+    const Joined joined = split(set_with_equal_keys(2000, 9), part, 10);
+    const Stream& stream = joined.stream;
+    std::vector<float> values, y, z, expected;
+    for (const SourceParticle& p : joined.found()) {
+      values.push_back(p.mass);
+      y.push_back(p.mass + 10000);
+      z.push_back(p.mass + 20000);
+    }
+    for (const SourceParticle& p : joined.own_set) expected.push_back(p.mass);
+    DeviceBuffer<float> all("values"), own("own", joined.own_set.size());
+    all.upload(stream, values);
+    joined.sources.own_values(stream, all.data(), own.data());
+    EXPECT_EQ(own.download(stream), expected) << part;
+
+    VectorArray vectors("values"), own_vectors("own");
+    vectors.resize(values.size());
+    own_vectors.resize(joined.own_set.size());
+    vectors.x.upload(stream, values);
+    vectors.y.upload(stream, y);
+    vectors.z.upload(stream, z);
+    joined.sources.own_values(stream, std::as_const(vectors).view(), own_vectors.view());
+    EXPECT_EQ(own_vectors.x.download(stream), expected) << part;
+    for (float& v : expected) v += 10000;
+    EXPECT_EQ(own_vectors.y.download(stream), expected) << part;
+    for (float& v : expected) v += 10000;
+    EXPECT_EQ(own_vectors.z.download(stream), expected) << part;
+  }
+}
+
+}  // namespace
 }  // namespace maki

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <numeric>
 #include <tuple>
 #include <vector>
@@ -13,37 +16,12 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
-
 namespace {
 
-struct Built {
-  const Stream& stream = test::test_stream();
-  Particles particles;
-  MortonSorter sorter;
-  Octree tree;
-  std::vector<SourceParticle> sorted;
-  std::vector<std::uint64_t> keys;
-  std::vector<std::uint32_t> first, count, first_child;
-  std::vector<std::uint8_t> child_count;
-
-  Built(const std::vector<SourceParticle>& set, std::uint32_t leaf_size, int min_level) {
-    particles.resize(set.size());
-    particles.source.upload(stream, set);
-    particles.remainder.fill_zero(stream);
-    particles.momentum.fill_zero(stream);
-    std::vector<std::uint64_t> ids(set.size());
-    std::iota(ids.begin(), ids.end(), 0);
-    particles.id.upload(stream, ids);
-    sorter.sort(stream, particles, nullptr);
-    build_octree(stream, sorter.keys(), leaf_size, min_level, tree);
-    sweep_octree(stream, particles.source.data(), tree);
-    sorted = particles.source.download(stream);
-    keys = sorter.keys().download(stream);
-    first = tree.first.download(stream);
-    count = tree.count.download(stream);
-    first_child = tree.first_child.download(stream);
-    child_count = tree.child_count.download(stream);
-  }
+struct Built : testing::TreeSet {
+  std::vector<SourceParticle> sorted = particles.source.download(stream);
+  Built(const std::vector<SourceParticle>& set, std::uint32_t leaf_size, int min_level, std::uint32_t group_size = 64)
+      : TreeSet(set, group_size, min_level, leaf_size) {}
 };
 
 TEST(Morton, BitsInterleaveAndComeBack) {
@@ -56,75 +34,35 @@ TEST(Morton, BitsInterleaveAndComeBack) {
 }
 
 TEST(Morton, SortKeepsEveryParticleWhole) {
+  const Stream& stream = test::test_stream();
   const auto set = testing::uniform_set(5000, 3);
-  Built b(set, 16, 0);
-  const auto ids = b.particles.id.download(b.stream);
+  std::vector<std::uint64_t> ids(set.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  Particles particles;
+  MortonSorter sorter;
+  testing::upload_at_rest(stream, set, particles);
+  particles.id.upload(stream, ids);
+  sorter.sort(stream, particles, nullptr);
+  ids = particles.id.download(stream);
+  const auto sorted = particles.source.download(stream);
+  const auto keys = sorter.keys().download(stream);
+  EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
   for (std::size_t i = 0; i < set.size(); ++i) {
-    EXPECT_EQ(b.sorted[i].x, set[ids[i]].x);
-    EXPECT_EQ(b.sorted[i].mass, set[ids[i]].mass);
-    if (i > 0) {
-      EXPECT_LE(b.keys[i - 1], b.keys[i]);
-    }
+    EXPECT_EQ(sorted[i].x, set[ids[i]].x);
+    EXPECT_EQ(sorted[i].mass, set[ids[i]].mass);
   }
-}
-
-void expect_invariants(const Built& b, std::uint32_t leaf_size, int min_level) {
-  ASSERT_EQ(b.first[0], 0u);
-  ASSERT_EQ(b.count[0], b.sorted.size());
-  for (std::size_t level = 0; level + 1 < b.tree.level_begin.size(); ++level) {
-    const int shift = 63 - 3 * static_cast<int>(level);
-    for (std::uint32_t c = b.tree.level_begin[level]; c < b.tree.level_begin[level + 1]; ++c) {
-      ASSERT_GT(b.count[c], 0u);
-      if (level > 0) {
-        ASSERT_EQ(b.keys[b.first[c]] >> shift, b.keys[b.first[c] + b.count[c] - 1] >> shift);
-      }
-      const bool divided = level < 21 && (b.count[c] > leaf_size || static_cast<int>(level) < min_level);
-      ASSERT_EQ(b.child_count[c] > 0, divided) << "level " << level;
-      std::uint32_t next = b.first[c];
-      for (std::uint32_t k = 0; k < b.child_count[c]; ++k) {
-        const std::uint32_t child = b.first_child[c] + k;
-        ASSERT_GE(child, b.tree.level_begin[level + 1]);
-        ASSERT_EQ(b.first[child], next);
-        next += b.count[child];
-      }
-      if (divided) {
-        ASSERT_EQ(next, b.first[c] + b.count[c]);
-      }
-    }
-  }
-}
-
-TEST(Octree, InvariantsHoldForUniformClusteredAndTinySets) {
-  for (const std::uint32_t leaf : {1u, 8u, 16u}) {
-    expect_invariants(Built(testing::uniform_set(3000, 1), leaf, 0), leaf, 0);
-    expect_invariants(Built(testing::uniform_set(3000, 1), leaf, 3), leaf, 3);
-    expect_invariants(Built(testing::clustered_set(4000, 2), leaf, 0), leaf, 0);
-    expect_invariants(Built(testing::uniform_set(1, 4), leaf, 0), leaf, 0);
-    expect_invariants(Built(testing::uniform_set(2, 5), leaf, 3), leaf, 3);
-  }
-}
-
-TEST(Octree, ManyParticlesAtOnePointAreALargeLeaf) {
-  auto set = testing::uniform_set(100, 7);
-  for (int i = 0; i < 300; ++i)
-    set.push_back({testing::to_fixed(0.3), testing::to_fixed(0.4), testing::to_fixed(0.5), 0.01f});
-  Built b(set, 16, 0);
-  expect_invariants(b, 16, 0);
-  std::uint32_t largest_leaf = 0;
-  for (std::uint32_t c = 0; c < b.tree.cells; ++c)
-    if (b.child_count[c] == 0) largest_leaf = std::max(largest_leaf, b.count[c]);
-  EXPECT_GE(largest_leaf, 300u);
 }
 
 TEST(Octree, MomentsAndBoxesMatchDirectSums) {
   Built b(testing::clustered_set(4000, 9), 16, 0);
+  const auto first = b.tree.first.download(b.stream), count = b.tree.count.download(b.stream);
   const auto moments = b.tree.moments.download(b.stream);
   const auto hx = b.tree.geometry.hx.download(b.stream);
   const auto x = b.tree.geometry.x.download(b.stream);
   const auto size = b.tree.geometry.size.download(b.stream);
   for (std::uint32_t c = 0; c < b.tree.cells; ++c) {
     double m = 0, cx = 0, cy = 0;
-    for (std::uint32_t p = b.first[c]; p < b.first[c] + b.count[c]; ++p) {
+    for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) {
       m += b.sorted[p].mass;
       cx += b.sorted[p].mass * (b.sorted[p].x / kSideToUnits);
       cy += b.sorted[p].mass * (b.sorted[p].y / kSideToUnits);
@@ -132,7 +70,7 @@ TEST(Octree, MomentsAndBoxesMatchDirectSums) {
     cx /= m;
     cy /= m;
     double qxx = 0, qxy = 0, trace = 0;
-    for (std::uint32_t p = b.first[c]; p < b.first[c] + b.count[c]; ++p) {
+    for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) {
       const double dx = b.sorted[p].x / kSideToUnits - cx, dy = b.sorted[p].y / kSideToUnits - cy;
       qxx += b.sorted[p].mass * dx * dx;
       qxy += b.sorted[p].mass * dx * dy;
@@ -176,37 +114,23 @@ TEST(Octree, BoxesAtTheEdgeOfTheBoxDoNotReachRoundIt) {
   EXPECT_NEAR(high.tree.geometry.hx.download(high.stream)[0], 0.25, 1e-3);
 }
 
-TEST(Groups, CoverEveryParticleOnceAndStayWithinTheLimit) {
+TEST(Groups, BoxesHoldTheirParticles) {
   for (const std::uint32_t n_crit : {1u, 16u, 64u, 128u})
     for (const int min_level : {0, 3})
       for (const auto& set :
            {testing::uniform_set(3000, 1), testing::clustered_set(4000, 2), testing::uniform_set(1, 1)}) {
-        Built b(set, 16, min_level);
-        DeviceBuffer<Group> groups("groups");
-        make_groups(b.stream, b.tree, b.particles.source.data(), n_crit, min_level, groups);
-        std::uint32_t next = 0;
-        for (const Group& g : groups.download(b.stream)) {
-          EXPECT_EQ(g.first, next);
-          EXPECT_GT(g.count, 0u);
-          EXPECT_LE(g.count, n_crit);
-          if (min_level > 0) {
-            EXPECT_LE(std::max({g.hx, g.hy, g.hz}), 0.126f);
-          }
+        const Built b(set, 16, min_level, n_crit);
+        for (const Group& g : b.groups.download(b.stream)) {
+          EXPECT_TRUE(min_level == 0 || std::max({g.hx, g.hy, g.hz}) <= 0.126f);
           for (std::uint32_t p = g.first; p < g.first + g.count; ++p) {
             EXPECT_LE(std::abs(separation(b.sorted[p].x, g.x)), g.hx);
             EXPECT_LE(std::abs(separation(b.sorted[p].z, g.z)), g.hz);
           }
-          next += g.count;
         }
-        EXPECT_EQ(next, set.size());
       }
 }
 
-}  // namespace
-
 // Cells above the level of whole cells: cubes, never multipoles.
-
-namespace {
 
 struct Boxes {
   std::vector<std::uint32_t> x, y, z;
@@ -292,6 +216,120 @@ TEST(CoarseCells, NoWalkTakesThemForMultipoles) {
   }
 }
 
-}  // namespace
+bool same(const Group& a, const Group& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+// How many of the first particles are own.
+template <class IsOwn>
+std::vector<std::uint32_t> count_own(std::uint32_t particles, const IsOwn& is_own) {
+  std::vector<std::uint32_t> before{0};
+  for (std::uint32_t i = 0; i < particles; ++i) before.push_back(before.back() + (is_own(i) ? 1 : 0));
+  return before;
+}
+
+void expect_own_groups(const std::function<bool(std::uint32_t)>& is_own) {
+  constexpr std::uint32_t kParticles = 3000;
+  testing::TreeSet t(testing::clustered_set(kParticles, 2), 16, 3);
+  const std::vector<Group> all = t.groups.download(t.stream);
+  const std::vector<std::uint32_t> own_before = count_own(kParticles, is_own);
+  DeviceBuffer<std::uint32_t> before("before");
+  before.upload(t.stream, own_before);
+  DeviceBuffer<Group> own("own");
+  keep_own_groups(t.stream, before, t.groups, own);
+
+  const std::vector<Group> kept = t.groups.download(t.stream), members = own.download(t.stream);
+  ASSERT_EQ(members.size(), kept.size());
+  std::size_t next = 0;
+  std::uint32_t seen = 0;
+  for (const Group& group : all) {
+    std::uint32_t own_here = 0;
+    for (std::uint32_t i = group.first; i < group.first + group.count; ++i) own_here += is_own(i) ? 1 : 0;
+    if (own_here == 0) continue;
+    ASSERT_LT(next, kept.size());
+    EXPECT_TRUE(same(kept[next], group)) << "group " << next << " as it was, with its box";
+    EXPECT_EQ(members[next].first, seen);
+    EXPECT_EQ(members[next].count, own_here);
+    seen += own_here;
+    ++next;
+  }
+  EXPECT_EQ(next, kept.size());
+  EXPECT_EQ(seen, own_before.back());
+}
+
+// Cells and groups that ghosts act on, and all others; and sweeps of the two kinds of cells one after the other.
+TEST(OwnGroups, InnerOnesNeedNoGhosts) {
+  constexpr std::uint32_t kParticles = 4000;
+  testing::TreeSet t(testing::uniform_set(kParticles, 3), 32, 3);
+  const auto is_own = [](std::uint32_t i) { return i < 2500 && i != 700; };
+  const std::vector<std::uint32_t> own_before = count_own(kParticles, is_own);
+  DeviceBuffer<std::uint32_t> before("before"), inner("inner"), outer("outer");
+  before.upload(t.stream, own_before);
+  DeviceBuffer<Group> own("own");
+  DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
+  mark_ghost_cells(t.stream, before, t.tree, has_ghosts);
+  keep_own_groups(t.stream, before, t.groups, own);
+  WalkOptions walk;
+  walk.r_cut = 0.1f;
+  InteractionLists lists;
+  walk_tree(t.stream, t.tree, walk, t.all_groups(), lists);
+  split_groups(t.stream, t.view(lists), own, has_ghosts, inner, outer);
+
+  const auto first = t.tree.first.download(t.stream), count = t.tree.count.download(t.stream);
+  const auto holds_ghosts = [&](std::uint32_t begin, std::uint32_t n) {
+    for (std::uint32_t i = begin; i < begin + n; ++i)
+      if (!is_own(i)) return true;
+    return false;
+  };
+  const auto marks = has_ghosts.download(t.stream);
+  for (std::uint32_t c = 0; c < t.tree.cells; ++c) EXPECT_EQ(marks[c] != 0, holds_ghosts(first[c], count[c])) << c;
+  std::vector<std::uint32_t> expected_inner, expected_outer;
+  const auto words = testing::words_of(t.stream, lists);
+  const auto groups = t.groups.download(t.stream);
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    bool needs = holds_ghosts(groups[g].first, groups[g].count);
+    for (const auto& cells : {words[g].cells, words[g].leaves})
+      for (const std::uint32_t c : cells) needs = needs || holds_ghosts(first[c], count[c]);
+    (needs ? expected_outer : expected_inner).push_back(g);
+  }
+  EXPECT_EQ(inner.download(t.stream), expected_inner);
+  EXPECT_EQ(outer.download(t.stream), expected_outer);
+  EXPECT_GT(expected_inner.size(), 0u);
+  EXPECT_GT(expected_outer.size(), 0u);
+}
+
+TEST(OwnGroups, SweepsInTwoPartsAreOneSweep) {
+  testing::TreeSet one(testing::clustered_set(3000, 4), 32, 3), two(testing::clustered_set(3000, 4), 32, 3);
+  const std::vector<std::uint32_t> own_before = count_own(3000, [](std::uint32_t i) { return i < 1700; });
+  DeviceBuffer<std::uint32_t> before("before");
+  before.upload(two.stream, own_before);
+  DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
+  mark_ghost_cells(two.stream, before, two.tree, has_ghosts);
+  for (testing::TreeSet* t : {&one, &two}) {
+    auto moved = t->particles.source.download(t->stream);
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i].x += static_cast<std::uint32_t>(i) << 12;
+    t->particles.source.upload(t->stream, moved);
+  }
+  sweep_octree(one.stream, one.particles.source.data(), one.tree);
+  sweep_part(two.stream, two.particles.source.data(), two.tree, has_ghosts.data(), 0);
+  sweep_part(two.stream, two.particles.source.data(), two.tree, has_ghosts.data(), 1);
+  const auto a = one.tree.moments.download(one.stream), b = two.tree.moments.download(two.stream);
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]), 0);
+  auto size = one.tree.geometry.size.download(one.stream), size_in_two = two.tree.geometry.size.download(two.stream);
+  size.resize(one.tree.cells);  // without what the array is padded with
+  size_in_two.resize(one.tree.cells);
+  EXPECT_EQ(size_in_two, size);
+}
+
+TEST(OwnGroups, ThoseWithOwnParticlesStayInOrder) {
+  expect_own_groups([](std::uint32_t i) { return i % 97 == 5; });
+  expect_own_groups([](std::uint32_t i) { return i / 40 % 3 == 1; });
+  expect_own_groups([](std::uint32_t i) { return i == 2999; });
+}
+
+TEST(OwnGroups, AllOrNone) {
+  expect_own_groups([](std::uint32_t) { return true; });
+  expect_own_groups([](std::uint32_t) { return false; });
+}
+
+}  // namespace
 }  // namespace maki

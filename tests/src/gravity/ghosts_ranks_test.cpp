@@ -84,8 +84,7 @@ class GravityWithGhosts : public ::testing::Test {
     return course;
   }
   Course at_one_site(const Motion& motion, const Communicator& ranks) {
-    return follow(motion, ranks, ranks, nullptr,
-                  [&](std::size_t i) { return static_cast<int>(i % static_cast<std::size_t>(ranks.size())); });
+    return follow(motion, ranks, ranks, nullptr, testing::dealt(ranks));
   }
   Course over_sites(const Motion& motion, int sites) {
     const SitesOfRanks here(world, sites);

@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <numeric>
 
 #include "src/gravity/reference/exact_sums.hpp"
 #include "tests/force_errors.hpp"
@@ -14,6 +12,7 @@
 namespace maki {
 namespace {
 
+using testing::dealt;
 using testing::ForceErrors;
 using testing::Forces;
 using testing::gather;
@@ -94,8 +93,7 @@ class GravityOverRanks : public ::testing::Test {
   template <class Move>
   int follow(Set& set, const GravityOptions& options, int steps, const Move& move) {
     Particles particles;
-    upload_share(
-        stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
+    upload_share(stream, set, ranks, dealt(ranks), particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, ranks);
     int rebuilds = 0;
@@ -125,8 +123,7 @@ class GravityOverRanks : public ::testing::Test {
 
 TEST_F(GravityOverRanks, ForcesOfAnIsolatedSetAreNoWorse) {
   const Set set(testing::clustered_set(24000, 3));
-  expect_no_worse(compare(
-      set, isolated(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
+  expect_no_worse(compare(set, isolated(), dealt(ranks), 24));
   // Borders cut groups and cells: of sets as small as this many, most of all where slabs are many.
   const bool power_of_two = (ranks.size() & (ranks.size() - 1)) == 0;
   EXPECT_LE(static_cast<double>(all_interactions()),
@@ -137,8 +134,7 @@ TEST_F(GravityOverRanks, ForcesByEstimatedErrorAreNoWorse) {
   const Set set(testing::plummer_set(24000, 3));
   GravityOptions options = isolated();
   options.open_by_error = true;
-  const Comparison c = compare(
-      set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24);
+  const Comparison c = compare(set, options, dealt(ranks), 24);
   EXPECT_LE(c.many.median, 1.2 * c.one.median);
   EXPECT_LE(c.many.rms, 1.3 * c.one.rms);
   EXPECT_LE(c.many.p99, 1.3 * c.one.p99);
@@ -147,8 +143,7 @@ TEST_F(GravityOverRanks, ForcesByEstimatedErrorAreNoWorse) {
 
 TEST_F(GravityOverRanks, ForcesOfAPeriodicSetAreNoWorse) {
   const Set set(testing::uniform_set(2000, 3));
-  expect_no_worse(compare(
-      set, periodic(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 20));
+  expect_no_worse(compare(set, periodic(), dealt(ranks), 20));
 }
 
 TEST_F(GravityOverRanks, AllParticlesMayStartOnOneRank) {
@@ -172,8 +167,7 @@ TEST_F(GravityOverRanks, ADirectSumTakesAllRanksParticles) {
   GravityOptions options = isolated();
   options.direct = true;
   const Set set(testing::plummer_set(300, 6));
-  const Comparison c = compare(
-      set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 1);
+  const Comparison c = compare(set, options, dealt(ranks), 1);
   EXPECT_LE(c.many.max, 2e-5);
 }
 
@@ -181,7 +175,7 @@ TEST_F(GravityOverRanks, ADirectSumTakesAllRanksParticles) {
 TEST_F(GravityOverRanks, ListsInBatches) {
   GravityOptions options = isolated();
   const Set set(testing::clustered_set(4000, 4));
-  const auto owner = [&](std::size_t i) { return static_cast<int>(i % ranks.size()); };
+  const auto owner = dealt(ranks);
   const Forces kept = forces_of(set, options, ranks, owner);
   const std::uint64_t interactions = counts.interactions;
   options.list_budget = 20000;
@@ -194,8 +188,7 @@ TEST_F(GravityOverRanks, ListsInBatches) {
 TEST_F(GravityOverRanks, LongRangeAccelerationsFollowTheirParticles) {
   Set set(testing::uniform_set(3000, 11));
   Particles particles;
-  upload_share(
-      stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
+  upload_share(stream, set, ranks, dealt(ranks), particles);
   PhaseTimers timers;
   Gravity gravity(periodic(), timers, ranks);
   gravity.evaluate(stream, particles, Ranges::kBoth, true);

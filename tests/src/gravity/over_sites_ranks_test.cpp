@@ -53,8 +53,7 @@ class GravityOverSites : public ::testing::Test {
   // Of all these ranks, or of one.
   Forces at_one_site(const Set& set, const GravityOptions& options, const Communicator& ranks) {
     Particles particles;
-    testing::upload_share(
-        stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i) % ranks.size(); }, particles);
+    testing::upload_share(stream, set, ranks, testing::dealt(ranks), particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, ranks);
     gravity.evaluate(stream, particles, Ranges::kBoth, true);

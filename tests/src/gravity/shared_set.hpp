@@ -31,6 +31,11 @@ struct Set {
   }
 };
 
+// Owners of particles that are dealt to the ranks one by one.
+inline auto dealt(const Communicator& ranks) {
+  return [size = static_cast<std::size_t>(ranks.size())](std::size_t i) { return static_cast<int>(i % size); };
+}
+
 // Particles whose ids are their places in the set; rank r has those whose owner(i) is r.
 template <class Owner>
 void upload_share(const Stream& stream, const Set& set, const Communicator& ranks, const Owner& owner,

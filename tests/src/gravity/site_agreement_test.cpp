@@ -3,33 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <thread>
 
-#include "wan/sites/ring.hpp"
+#include "tests/messages.hpp"
+#include "tests/src/sites_in_threads.hpp"
 
 namespace maki {
 namespace {
 
-// Each site in a thread of its own, over a ring in memory; what they throw.
+// Each site's agreement in a thread of its own; what they throw.
 std::vector<std::string> at_each_site(int count, const std::function<void(int, SiteAgreement&)>& work) {
-  auto rings = sites::make_memory_rings(count);
-  std::vector<std::string> names, errors(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) names.push_back(std::string(1, static_cast<char>('a' + i)));
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      const auto site = static_cast<std::size_t>(i);
-      sites::Sites sites(std::move(rings[site]), names, Communicator::self());
-      SiteAgreement steps(sites);
-      try {
-        work(i, steps);
-      } catch (const Error& error) {
-        errors[site] = error.what();
-      }
-    });
-  }
-  threads.clear();
-  return errors;
+  return test::errors_at_sites(count, [&](sites::Sites& sites) {
+    SiteAgreement steps(sites);
+    work(sites.me(), steps);
+  });
 }
 
 TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
@@ -120,8 +106,7 @@ TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
     }
   });
   for (const auto& error : errors) {
-    EXPECT_NE(error.find("a and b are not in step"), std::string::npos) << error;
-    EXPECT_NE(error.find("by evaluation 3"), std::string::npos) << error;
+    test::expect_contains(error, {"north and east are not in step", "by evaluation 3"});
   }
 }
 

@@ -12,7 +12,6 @@
 #include "src/ic/periodic_grid.hpp"
 
 namespace maki {
-
 namespace {
 
 TEST(PeriodicGrid, OneModeIsOneWave) {
@@ -62,10 +61,6 @@ TEST(PeriodicGrid, RefusesOddSizes) {
   EXPECT_THROW(PeriodicGrid(7), std::invalid_argument);
   EXPECT_THROW(PeriodicGrid(0), std::invalid_argument);
 }
-
-}  // namespace
-
-namespace {
 
 PowerSpectrum power_spectrum() { return PowerSpectrum({}, CosmologyParameters{}, UnitSystem{}); }
 
@@ -159,5 +154,4 @@ TEST(GaussianField, SameUniverseAtAnyResolution) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -10,10 +10,9 @@
 
 #include "src/ic/lagrangian.hpp"
 #include "src/ic/models.hpp"
-#include "tests/src/io/shares_ranks.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
-
 namespace {
 
 double value(int ix, int iy, int iz) { return std::sin(1 + 3.7 * ix + 1.3 * iy * iy + 0.9 * iz * ix); }
@@ -129,10 +128,6 @@ TEST_P(GridOverRanks, ModesReachAnotherGrid) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 struct Universe {
   Cosmology cosmology{CosmologyParameters{}, UnitSystem{}};
   PowerSpectrum power{{}, CosmologyParameters{}, UnitSystem{}};
@@ -196,10 +191,6 @@ TEST(LagrangianRanks, PartsOfTheRanks) {
                          make_cosmological_ic(p, u.cosmology, u.power, part), part);
 }
 
-}  // namespace
-
-namespace {
-
 template <class Parameters>
 void expect_same_bits(Snapshot (*make)(const Parameters&, const Communicator&), const Parameters& parameters) {
   const auto world = Communicator::world();
@@ -231,5 +222,4 @@ TEST(ModelsOverRanks, TwoBodies) {
 }
 
 }  // namespace
-
 }  // namespace maki

@@ -18,6 +18,12 @@ namespace {
 
 constexpr double kBox = 40;
 
+struct Universe {
+  CosmologyParameters parameters;
+  Cosmology cosmology{parameters, UnitSystem{}};
+  PowerSpectrum power{{}, parameters, UnitSystem{}};
+};
+
 CosmologyParameters einstein_de_sitter() {
   CosmologyParameters p;
   p.omega0 = 1;
@@ -225,22 +231,20 @@ TEST(Lagrangian, OrdersOfTheEquationOfMotion) {
 }
 
 TEST(Lagrangian, VelocityIsTheTimeDerivativeOfPosition) {
-  const CosmologyParameters universe;
-  const Cosmology cosmology(universe, UnitSystem{});
-  const PowerSpectrum power({}, universe, UnitSystem{});
+  const Universe u;
   CosmologicalIcParameters p = lattice(9, true);
   p.particles_per_side = 16;
   const double a = 0.1, h = 1e-3;
-  const Snapshot now = make_cosmological_ic(p, cosmology, power);
+  const Snapshot now = make_cosmological_ic(p, u.cosmology, u.power);
   p.redshift = 1 / (a * std::exp(h)) - 1;
-  const Snapshot later = make_cosmological_ic(p, cosmology, power);
+  const Snapshot later = make_cosmological_ic(p, u.cosmology, u.power);
   p.redshift = 1 / (a * std::exp(-h)) - 1;
-  const Snapshot earlier = make_cosmological_ic(p, cosmology, power);
+  const Snapshot earlier = make_cosmological_ic(p, u.cosmology, u.power);
   double error = 0, size = 0;
   for (std::size_t i = 0; i < now.size(); ++i) {
     for (int axis = 0; axis < 3; ++axis) {
       const double dx = displacement(later, i, axis, 16) - displacement(earlier, i, axis, 16);
-      const double v = a * a * cosmology.hubble(a) * dx / (2 * h) / a;
+      const double v = a * a * u.cosmology.hubble(a) * dx / (2 * h) / a;
       error = std::max(error, std::abs(v - now.velocities[i][axis]));
       size = std::max(size, std::abs(v));
     }
@@ -250,12 +254,10 @@ TEST(Lagrangian, VelocityIsTheTimeDerivativeOfPosition) {
 }
 
 TEST(Lagrangian, ParticlesFillTheBox) {
-  const CosmologyParameters universe;
-  const Cosmology cosmology(universe, UnitSystem{});
-  const PowerSpectrum power({}, universe, UnitSystem{});
+  const Universe u;
   CosmologicalIcParameters p = lattice(3, true);
   p.particles_per_side = 32;
-  const Snapshot s = make_cosmological_ic(p, cosmology, power);
+  const Snapshot s = make_cosmological_ic(p, u.cosmology, u.power);
   ASSERT_EQ(s.size(), 32u * 32 * 32);
   ASSERT_EQ(s.velocities.size(), s.size());
   double mass = 0;
@@ -268,27 +270,25 @@ TEST(Lagrangian, ParticlesFillTheBox) {
       drift[axis] += displacement(s, i, axis, 32) / static_cast<double>(s.size());
     }
   }
-  EXPECT_NEAR(mass / (cosmology.mean_density() * kBox * kBox * kBox), 1, 1e-6);
+  EXPECT_NEAR(mass / (u.cosmology.mean_density() * kBox * kBox * kBox), 1, 1e-6);
   for (double d : drift) EXPECT_NEAR(d, 0, 1e-14 * kBox);
   EXPECT_TRUE(s.header.comoving);
   EXPECT_DOUBLE_EQ(s.header.time, 0.25);
   EXPECT_EQ(s.header.redshift, 3);
   EXPECT_EQ(s.header.box_size, kBox);
-  EXPECT_EQ(s.header.omega0, universe.omega0);
-  EXPECT_EQ(s.header.hubble, universe.hubble);
+  EXPECT_EQ(s.header.omega0, u.parameters.omega0);
+  EXPECT_EQ(s.header.hubble, u.parameters.hubble);
 }
 
 TEST(Lagrangian, SameBitsForAnyNumberOfThreads) {
-  const CosmologyParameters universe;
-  const Cosmology cosmology(universe, UnitSystem{});
-  const PowerSpectrum power({}, universe, UnitSystem{});
+  const Universe u;
   CosmologicalIcParameters p = lattice(9, true);
   p.particles_per_side = 20;
   const int threads = omp_get_max_threads();
   std::vector<Snapshot> made;
   for (int t : {1, 2, 5}) {
     omp_set_num_threads(t);
-    made.push_back(make_cosmological_ic(p, cosmology, power));
+    made.push_back(make_cosmological_ic(p, u.cosmology, u.power));
   }
   omp_set_num_threads(threads);
   for (std::size_t i = 1; i < made.size(); ++i) {
@@ -321,13 +321,11 @@ TEST(Lagrangian, SameLargeScalesAtAnyResolution) {
 }
 
 TEST(Lagrangian, RefusesSenselessParameters) {
-  const CosmologyParameters universe;
-  const Cosmology cosmology(universe, UnitSystem{});
-  const PowerSpectrum power({}, universe, UnitSystem{});
+  const Universe u;
   const auto refused = [&](auto change) {
     CosmologicalIcParameters p;
     change(p);
-    EXPECT_THROW(make_cosmological_ic(p, cosmology, power), Error);
+    EXPECT_THROW(make_cosmological_ic(p, u.cosmology, u.power), Error);
   };
   refused([](auto& p) { p.particles_per_side = 31; });
   refused([](auto& p) { p.particles_per_side = 0; });
@@ -336,10 +334,10 @@ TEST(Lagrangian, RefusesSenselessParameters) {
   refused([](auto& p) { p.redshift = -1; });
   PancakeParameters pancake;
   pancake.collapse_redshift = 60;
-  EXPECT_THROW(make_pancake(pancake, cosmology), Error);
+  EXPECT_THROW(make_pancake(pancake, u.cosmology), Error);
   pancake.collapse_redshift = 1;
   pancake.wave = {0, 0, 0};
-  EXPECT_THROW(make_pancake(pancake, cosmology), Error);
+  EXPECT_THROW(make_pancake(pancake, u.cosmology), Error);
 }
 
 }  // namespace

@@ -19,18 +19,10 @@ using test::make_provenance;
 using test::make_snapshot;
 using test::TempDir;
 
-std::string description(const std::string& path) {
-  std::string text;
-  for (const auto& line : describe_file(path)) text += line + "\n";
-  return text;
-}
+std::string description(const std::string& path) { return test::text_of(describe_file(path)); }
 
 std::string refusal(const std::string& path) {
-  try {
-    return "described: " + description(path);
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return test::error_of([&] { describe_file(path); });
 }
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }

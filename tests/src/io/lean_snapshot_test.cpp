@@ -205,9 +205,7 @@ TEST(Subset, KeepsItsParticlesAsTheyAre) {
   const H5Id file = open_hdf5(files[1]), header = open_group(file, "Header");
   EXPECT_FLOAT_EQ(static_cast<float>(read_attribute<double>(header, "SubSampleFractions").at(1)), 0.1f);
   EXPECT_EQ(read_attribute<std::uint64_t>(header, "NumPart_Total").at(1), back.size());
-  std::string text;
-  for (const auto& line : describe_file(files[0])) text += line + "\n";
-  expect_contains(text, {"fraction of 0.1 by their IDs"});
+  expect_contains(test::text_of(describe_file(files[0])), {"fraction of 0.1 by their IDs"});
 }
 
 TEST(Subset, MayBeEmpty) {

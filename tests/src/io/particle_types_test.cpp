@@ -179,16 +179,13 @@ TEST(ParticleTypes, WithoutIdsAreNumbered) {
   ReadReport report;
   const Snapshot s = read_snapshot(hdf5_file(dir, {.ids = false}), &report);
   EXPECT_EQ(s.ids, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
-  std::string notes;
-  for (const auto& note : report.notes) notes += note + "\n";
-  expect_contains(notes, {"type 4 have no ids", "states no units"});
+  expect_contains(test::text_of(report.notes), {"type 4 have no ids", "states no units"});
 }
 
 TEST(ParticleTypes, DescribedOneByOne) {
   TempDir dir;
-  std::string text;
-  for (const auto& line : describe_file(hdf5_file(dir, {}))) text += line + "\n";
-  expect_contains(text, {"particles    6", "type 0", "2, masses of their own", "3, mass 0.5 each", "PartType4/Masses"});
+  expect_contains(test::text_of(describe_file(hdf5_file(dir, {}))),
+                  {"particles    6", "type 0", "2, masses of their own", "3, mass 0.5 each", "PartType4/Masses"});
 }
 
 }  // namespace

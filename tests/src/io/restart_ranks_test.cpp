@@ -4,8 +4,8 @@
 
 #include <csignal>
 
+#include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
-#include "tests/src/io/shares_ranks.hpp"
 
 namespace maki {
 namespace {

@@ -1,8 +1,6 @@
 // Every format that Maki writes comes back as the same particles.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/places.hpp"
@@ -201,15 +199,12 @@ TEST(DescribeFile, TellsWhatIsInAFile) {
   Provenance provenance = make_provenance();
   provenance.force_error = {4.2e-4, 2e-4, 2.1e-3, 512};
   write_snapshot(dir / "s.hdf5", make_snapshot(10), provenance);
-  std::string text;
-  for (const auto& line : describe_file(dir / "s.hdf5")) text += line + "\n";
-  expect_contains(text, {"GADGET HDF5", "particles    10", "z = 3", "50 Mpc/h", "Omega0 0.308", "Maki 0.1.0",
-                         "0123456789ab", "g++ 12.2.0", "size = \"50 Mpc/h\"", "PartType1/Coordinates", "float64",
-                         "0.00042 of the rms force", "0.0021 (99 %)", "512 particles"});
+  expect_contains(test::text_of(describe_file(dir / "s.hdf5")),
+                  {"GADGET HDF5", "particles    10", "z = 3", "50 Mpc/h", "Omega0 0.308", "Maki 0.1.0", "0123456789ab",
+                   "g++ 12.2.0", "size = \"50 Mpc/h\"", "PartType1/Coordinates", "float64", "0.00042 of the rms force",
+                   "0.0021 (99 %)", "512 particles"});
   write_snapshot(dir / "b", make_snapshot(10), {}, {.format = k2, .big_endian = true});
-  text.clear();
-  for (const auto& line : describe_file(dir / "b")) text += line + "\n";
-  expect_contains(text, {"GADGET binary type 2, big endian", "h 0.678"});
+  expect_contains(test::text_of(describe_file(dir / "b")), {"GADGET binary type 2, big endian", "h 0.678"});
 }
 
 // A file made by GADGET-4, where the project's data directory has it.

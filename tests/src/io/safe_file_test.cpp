@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "src/io/run_directory.hpp"
@@ -17,17 +16,13 @@
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
-
 namespace {
 
+using test::contents;
 using test::error_of;
 using test::expect_contains;
+using test::make_snapshot;
 using test::TempDir;
-
-std::string contents(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 TEST(SafeFile, AppearsWhenCommitted) {
   TempDir dir;
@@ -119,14 +114,6 @@ TEST(EnsureOutputDirectory, RefusesAFileInTheWay) {
   expect_contains(error_of([&] { ensure_output_directory(dir / "out/deeper"); }), {"out/deeper", "Not a directory"});
 }
 
-}  // namespace
-
-namespace {
-
-using test::error_of;
-using test::expect_contains;
-using test::TempDir;
-
 TEST(DirectoryLock, IsHeldByOneAndLeavesNothing) {
   TempDir dir;
   std::optional<DirectoryLock> first(dir / "");
@@ -151,16 +138,7 @@ TEST(DirectoryLock, KeepsARunOutOfADirectoryInUse) {
   EXPECT_NO_THROW(RunFiles(options, {}));
 }
 
-}  // namespace
-
 // A disk that fills up gives an Error and leaves nothing behind.
-
-namespace {
-
-using test::error_of;
-using test::expect_contains;
-using test::make_snapshot;
-using test::TempDir;
 
 const std::initializer_list<WriteOptions> kKinds = {{},
                                                     {.deflate = 1},
@@ -206,5 +184,4 @@ TEST(DiskThatIsFull, FileSizeLimit) {
 }
 
 }  // namespace
-
 }  // namespace maki

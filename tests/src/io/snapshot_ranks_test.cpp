@@ -8,15 +8,15 @@
 #include <limits>
 
 #include "src/io/hdf5_file.hpp"
-#include "tests/src/io/shares_ranks.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
-
 namespace {
 
 using test::begin_of;
 using test::contents;
 using test::error_of;
+using test::expect_contains;
 using test::make_provenance;
 using test::make_snapshot;
 using test::rows_of;
@@ -222,15 +222,7 @@ TEST_F(SnapshotRanks, FailToWriteTogether) {
   EXPECT_EQ(dir.entries(), 0u);
 }
 
-}  // namespace
-
 // A disk that fills up, or fails for one of the ranks, gives all ranks one Error and leaves nothing behind.
-
-namespace {
-
-using test::error_of;
-using test::expect_contains;
-using test::make_snapshot;
 
 class FullDiskRanks : public testing::Test {
  protected:
@@ -285,5 +277,4 @@ TEST_F(FullDiskRanks, OneRankMayNotWrite) {
 }
 
 }  // namespace
-
 }  // namespace maki

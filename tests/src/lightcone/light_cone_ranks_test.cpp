@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
-#include <optional>
 
+#include "kernels/error.hpp"
+#include "src/lightcone/cone_state.hpp"
 #include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"
 #include "tests/src/io/io_helpers.hpp"
@@ -68,38 +68,25 @@ std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& 
   return watcher;
 }
 
-// The name of a folder that rank 0 makes for all.
-struct SharedFolder {
-  explicit SharedFolder(const Communicator& of) : ranks(of) {
-    if (ranks.rank() == 0) folder.emplace();
-    path = broadcast_text(ranks, folder ? folder->path() : "");
-  }
-  ~SharedFolder() { ranks.barrier(); }
-  Communicator ranks;
-  std::optional<TempDir> folder;
-  std::string path;
-};
-
 TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
   const Communicator world = Communicator::world();
-  const SharedFolder shared(world);
-  const auto here = run_box(shared.path, world);
+  const test::SharedDir shared(world);
+  const auto here = run_box(shared.path(), world);
   EXPECT_EQ(here->files.size(), 8u) << "four shells, each with particles and a map";
   if (world.rank() > 0) return;
   const TempDir alone;
   run_box(alone.path(), Communicator::self());
   std::size_t particles = 0;
   for (const char* name : {"conesnap_000.hdf5", "conesnap_001.hdf5", "conesnap_002.hdf5", "conesnap_003.hdf5"}) {
-    const auto wanted = test::read_shell(alone / name), found = test::read_shell(shared.path + "/" + name);
+    const auto wanted = test::read_shell(alone / name), found = test::read_shell(shared / name);
     EXPECT_EQ(found, wanted) << name;
     particles += found.size();
   }
   EXPECT_GT(particles, 50000u);
   for (const char* name : {"map_000.fits", "map_003.fits"}) {
-    std::ifstream one(alone / name, std::ios::binary), other(shared.path + "/" + name, std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(one)), {});
+    const std::string bytes = test::contents(alone / name);
     EXPECT_GT(bytes.size(), 12u * 16 * 16 * 8);
-    EXPECT_TRUE(bytes == std::string((std::istreambuf_iterator<char>(other)), {})) << name;
+    EXPECT_TRUE(bytes == test::contents(shared / name)) << name;
   }
 }
 
@@ -160,23 +147,76 @@ TEST(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
 
 TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
   const Communicator world = Communicator::world();
-  const SharedFolder shared(world);
+  const test::SharedDir shared(world);
   Prepared run = prepare(parse_config(kBox, "test.toml", {}), false, world);
-  run_box(shared.path, world);
+  run_box(shared.path(), world);
   if (world.rank() > 0) return;
   for (int k = 0; k < 4; ++k) {
     const std::string number = "00" + std::to_string(k);
     std::vector<double> wanted(sky_pixels(16));
-    const H5Id file = open_hdf5(shared.path + "/conesnap_" + number + ".hdf5");
+    const H5Id file = open_hdf5(shared / ("conesnap_" + number + ".hdf5"));
     const double mass = read_attribute<double>(open_group(file, "Header"), "MassTable").at(1);
-    for (const ReadParticle& particle : test::read_shell(shared.path + "/conesnap_" + number + ".hdf5"))
+    for (const ReadParticle& particle : test::read_shell(shared / ("conesnap_" + number + ".hdf5")))
       wanted[sky_pixel(16, particle.position)] += mass;
-    const std::vector<double> map = test::read_sky_map(shared.path + "/map_" + number + ".fits");
+    const std::vector<double> map = test::read_sky_map(shared / ("map_" + number + ".fits"));
     ASSERT_EQ(map.size(), wanted.size());
     double worst = 0;
     for (std::size_t i = 0; i < map.size(); ++i) worst = std::max(worst, std::fabs(map[i] - wanted[i]));
     EXPECT_LT(worst, 1e-9 * *std::max_element(wanted.begin(), wanted.end()));
   }
+}
+
+// States of light cones that are read on other numbers of ranks.
+
+constexpr int kSpools = 7;
+
+spool::RunningMark mark_of(int rank) {
+  spool::RunningMark running;
+  running.add(std::vector<ShellParticle>(static_cast<std::size_t>(rank) + 1));
+  return running;
+}
+
+// A folder with spools of seven ranks, all of which the state of the last rank names: so it comes about where a run has
+// changed its number of ranks twice.
+class StateOfOtherRanks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ConeState state;
+    for (int rank = 0; world_.rank() == world_.size() - 1 && rank < kSpools; ++rank) {
+      spool::append(path(rank), std::vector<ShellParticle>(static_cast<std::size_t>(rank) + 1));
+      state.spools[spool::name_of(0, rank)] = mark_of(rank).mark();
+    }
+    state.maps[0] = {0, {1, 2, 3}};
+    write_cone_state(folder_, 12, state, world_);
+  }
+  std::string path(int rank) const { return folder_ + "/" + spool::name_of(0, rank); }
+
+  const Communicator world_ = Communicator::world();
+  const test::SharedDir dir_{world_};
+  const std::string folder_ = dir_.path();
+};
+
+TEST_F(StateOfOtherRanks, GivesEachSpoolToTheRankThatSeesToIt) {
+  const auto spools = reopen_spools(folder_, read_cone_states(folder_, 12, world_), world_);
+  for (int rank = 0; rank < kSpools; ++rank) {
+    const auto found = spools.find(spool::name_of(0, rank));
+    ASSERT_EQ(found != spools.end(), rank % world_.size() == world_.rank()) << rank;
+    if (found == spools.end()) continue;
+    EXPECT_EQ(found->second.mark(), mark_of(rank).mark());
+  }
+  EXPECT_EQ(damage_of_cone(folder_, 12, world_), "");
+}
+
+TEST_F(StateOfOtherRanks, IsDamagedWhereASpoolOrAStateIs) {
+  EXPECT_NE(damage_of_cone(folder_, 11, world_).find("no state of step 11"), std::string::npos);
+  world_.barrier();
+  if (world_.rank() == 0) spool::cut(path(3), 100);
+  world_.barrier();
+  EXPECT_NE(damage_of_cone(folder_, 12, world_).find("conesnap_000.3.spool' has been cut off"), std::string::npos);
+  world_.barrier();
+  if (world_.rank() == 0) spool::cut(path(3), 0);
+  world_.barrier();
+  EXPECT_NE(damage_of_cone(folder_, 12, world_).find("conesnap_000.3.spool"), std::string::npos);
 }
 
 }  // namespace

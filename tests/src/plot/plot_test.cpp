@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include "tests/messages.hpp"
 
 namespace maki::plot {
 namespace {
@@ -12,16 +13,14 @@ namespace {
 TEST(Plot, LeavesOutWhatHasNoPlace) {
   const Plot plot{"N < M", "x", "y", true, false, {{"one", {0, 1, 10}, {1, 2, 3}}}};  // 0 has no logarithm
   const std::string svg = plot.svg();
-  EXPECT_NE(svg.find("N &lt; M"), std::string::npos);
-  EXPECT_NE(svg.find("d=\"M80.0 "), std::string::npos) << svg;
+  test::expect_contains(svg, {"N &lt; M", "d=\"M80.0 "});
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
 TEST(Plot, PointsHaveBarsThatStayInside) {
   Plot plot{"t", "x", "y", false, true, {{"n", {1, 2}, {10, 1}, Style::kPoints, 3, {1, 2}}}};
   const std::string svg = plot.svg();
-  EXPECT_NE(svg.find("class=\"s3\""), std::string::npos);
-  EXPECT_NE(svg.find("stroke-linecap"), std::string::npos);
+  test::expect_contains(svg, {"class=\"s3\"", "stroke-linecap"});
   EXPECT_NE(svg.find("V420"), std::string::npos) << "a bar below zero ends at the axis\n" << svg;
 }
 

@@ -12,23 +12,13 @@
 #include "kernels/error.hpp"
 #include "src/report/status.hpp"
 #include "src/report/step_figures.hpp"
-#include "tests/messages.hpp"
 #include "tests/src/cli/program_fixture.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki::report {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-void expect_holds(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is missing";
-}
 
 // One run for all tests; each has a copy of its directory.
 class ReportOfARun : public testing::Test {
@@ -63,34 +53,34 @@ class ReportOfARun : public testing::Test {
 };
 
 TEST_F(ReportOfARun, HasEveryPart) {
-  const std::string page = read(file("report.html"));
-  expect_holds(page, {"Came to its end at z = 30",
-                      "4096 particles",
-                      "periodic box of 10 Mpc/h",
-                      "seed 1",
-                      "Settings that differ from the defaults",
-                      "gravity.softening",
-                      "Power spectrum; dashed: linear theory",
-                      "Growth since z = 49",
-                      "Power spectrum over HALOFIT",
-                      "data:image/png;base64,",
-                      "z = 45 (image_001.png)",
-                      "Layzer-Irvine",
-                      "Energy conservation",
-                      "Errors of forces",
-                      "long steps",
-                      "Seconds of a step",
-                      "evaluate",
-                      "Device memory",
-                      "bytes a particle",
-                      "What the run said",
-                      "prefers-color-scheme: dark"});
+  const std::string page = test::contents(file("report.html").string());
+  test::expect_contains(page, {"Came to its end at z = 30",
+                               "4096 particles",
+                               "periodic box of 10 Mpc/h",
+                               "seed 1",
+                               "Settings that differ from the defaults",
+                               "gravity.softening",
+                               "Power spectrum; dashed: linear theory",
+                               "Growth since z = 49",
+                               "Power spectrum over HALOFIT",
+                               "data:image/png;base64,",
+                               "z = 45 (image_001.png)",
+                               "Layzer-Irvine",
+                               "Energy conservation",
+                               "Errors of forces",
+                               "long steps",
+                               "Seconds of a step",
+                               "evaluate",
+                               "Device memory",
+                               "bytes a particle",
+                               "What the run said",
+                               "prefers-color-scheme: dark"});
   EXPECT_EQ(page.find("Missing or damaged"), std::string::npos);
   EXPECT_LT(page.size(), 1000000u);
 }
 
 TEST_F(ReportOfARun, IsWellFormedAndNeedsNoNetwork) {
-  std::string page = read(file("report.html"));
+  std::string page = test::contents(file("report.html").string());
   EXPECT_EQ(page.find("<script"), std::string::npos);
   for (std::size_t at = page.find("http"); at != page.npos; at = page.find("http", at + 1))
     EXPECT_EQ(page.substr(at, 26), "http://www.w3.org/2000/svg") << "only the name of SVG looks like an address";
@@ -109,9 +99,9 @@ TEST_F(ReportOfARun, SaysWhatIsMissingOrDamaged) {
   lines[3] = lines[3].substr(0, 40);
   write_metrics(lines);
   const std::string page = report_page(directory()).html;
-  expect_holds(page,
-               {"Missing or damaged", "log.txt is missing", "image_000.png", "power_001.txt",
-                "a row has 3 numbers below 10 names", "line 4 of metrics.jsonl cannot be read", "Came to its end"});
+  test::expect_contains(page, {"Missing or damaged", "log.txt is missing", "image_000.png", "power_001.txt",
+                               "a row has 3 numbers below 10 names", "line 4 of metrics.jsonl cannot be read",
+                               "Came to its end"});
 }
 
 TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
@@ -122,7 +112,7 @@ TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
   for (std::size_t i = 0; i < lines.size(); ++i) out << lines[i] << (i + 1 < lines.size() ? "\n" : "");
   out.close();
   const std::string page = report_page(directory()).html;
-  expect_holds(page, {"Not finished", "Sums of the steps that have a line"});
+  test::expect_contains(page, {"Not finished", "Sums of the steps that have a line"});
   EXPECT_EQ(page.find("cannot be read"), std::string::npos) << "half a line is none yet";
 }
 
@@ -157,8 +147,8 @@ TEST_F(ReportOfARun, TellsWhereARunWentOn) {
                   R"("provenance": {"version": "Maki 9", "git_hash": "abc", "device": "gpu"}})");
   write_metrics(lines);
   const std::string page = report_page(directory()).html;
-  expect_holds(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished",
-                      "the sum over the 2 processes", "of which metrics.jsonl has no end"});
+  test::expect_contains(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished",
+                               "the sum over the 2 processes", "of which metrics.jsonl has no end"});
 }
 
 TEST_F(ReportOfARun, OnlyOfARun) {

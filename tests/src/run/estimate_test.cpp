@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "src/config/parse.hpp"
-#include "tests/messages.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
@@ -111,9 +111,8 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   const std::string note = disk_note(config, one, 0.9 * needed);
   expect_contains(note, {"3 snapshots", "3 restarts", "run.restarts_kept", "GB free"});
   EXPECT_GT(free_disk("no/such/directory"), 0);
-  std::string table;
-  for (const std::string& line : describe(over, site, kParticles, nullptr)) table += line + '\n';
-  expect_contains(table, {"host, states for restarts", "disk, 5 restarts"});
+  expect_contains(test::text_of(describe(over, site, kParticles, nullptr)),
+                  {"host, states for restarts", "disk, 5 restarts"});
 }
 
 // In a universe of matter alone light comes from 2 c / H0 (1 - sqrt(a)); half of the sky is seen.
@@ -166,9 +165,8 @@ TEST(Estimate, CountsAShellOnTheHost) {
   EXPECT_LT(estimate_memory(config, kParticles).host_cones, 0.5 * two.host_cones);
   config.run.restarts_kept = 0;
   EXPECT_LT(estimate_memory(config, kParticles).spools, 0.5 * two.spools) << "of one shell alone";
-  std::string table;
-  for (const std::string& line : describe(config, two, kParticles, nullptr)) table += line + '\n';
-  expect_contains(table, {"host, a shell of a light cone", "disk, their spools"});
+  expect_contains(test::text_of(describe(config, two, kParticles, nullptr)),
+                  {"host, a shell of a light cone", "disk, their spools"});
   config.lightcone.edges = {};
   expect_contains(error_of([&] { estimate_memory(config, kParticles); }), {"lightcone.edges has 0 edges"});
 }
@@ -195,9 +193,8 @@ TEST(Estimate, VerdictsNameTheShareOfARank) {
   memory.device_free = 1e9;
   expect_contains(error_of([&] { require_memory(box(), estimate, kParticles, memory); }),
                   {"on 8 ranks: each", "its machine's share", "1.00 GB are free"});
-  std::string table;
-  for (const std::string& line : describe(box(), estimate, kParticles, &memory)) table += line + '\n';
-  expect_contains(table, {"on each of 8 ranks", "local essential trees", "a machine, all its ranks"});
+  expect_contains(test::text_of(describe(box(), estimate, kParticles, &memory)),
+                  {"on each of 8 ranks", "local essential trees", "a machine, all its ranks"});
 }
 
 }  // namespace

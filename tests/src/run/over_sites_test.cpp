@@ -5,12 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <exception>
-#include <functional>
-#include <mutex>
-#include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/device/stream.hpp"
@@ -18,40 +13,8 @@
 #include "src/config/parse.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/messages.hpp"
+#include "tests/src/sites_in_threads.hpp"
 #include "tests/test_stream.hpp"
-#include "wan/sites/ring.hpp"
-#include "wan/sites/sites.hpp"
-
-namespace maki::test {
-
-// Sites of one rank each, on threads of this process with a ring in memory.
-inline std::vector<std::string> site_names(int count) {
-  std::vector<std::string> names = {"north", "east", "south", "west"};
-  names.resize(static_cast<std::size_t>(count));
-  return names;
-}
-
-// call(sites) at all of them at once; what the first of them throws is thrown here, after all have ended.
-inline void at_sites(int count, const std::function<void(sites::Sites&)>& call) {
-  auto rings = sites::make_memory_rings(count);
-  std::vector<std::exception_ptr> problems(rings.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        sites::Sites one(std::move(rings[i]), site_names(count), Communicator::self());
-        call(one);
-      } catch (...) {
-        problems[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& problem : problems)
-    if (problem) std::rethrow_exception(problem);
-}
-
-}  // namespace maki::test
 
 namespace maki {
 
@@ -66,11 +29,13 @@ Prepared make_run(const std::vector<std::string>& settings = {}) {
 // What each of the sites keeps of `runs`, one for each.
 std::vector<Prepared> shares(std::vector<Prepared> runs) {
   std::vector<Prepared> kept(runs.size());
-  test::at_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
+  const auto errors = test::errors_at_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
     const auto me = static_cast<std::size_t>(sites.me());
     keep_own_slab(runs[me], sites, Communicator::self());
     kept[me] = std::move(runs[me]);
   });
+  for (const auto& error : errors)
+    if (!error.empty()) throw Error(error);
   return kept;
 }
 
@@ -136,9 +101,8 @@ TEST(SiteShare, SlabsOfAnIsolatedSetAreEqualInNumber) {
 
 TEST(SiteShare, DifferentSetsAreRefused) {
   const Prepared one = make_run();
-  const std::string larger = refusal({one, make_run({"particles_per_side=20"})});
-  EXPECT_NE(larger.find("north and east"), std::string::npos) << larger;
-  EXPECT_NE(larger.find("4096 and 8000 particles"), std::string::npos) << larger;
+  test::expect_contains(refusal({one, make_run({"particles_per_side=20"})}),
+                        {"north and east", "4096 and 8000 particles"});
   EXPECT_NE(refusal({one, make_run({"initial.seed=2"})}).find("different initial conditions"), std::string::npos);
   Prepared other = one;
   other.initial.ids.front() += 100000;
@@ -152,12 +116,7 @@ TEST(SiteShare, ThinSlabsAreRefusedWithTheNumbers) {
   Prepared same = run;
   same.config.run.deterministic = true;
   EXPECT_NO_THROW(first_slabs(same, 2));
-  try {
-    first_slabs(same, 3);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("run.deterministic = false"), std::string::npos) << error.what();
-  }
+  test::expect_contains(test::error_of([&] { first_slabs(same, 3); }), {"run.deterministic = false"});
 }
 
 TEST(ChooseSite, NamesAndDirectories) {
@@ -168,20 +127,10 @@ TEST(ChooseSite, NamesAndDirectories) {
     const ThisSite site = choose_site(config, name);
     return fmt::format("{} {}/{} {}", site.name, site.place, site.count, config.run.output_directory.value_or("-"));
   };
-  const auto complaint = [&](const std::string& name) {
-    try {
-      choose({}, name);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   EXPECT_EQ(choose({}, "b"), "b 1/2 output/run/b");
   EXPECT_EQ(choose({"output_directory=x"}, "a"), "a 0/2 x");
-  for (const char* name : {"", "c"}) {
-    EXPECT_NE(complaint(name).find("a, b"), std::string::npos) << complaint(name);
-    EXPECT_NE(complaint(name).find("--site"), std::string::npos) << complaint(name);
-  }
+  for (const char* name : {"", "c"})
+    test::expect_contains(test::error_of([&] { choose({}, name); }), {"a, b", "--site"});
   EXPECT_NO_THROW(choose({"run.kind=isolated", "initial.kind=plummer"}, "a"));
   EXPECT_THROW(choose({"run.kind=isolated", "initial.kind=plummer", "gravity.method=direct"}, "a"), Error);
   Config alone;
@@ -191,25 +140,13 @@ TEST(ChooseSite, NamesAndDirectories) {
 }
 
 TEST(AtAllSites, WhatGoesWrongAtOneIsToldToAll) {
-  std::mutex mutex;
-  std::vector<std::string> said(3);
-  test::at_sites(3, [&](sites::Sites& sites) {
-    std::string problem = "none";
-    try {
-      at_all_sites(sites, [&] {
-        if (sites.me() == 1) throw Error("the disk is full");
-      });
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-    const std::lock_guard lock(mutex);
-    said[static_cast<std::size_t>(sites.me())] = problem;
+  const auto said = test::errors_at_sites(3, [](sites::Sites& sites) {
+    at_all_sites(sites, [&] {
+      if (sites.me() == 1) throw Error("the disk is full");
+    });
   });
   EXPECT_EQ(said[1], "the disk is full");
-  for (const int other : {0, 2}) {
-    EXPECT_NE(said[static_cast<std::size_t>(other)].find("site east"), std::string::npos);
-    EXPECT_NE(said[static_cast<std::size_t>(other)].find("the disk is full"), std::string::npos);
-  }
+  for (const std::size_t other : {0, 2}) test::expect_contains(said[other], {"site east", "the disk is full"});
   int calls = 0;
   sites::Sites alone(Communicator::self());
   at_all_sites(alone, [&] { ++calls; });

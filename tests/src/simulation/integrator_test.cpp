@@ -33,6 +33,10 @@ struct SmallRun {
     agreement.emplace(sites);
     integrator.emplace(RunContext{stream, timers, *agreement}, particles, *field, timeline, options, frame);
   }
+  void begin(double t, FakeForces::Law near, FakeForces::Law far = nullptr) {
+    forces(std::move(near), std::move(far));
+    integrator->start(t, false);
+  }
   void advance_to(double target) {
     while (integrator->time() < target) reports.push_back(integrator->advance(target, Potentials::kNever));
     integrator->synchronise();
@@ -66,8 +70,7 @@ Timeline flat_universe() {
 double spring_error(double step) {
   SmallRun run(Timeline::newtonian(), fixed(step));
   run.place({{0.2, 0, 0}}, {{0, 0, 0}}, {1});
-  run.forces(springs(4));  // omega = 2
-  run.integrator->start(0, false);
+  run.begin(0, springs(4));  // omega = 2
   run.advance_to(1);
   EXPECT_EQ(run.integrator->time(), 1);
   return std::fabs(run.state().fractions[0][0] - 0.5 - 0.2 * std::cos(2.0));
@@ -88,8 +91,7 @@ TEST(Integrator, NestedKicksAreOfSecondOrderToo) {
     options.max_substeps = 4;
     SmallRun run(Timeline::newtonian(), options);
     run.place({{0.2, 0, 0}}, {{0, 0, 0}}, {1});
-    run.forces(springs(3), springs(1));
-    run.integrator->start(0, false);
+    run.begin(0, springs(3), springs(1));
     run.advance_to(1);
     EXPECT_EQ(run.field->short_calls, 1 + 100 * (1 + k));
     EXPECT_EQ(run.field->long_calls, 1 + 25 * (1 + k));
@@ -108,8 +110,7 @@ StepOptions plain_factors() {
 TEST(Integrator, FreeParticleMovesByTheExactDriftFactor) {
   SmallRun run(flat_universe(), plain_factors(), 100);
   run.place({{0, 0, 0}}, {{3, 0, 0}}, {1});
-  run.forces(uniform_field([](double) { return 0.0; }));
-  run.integrator->start(std::log(0.1), false);
+  run.begin(std::log(0.1), uniform_field([](double) { return 0.0; }));
   run.advance_to(0);
   EXPECT_NEAR(run.state().fractions[0][0] - 0.5, 3 * run.timeline.drift_factor(std::log(0.1), 0) / 100, 1e-11);
 }
@@ -120,8 +121,7 @@ TEST(Integrator, ConstantForceKicksByTheExactFactor) {
   SmallRun run(flat_universe(), options, 100);
   run.frame.gravitational_constant = 43;
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
-  run.forces(uniform_field([](double) { return 2.0; }), uniform_field([](double) { return 3.0; }));
-  run.integrator->start(std::log(0.02), false);
+  run.begin(std::log(0.02), uniform_field([](double) { return 2.0; }), uniform_field([](double) { return 3.0; }));
   run.advance_to(std::log(0.5));
   const double expected = 5 * 43.0 / 1e4 * run.timeline.kick_factor(std::log(0.02), std::log(0.5));
   EXPECT_NEAR(run.state().momenta[0][0], expected, 1e-5 * expected);
@@ -143,8 +143,7 @@ std::array<double, 2> growth_in_long_steps(bool exact) {
   run.place({{cosmology.growth(begin).d1 / 100, 0, 0}}, {{static_cast<float>(momentum(begin)), 0, 0}}, {1});
   const double rate =
       -1.5 * cosmology.parameters().omega0 * std::pow(cosmology.hubble0(), 2) * 100 / run.frame.acceleration_unit();
-  run.forces(springs(0.7 * rate), springs(0.3 * rate));
-  run.integrator->start(std::log(begin), false);
+  run.begin(std::log(begin), springs(0.7 * rate), springs(0.3 * rate));
   run.advance_to(std::log(end));
   const HostParticles state = run.state();
   return {(state.fractions[0][0] - 0.5) * 100 / cosmology.growth(end).d1, state.momenta[0][0] / momentum(end)};
@@ -163,8 +162,7 @@ TEST(Integrator, KeplerOrbitKeepsItsEnergy) {
   SmallRun run(Timeline::newtonian(), fixed(period / 500));
   run.place({{a * (1 + e) / 2, 0, 0}, {-a * (1 + e) / 2, 0, 0}},
             {{0, static_cast<float>(speed / 2), 0}, {0, static_cast<float>(-speed / 2), 0}}, {0.5, 0.5});
-  run.forces(newton());
-  run.integrator->start(0, false);
+  run.begin(0, newton());
   run.advance_to(10 * period);
   const HostParticles end = run.state();
   double r2 = 0, v2 = 0;
@@ -205,8 +203,7 @@ TEST(Integrator, KnowsHowFarParticlesAreFromTheMiddle) {
 TEST(Integrator, HitsTargetsExactlyWithEqualSteps) {
   SmallRun run(flat_universe(), fixed(0.013));
   run.place({{0, 0, 0}}, {{1, 0, 0}}, {1});
-  run.forces(springs(0));
-  run.integrator->start(std::log(0.25), false);
+  run.begin(std::log(0.25), springs(0));
   for (const double a : {0.3, 0.300001, 0.9, 1.0}) {
     const double target = std::log(a);
     run.reports.clear();
@@ -225,8 +222,7 @@ TEST(Integrator, SynchronisingChangesNothingBeyondRoundOff) {
   for (int k = 0; k < 2; ++k) {
     SmallRun run(Timeline::newtonian(), fixed(0.01));
     run.place({{0.2, 0.1, 0}}, {{0.3f, 0, 0.1f}}, {1});
-    run.forces(springs(4));
-    run.integrator->start(0, false);
+    run.begin(0, springs(4));
     for (int i = 0; i < 100; ++i) {
       run.integrator->advance(1, Potentials::kNever);
       if (k == 1) run.integrator->synchronise();
@@ -252,8 +248,7 @@ TEST_P(IntegratorByNewest, StepComesFromTheLastStepOrTheOneBefore) {
   options.eta = 0.1;
   SmallRun run(Timeline::newtonian(), options);
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
-  run.forces(uniform_field([](double t) { return t > 0.045 ? 4.0 : 1.0; }));  // jumps in the fifth step of 0.01
-  run.integrator->start(0, false);
+  run.begin(0, uniform_field([](double t) { return t > 0.045 ? 4.0 : 1.0; }));  // jumps in the fifth step of 0.01
   for (int i = 1; i <= (options.by_newest ? 5 : 6); ++i) {
     const double step = run.integrator->advance(100, Potentials::kNever).step;
     EXPECT_NEAR(step, 0.01, 1e-5) << i;  // the sixth may not know yet
@@ -268,8 +263,7 @@ TEST_P(IntegratorByNewest, TellsForcesTheSameRmsAccelerationAfterARestart) {
   const int lag = options.by_newest ? 1 : 2;
   SmallRun run(Timeline::newtonian(), options);
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
-  run.forces(uniform_field([](double t) { return 1 + t; }));
-  run.integrator->start(0, false);
+  run.begin(0, uniform_field([](double t) { return 1 + t; }));
   for (int steps = 0; steps < 4; ++steps) {
     const double known = run.field->known_rms;
     EXPECT_NEAR(known, steps == 0 ? 0 : 1 + 0.1 * std::max(0, steps - lag), 1e-6) << steps;
@@ -290,8 +284,7 @@ TEST_P(IntegratorByNewest, StepFitsTheForceInItsMiddle) {
   SmallRun run(Timeline::newtonian(), options);
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
   const auto strength = [](double t) { return std::exp(4 * t); };
-  run.forces(uniform_field(strength));
-  run.integrator->start(0, false);
+  run.begin(0, uniform_field(strength));
   for (int i = 0; i < 50; ++i) {
     const StepReport report = run.integrator->advance(100, Potentials::kNever);
     if (i < 3) continue;
@@ -309,8 +302,8 @@ TEST(Integrator, LongStepHoldsWholeShortSteps) {
   run.frame.gravitational_constant = 43;
   run.place({{0.1, 0, 0}}, {{0, 0, 0}}, {1});
   // Acceleration grows by ten on the way, so that the number of short steps changes.
-  run.forces(uniform_field([](double t) { return 1e6 * std::exp(2 * t); }), uniform_field([](double) { return 1.0; }));
-  run.integrator->start(std::log(0.3), false);
+  run.begin(std::log(0.3), uniform_field([](double t) { return 1e6 * std::exp(2 * t); }),
+            uniform_field([](double) { return 1.0; }));
   int short_steps = 0, fewest = 1000, most = 0;
   double covered = 0;
   while (run.integrator->time() < 0) {
@@ -338,8 +331,7 @@ TEST(Integrator, LongStepHoldsWholeShortSteps) {
 TEST(Integrator, RefusesAForceThatIsNotANumber) {
   SmallRun run(Timeline::newtonian(), fixed(0.1));
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
-  run.forces(uniform_field([](double t) { return t > 0.2 ? std::numeric_limits<double>::quiet_NaN() : 1.0; }));
-  run.integrator->start(0, false);
+  run.begin(0, uniform_field([](double t) { return t > 0.2 ? std::numeric_limits<double>::quiet_NaN() : 1.0; }));
   EXPECT_THROW(run.advance_to(1), Error);
 }
 

@@ -1,13 +1,18 @@
-// Metrics, log lines and progress lines.
+// What a run tells: metrics, log lines and progress; and what it hears: requests to stop.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/step_log.hpp"
+#include "src/simulation/stop_request.hpp"
+#include "tests/messages.hpp"
 
 namespace maki {
 namespace {
@@ -33,16 +38,13 @@ TEST(Metrics, LineIsAnObjectWithTheFieldsOfItsKind) {
   const PhaseTimers timers;
   StepMetrics metrics = example();
   std::string line = line_of(metrics, timers);
-  EXPECT_NE(line.find("\"step\": 12"), std::string::npos);
-  EXPECT_NE(line.find("\"z\": 1,"), std::string::npos);
-  EXPECT_NE(line.find("\"rebuilt\": true"), std::string::npos);
-  EXPECT_NE(line.find("\"interactions\": 123456789012"), std::string::npos);
+  test::expect_contains(line, {"\"step\": 12", "\"z\": 1,", "\"rebuilt\": true", "\"interactions\": 123456789012"});
   EXPECT_EQ(line.find("energy_error"), std::string::npos);
   metrics.energy = EnergyReport{1, -2, 3, 1e-5};
   metrics.comoving = false;
   line = line_of(metrics, timers);
   EXPECT_EQ(line.find("\"z\""), std::string::npos);
-  EXPECT_NE(line.find("\"energy_error\": 1e-05"), std::string::npos);
+  test::expect_contains(line, {"\"energy_error\": 1e-05"});
 }
 
 TEST(Metrics, NumbersThatAreNotFiniteAreNull) {
@@ -64,7 +66,7 @@ TEST(Metrics, PhasesHavePaths) {
 
 TEST(Metrics, TextIsQuoted) {
   const std::string line = head_line({"4f"}, Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""});
-  EXPECT_NE(line.find(R"(a = \"b\"\u000ac = 'd\\e'\u000a)"), std::string::npos);
+  test::expect_contains(line, {R"(a = \"b\"\u000ac = 'd\\e'\u000a)"});
 }
 
 TEST(StepLog, LinesStandUnderTheirNames) {
@@ -78,9 +80,7 @@ TEST(StepLog, LinesStandUnderTheirNames) {
 
 TEST(Progress, SaysWhereTheRunStands) {
   const std::string line = progress_line({120, true, 0.25, 300, 0.5, 60, 262144}, 0.5);
-  EXPECT_NE(line.find("z 3.000"), std::string::npos);
-  EXPECT_NE(line.find("300 steps, 2 min 30 s left"), std::string::npos);
-  EXPECT_NE(line.find("524.3 k"), std::string::npos);
+  test::expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
 }
 
 TEST(Progress, IsPlainLinesOffATerminal) {
@@ -116,8 +116,7 @@ TEST(Progress, IsObjectsForPrograms) {
       lines.back() += static_cast<char>(c);
   lines.pop_back();
   ASSERT_EQ(lines.size(), 4u) << "steps 0 and 2, at most one a second";
-  EXPECT_NE(lines[1].find("{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,"), std::string::npos) << lines[1];
-  EXPECT_NE(lines[1].find("\"seconds_left\": 10"), std::string::npos);
+  test::expect_contains(lines[1], {"{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,", "\"seconds_left\": 10"});
   EXPECT_EQ(lines[2], "{\"message\": \"wrote \\\"it\\\"\"}");
   EXPECT_EQ(lines[3], "{\"output\": 1}");
   std::fclose(file);
@@ -128,6 +127,67 @@ TEST(Progress, DurationsReadWell) {
   EXPECT_EQ(duration_text(59.7), "1 min 00 s");
   EXPECT_EQ(duration_text(7384), "2 h 03 min");
   EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "?");
+}
+
+std::string fresh_directory(const char* name) {
+  const auto path = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path.string();
+}
+
+TEST(StopRequest, NothingAskedForIsNoReason) {
+  const StopRequest request(fresh_directory("stop_none"), 0);
+  EXPECT_EQ(request.reason(1e9), "");
+}
+
+TEST(StopRequest, SignalsAreRequests) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const StopRequest request(fresh_directory("stop_signal"), 0);
+    std::raise(signal);
+    EXPECT_EQ(request.reason(0), signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  }
+  const StopRequest fresh(fresh_directory("stop_signal"), 0);
+  EXPECT_EQ(fresh.reason(0), "");  // an old signal is forgotten
+}
+
+TEST(StopRequest, StopFileIsSeenOnceAndAnOldOneIgnored) {
+  const std::string directory = fresh_directory("stop_file");
+  std::ofstream(directory + "/stop").put('x');
+  const StopRequest request(directory, 0);
+  EXPECT_EQ(request.reason(0), "");
+  std::ofstream(directory + "/stop").put('x');
+  EXPECT_NE(request.reason(0), "");
+  EXPECT_FALSE(std::filesystem::exists(directory + "/stop"));
+}
+
+TEST(StopRequest, TimeLimitCountsTheNextPieceOfWork) {
+  const auto begin = std::chrono::steady_clock::now() - std::chrono::hours(1);
+  const std::string directory = fresh_directory("stop_limit");
+  EXPECT_EQ(StopRequest(directory, 7200, begin).reason(60), "");
+  EXPECT_NE(StopRequest(directory, 7200, begin).reason(4000), "");
+  EXPECT_NE(StopRequest(directory, 3000, begin).reason(0), "");
+}
+
+int seen = 0;
+void see(int) { ++seen; }
+
+TEST(StopRequest, HandlersOfOthersAreBackAfterwards) {
+  const auto before = std::signal(SIGTERM, see);
+  {
+    const StopRequest request(fresh_directory("stop_handlers"), 0);
+    std::raise(SIGTERM);
+    EXPECT_EQ(request.reason(0), "SIGTERM");
+  }
+  std::raise(SIGTERM);
+  EXPECT_EQ(seen, 1);
+  {
+    const StopRequest request("", 0, std::chrono::steady_clock::now(), false);
+    std::raise(SIGTERM);
+    EXPECT_EQ(request.reason(0), "");
+  }
+  EXPECT_EQ(seen, 2);
+  std::signal(SIGTERM, before);
 }
 
 }  // namespace

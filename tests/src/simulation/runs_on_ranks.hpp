@@ -17,6 +17,7 @@
 #include "src/run/start_run.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
+#include "tests/src/io/io_helpers.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::testing {
@@ -39,32 +40,15 @@ inline Prepared prepared(const char* toml, const std::vector<std::string>& setti
   return prepare(parse_config(toml, "test.toml", settings), true, Communicator::self());
 }
 
-// Particles [begin, end) of the set.
-inline Snapshot part_of(const Snapshot& set, std::size_t begin, std::size_t end) {
-  const auto cut = [begin, end](const auto& all) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-    return std::decay_t<decltype(all)>(first, first + static_cast<std::ptrdiff_t>(end - begin));
-  };
-  Snapshot part;
-  part.header = set.header;
-  part.positions = cut(set.positions);
-  part.velocities = cut(set.velocities);
-  part.masses = cut(set.masses);
-  part.ids = cut(set.ids);
-  return part;
-}
-
 inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
-  const std::size_t n = set.size(), rank = static_cast<std::size_t>(ranks.rank()),
-                    size = static_cast<std::size_t>(ranks.size());
-  return part_of(set, n * rank / size, n * (rank + 1) / size);
+  return test::rows_of(set, share_begin(set.size(), ranks.rank(), ranks.size()),
+                       share_begin(set.size(), ranks.rank() + 1, ranks.size()));
 }
 
 inline Ends run_on(const Prepared& run, Snapshot share, const SimulationOptions& options, const RunPlace& place) {
-  const Stream& stream = test::test_stream();
   Ends ends;
   Recorder recorder(ends);
-  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, place);
+  Simulation simulation(test::test_stream(), std::move(share), options, timeline_of(run), recorder, place);
   ends.result = simulation.run();
   ends.state = simulation.snapshot();
   return ends;

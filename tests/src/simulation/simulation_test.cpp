@@ -1,38 +1,77 @@
+// Runs of two bodies, and their files.
 #include "src/simulation/simulation.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <numbers>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "kernels/error.hpp"
 #include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
 #include "tests/messages.hpp"
-#include "tests/src/simulation/orbits.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
-using test::by_id;
-using test::isolated_options;
-using test::orbit_options;
-using test::Recorder;
+SimulationOptions isolated_options(double side, double softening, double end) {
+  SimulationOptions options;
+  options.side = side;
+  options.end = end;
+  options.step_options.softening = softening;
+  options.gravity.periodic = false;
+  options.gravity.direct = true;
+  options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
+  return options;
+}
+
+// Two bodies of reduced separation a(1 + e) at apocentre, one orbit in 400 steps.
+SimulationOptions orbit_options(const TwoBodyParameters& bodies, double side, double periods) {
+  const double mass = bodies.mass1 + bodies.mass2;
+  const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / mass);
+  SimulationOptions options = isolated_options(side, 1e-4, periods * period);
+  options.step_options.fixed_step = period / 400;
+  return options;
+}
+
+std::map<std::uint64_t, std::array<double, 3>> by_id(const Snapshot& snapshot) {
+  std::map<std::uint64_t, std::array<double, 3>> positions;
+  for (std::size_t i = 0; i < snapshot.size(); ++i) positions[snapshot.ids[i]] = snapshot.positions[i];
+  return positions;
+}
+
+struct Recorder : RunObserver {
+  void message(const std::string& text) override { messages.push_back(text); }
+  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
+  void output(const OutputState& state) override {
+    indices.push_back(state.index);
+    times.push_back(state.header.time);
+  }
+  std::string stop_reason(double) override { return stop_after > 0 && steps.size() > stop_after ? "the test" : ""; }
+  std::vector<std::string> messages;
+  std::vector<StepMetrics> steps;
+  std::vector<int> indices;
+  std::vector<double> times;
+  std::size_t stop_after = 0;
+};
 
 TEST(Simulation, OrbitComesBack) {
-  const Stream& stream = test::test_stream();
   const TwoBodyParameters bodies;
   const Snapshot initial = make_two_body(bodies);
   Recorder recorder;
-  Simulation run(stream, initial, orbit_options(bodies, 8, 1), Timeline::newtonian(), recorder);
+  Simulation run(test::test_stream(), initial, orbit_options(bodies, 8, 1), Timeline::newtonian(), recorder);
   const RunResult result = run.run();
   EXPECT_EQ(result.stopped_by, "");
   EXPECT_EQ(result.steps, 400u);
@@ -44,13 +83,12 @@ TEST(Simulation, OrbitComesBack) {
 }
 
 TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
-  const Stream& stream = test::test_stream();
   Snapshot initial = make_two_body({});
   initial.header.time = 0.5;
   SimulationOptions options = isolated_options(8, 1e-2, 2);
   options.outputs = {1.7, 0.3, 1.1, 0.5, 1.1, 5};
   Recorder recorder;
-  Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
+  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
   run.run();
   EXPECT_EQ(recorder.times, (std::vector<double>{0.5, 1.1, 1.7, 2}));
   EXPECT_EQ(recorder.indices, (std::vector<int>{1, 2, 3, 4}));  // 0.3 keeps number 0; 5 is left out, with a message
@@ -59,7 +97,6 @@ TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
 
 // The box is made too small for the orbit, so that it has to double on the way: the orbit must not notice.
 TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
-  const Stream& stream = test::test_stream();
   TwoBodyParameters bodies;
   bodies.eccentricity = 0.8;
   Snapshot initial = make_two_body(bodies);
@@ -77,7 +114,7 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
     SimulationOptions options = isolated_options(side, 1e-3, 0.6 * period);
     options.step_options.fixed_step = period / 2000;
     Recorder recorder;
-    Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
+    Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
     const RunResult result = run.run();
     EXPECT_EQ(run.frame().doublings, k == 0 ? 2 : 0);
     EXPECT_EQ(run.frame().side, k == 0 ? 4 : 8);
@@ -90,7 +127,6 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
 }
 
 TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
-  const Stream& stream = test::test_stream();
   Snapshot initial = make_two_body({});
   initial.positions.push_back({0, 0, 0.3});
   initial.velocities.push_back({0, 0, 10});
@@ -98,7 +134,7 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   initial.ids.push_back(99);
   SimulationOptions options = isolated_options(8, 1e-2, 6);
   Recorder recorder;
-  Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
+  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
   const RunResult result = run.run();
   EXPECT_EQ(run.frame().doublings, 4);
   EXPECT_EQ(recorder.messages.size(), 5u);
@@ -110,10 +146,9 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
 }
 
 TEST(Simulation, StopsWhereTheObserverWants) {
-  const Stream& stream = test::test_stream();
   Recorder recorder;
   recorder.stop_after = 10;
-  Simulation run(stream, make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
+  Simulation run(test::test_stream(), make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
   const RunResult result = run.run();
   EXPECT_EQ(result.stopped_by, "the test");
   EXPECT_EQ(result.steps, 10u);
@@ -151,11 +186,10 @@ TEST(Simulation, InPiecesIsTheWholeRun) {
 }
 
 TEST(Simulation, APieceEndsWhereItIsAskedTo) {
-  const Stream& stream = test::test_stream();
   SimulationOptions options = orbit_options({}, 8, 1);
   options.outputs = {0.3};
   Recorder recorder;
-  Simulation run(stream, make_two_body({}), options, Timeline::newtonian(), recorder);
+  Simulation run(test::test_stream(), make_two_body({}), options, Timeline::newtonian(), recorder);
   run.begin();
   while (run.time() < 0.25) EXPECT_TRUE(run.long_step(0.25));
   EXPECT_EQ(run.time(), 0.25);
@@ -167,9 +201,8 @@ TEST(Simulation, APieceEndsWhereItIsAskedTo) {
 }
 
 TEST(Simulation, StopsBetweenPieces) {
-  const Stream& stream = test::test_stream();
   Recorder recorder;
-  Simulation run(stream, make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
+  Simulation run(test::test_stream(), make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
   run.begin();
   run.long_step();
   run.synchronise();
@@ -177,6 +210,144 @@ TEST(Simulation, StopsBetweenPieces) {
   EXPECT_FALSE(run.long_step());
   EXPECT_EQ(run.finish().stopped_by, "the caller");
   EXPECT_EQ(recorder.indices, (std::vector<int>{-1}));
+}
+
+// The files of runs of two bodies.
+
+class SimulationFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    options_.directory = (std::filesystem::path(testing::TempDir()) / ("maki_run_" + name)).string();
+    options_.progress = nullptr;
+    std::filesystem::remove_all(options_.directory);
+  }
+  void TearDown() override { std::filesystem::remove_all(options_.directory); }
+  RunResult run(RunFiles& files, const Snapshot& initial, const SimulationOptions& options) {
+    Simulation simulation(stream_, initial, options, Timeline::newtonian(), files);
+    const RunResult result = simulation.run();
+    files.finish(result, simulation.timers());
+    end_ = simulation.snapshot();
+    return result;
+  }
+  bool exists(const std::string& name) const {
+    return std::filesystem::exists(std::filesystem::path(options_.directory) / name);
+  }
+
+  const Stream& stream_ = test::test_stream();
+  RunFileOptions options_;
+  Provenance provenance_{"[run]\nname = \"test\"\n", "Maki 0", "abc", "g++", "cpu"};
+  Snapshot end_;
+};
+
+TEST_F(SimulationFiles, WritesLogMetricsAndSnapshots) {
+  SimulationOptions options = orbit_options({}, 8, 0.1);
+  options.outputs = {options.end / 2};
+  std::optional<RunFiles> files(std::in_place, options_, provenance_);
+  const RunResult result = run(*files, make_two_body({}), options);
+  EXPECT_TRUE(exists("snapshot_000.hdf5"));
+  EXPECT_TRUE(exists("snapshot_001.hdf5"));
+  EXPECT_NEAR(read_snapshot(files->path("snapshot_000.hdf5")).header.time, options.end / 2, 1e-15);
+  std::ifstream metrics(files->path("metrics.jsonl"));
+  std::string line;
+  std::size_t lines = 0;
+  while (std::getline(metrics, line)) {
+    lines += line.find("{\"step\": ") == 0 ? 1 : 0;
+    EXPECT_EQ(line.front(), '{');
+    EXPECT_EQ(line.back(), '}');
+  }
+  EXPECT_EQ(lines, result.steps + 1);  // and step 0
+  files.reset();
+  EXPECT_THROW(RunFiles(options_, provenance_), Error);  // a run is there
+  options_.overwrite = true;
+  EXPECT_NO_THROW(RunFiles(options_, provenance_));
+}
+
+// A run that goes on from a restart has the snapshots before it, and the lines about them.
+TEST_F(SimulationFiles, SnapshotsAreCompleteBeforeARestart) {
+  struct Files : RunFiles {
+    using RunFiles::RunFiles;
+    void restart(const std::shared_ptr<const KeptState>& kept) override {
+      RunFiles::restart(kept);
+      for (int i = 0; i < outputs; ++i)
+        EXPECT_TRUE(std::filesystem::exists(path(fmt::format("snapshot_00{}.hdf5", i))));
+      ++restarts;
+    }
+    void output(const OutputState& state) override {
+      RunFiles::output(state);
+      ++outputs;
+    }
+    int outputs = 0, restarts = 0;
+  };
+  SimulationOptions options = orbit_options({}, 8, 0.1);
+  options.outputs = {options.end / 3, options.end / 2};
+  options_.restart_steps = 1;
+  Files files(options_, provenance_);
+  run(files, make_two_body({}), options);
+  EXPECT_EQ(files.outputs, 3);
+  EXPECT_GT(files.restarts, 3);
+  EXPECT_EQ(files.snapshots().size(), 3u);
+}
+
+TEST_F(SimulationFiles, ASnapshotThatCannotBeWrittenEndsTheRun) {
+  struct Files : RunFiles {
+    using RunFiles::RunFiles;
+    void output(const OutputState& state) override {
+      std::filesystem::create_directory(path("snapshot_000.hdf5"));
+      RunFiles::output(state);
+    }
+  };
+  SimulationOptions options = orbit_options({}, 8, 0.1);
+  options.outputs = {options.end / 2};
+  Files files(options_, provenance_);
+  test::expect_contains(test::error_of([&] { run(files, make_two_body({}), options); }),
+                        {"cannot write", "snapshot_000.hdf5", "it is a directory"});
+}
+
+// What it was stopped in is what it goes on from.
+TEST_F(SimulationFiles, AStateThatContinuesIsWhole) {
+  options_.snapshots = {.coordinates = CoordinateNumbers::kFloat,
+                        .fields = {"Coordinates"},
+                        .selection = {.fraction = 0.5}};
+  RunFiles files(options_, provenance_);
+  std::ofstream(files.path("stop")).put('x');
+  run(files, make_two_body({}), orbit_options({}, 8, 0.25));
+  EXPECT_EQ(read_snapshot(files.path("stopped.hdf5")).positions, end_.positions);
+}
+
+TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {
+  const SimulationOptions options = orbit_options({}, 8, 0.25);
+  Recorder whole;
+  Simulation reference(stream_, make_two_body({}), options, Timeline::newtonian(), whole);
+  reference.run();
+  const auto expected = by_id(reference.snapshot());
+  options_.overwrite = true;
+  for (int how = 0; how < 3; ++how) {
+    options_.time_limit = how == 2 ? 1e-9 : 0;
+    std::optional<RunFiles> files(std::in_place, options_, provenance_);
+    if (how == 0) std::raise(SIGTERM);
+    if (how == 1) std::ofstream(files->path("stop")).put('x');
+    const RunResult stopped = run(*files, make_two_body({}), options);
+    files.reset();
+    EXPECT_NE(stopped.stopped_by, "");
+    EXPECT_EQ(stopped.steps, 1u);
+    ASSERT_TRUE(exists("stopped.hdf5"));
+
+    options_.time_limit = 0;
+    RunFiles more(options_, provenance_);
+    Snapshot state = read_snapshot(more.path("stopped.hdf5"));
+    state.header.gravitational_constant = 1;
+    EXPECT_EQ(run(more, state, options).stopped_by, "");
+    for (const auto& [id, position] : by_id(end_))
+      for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(position[axis], expected.at(id)[axis], 1e-5);
+  }
+}
+
+TEST_F(SimulationFiles, RefusedRunsLeaveNoFiles) {
+  RunFiles files(options_, provenance_);
+  files.message("about to start");
+  EXPECT_THROW(run(files, make_two_body({}), isolated_options(8, 1e-7, 1)), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(options_.directory));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "src/config/resolve.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/setup.hpp"
+#include "src/run/start_run.hpp"
 #include "src/simulation/step_log.hpp"
 #include "tests/test_stream.hpp"
 
@@ -51,15 +52,10 @@ const std::string kWalk = "lists.staging";
 const std::vector<std::string> kLeftOut = {"mesh.", "fft.", kWalk};
 
 void watch_run(const Prepared& run, const SimulationOptions& options, Watcher& watcher) {
-  const Stream& stream = test::test_stream();
-  const bool comoving = run.initial.header.comoving;
   pool_trim();
   reset_transfer_counters();
   pool_watch({kLeftOut, {kWalk}});
-  Simulation simulation(stream, run.initial, options,
-                        comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
-                                 : Timeline::newtonian(),
-                        watcher);
+  Simulation simulation(test::test_stream(), run.initial, options, timeline_of(run), watcher);
   simulation.run();
 }
 

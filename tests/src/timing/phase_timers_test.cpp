@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <thread>
+#include "tests/messages.hpp"
 
 namespace maki {
 namespace {
@@ -91,9 +92,7 @@ TEST(PhaseTimers, TableHasOneLineForEachNodeAndTheTotal) {
     PhaseTimers::Scope tree(timers, "tree");
   }
   const std::string table = timers.table();
-  EXPECT_NE(table.find("\nstep"), std::string::npos);
-  EXPECT_NE(table.find("\n  tree"), std::string::npos);
-  EXPECT_NE(table.find("\ntotal"), std::string::npos);
+  test::expect_contains(table, {"\nstep", "\n  tree", "\ntotal"});
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 // Where the values of cuFFT's arrays lie: the addressing of the "advanced data layout", which the basic one is a case of.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <cufft.h>
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <string>
 #include <vector>
+
+#include "tests/gpu_model/memory/address_space.hpp"
 
 namespace gpu_model {
 
@@ -43,9 +48,8 @@ struct FftShape {
   bool basic = true;  // dense arrays; a real array in place has rows of 2 (n / 2 + 1)
   FftArray in, out;   // of the advanced layout
 
-  bool to_real() const { return type == CUFFT_C2R || type == CUFFT_Z2D; }
-  bool from_real() const { return type == CUFFT_R2C || type == CUFFT_D2Z; }
-  std::size_t real_bytes() const { return type == CUFFT_D2Z || type == CUFFT_Z2D || type == CUFFT_Z2Z ? 8 : 4; }
+  bool to_real() const { return type == CUFFT_C2R; }
+  bool from_real() const { return type == CUFFT_R2C; }
   FftArray input(bool in_place) const { return basic ? dense(!from_real(), in_place) : in; }
   FftArray output(bool in_place) const { return basic ? dense(!to_real(), in_place) : out; }
   FftArray dense(bool complex, bool in_place) const;
@@ -53,5 +57,41 @@ struct FftShape {
   FftArray used(bool complex) const;
   bool fits_in_place() const;  // whether each row's output lies where its input was
 };
+
+// Transforms of dense arrays, by FFTW, in the sense of cuFFT: not normalised.
+//
+// Each goes through the same aligned arrays with the same plan. So its bits depend on nothing but its values: what a real
+// GPU may do otherwise - other bits in place, for another batch, another layout or alignment - the model cannot show.
+
+class FftEngine {
+ public:
+  virtual ~FftEngine() = default;
+  // Transforms one entry of a batch from `in`, laid out as `from`, to `out`, laid out as `to`. The two may be one array.
+  // Thread-safe.
+  virtual void run(const FftArray& from, const char* in, const FftArray& to, char* out, long long entry,
+                   int direction) = 0;
+};
+
+// nullptr: FFTW has no plan or no memory for it.
+std::shared_ptr<FftEngine> make_fft_engine(const FftShape& shape);
+
+// Executions of cuFFT's plans, as work on a stream.
+
+struct FftExecution {
+  std::shared_ptr<FftEngine> engine;
+  FftShape shape;
+  int direction = CUFFT_FORWARD;
+  Address in = 0, out = 0;
+  Address work_area = 0;
+  std::size_t work_bytes = 0;
+  std::string what;
+};
+
+// Bytes that a plan asks for. cuFFT's manual gives no figures. Here: as much as the data; several times that for lengths
+// with large primes; nothing for short lines of a power of two.
+std::size_t work_area_bytes(const FftShape& shape);
+
+// Queues it. Reports faults of kinds "FFT layout", "FFT alignment" at once; false where it cannot be carried out.
+bool queue_fft(cudaStream_t stream, FftExecution execution);
 
 }  // namespace gpu_model

@@ -1,4 +1,5 @@
-#include "src/config/machine_file.hpp"
+// Machines for the models: their files, their sites, and the tables that reports make of them.
+#include "src/model/reports.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +7,29 @@
 #include <string>
 
 #include "kernels/error.hpp"
-#include "src/model/reports.hpp"
+#include "src/config/machine_file.hpp"
+#include "src/model/machine.hpp"
 #include "tests/messages.hpp"
 #include "tests/places.hpp"
 
 namespace maki::model {
 namespace {
+
+TEST(Machine, OneSiteServesAnyNumber) {
+  Machine machine;
+  EXPECT_THROW(sites_of(machine, 1), Error);
+  machine.sites = {{"one", 1, 1, 1}};
+  EXPECT_EQ(sites_of(machine, 5).size(), 5u);
+  machine.sites.push_back(machine.sites[0]);
+  EXPECT_EQ(sites_of(machine, 1).size(), 1u);
+  EXPECT_THROW(sites_of(machine, 3), Error);
+}
+
+TEST(Report, TablesAsText) {
+  Table table{{"a", "b"}, {{"1", "x,y"}, {"22", "say \"z\""}}};
+  EXPECT_EQ(table.csv(), "a,b\n1,\"x,y\"\n22,\"say \"\"z\"\"\"\n");
+  EXPECT_EQ(table.text(), "a         b\n1       x,y\n22  say \"z\"\n");
+}
 
 const std::string kNetwork =
     "[network]\nlan_round_trip = \"0.1 ms\"\nlan_rate = \"1 GB/s\"\nwan_round_trip = 0.3\nwan_rate = \"800 Mbit/s\"\n";

@@ -1,4 +1,5 @@
-// Bispectra of random particles, and of Lagrangian perturbation theory against tree level.
+// Power spectra beyond the mesh's Nyquist wave number and of two sets; bispectra of random particles, and of Lagrangian
+// perturbation theory against tree level.
 #include "host/measure/spectra.hpp"
 
 #include <gtest/gtest.h>
@@ -6,17 +7,213 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <random>
+#include <vector>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
+#include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/types.hpp"
 #include "src/cosmology/nonlinear.hpp"
+#include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
-#include "tests/host/measure/random_field.hpp"
+#include "tests/kernels/particles/on_device.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
+// P(k) goes with k^index, and |delta_k|^2 is P of the mode exactly. Lengths in sides of the box. The particles stand on a
+// lattice, so that modes a multiple of its side apart are one: a mesh has to be such that interlacing takes those for images.
+class RandomField {
+ public:
+  RandomField(int side, double index, double sigma, std::uint64_t seed = 1)
+      : side_(side),
+        power_({.model = PowerModel::kPowerLaw, .power_law_index = index}, parameters(sigma), UnitSystem{}),
+        grid_(make_linear_density({.seed = seed, .fixed_amplitudes = true}, power_, kBox, side_)) {
+    grid_.to_points();
+  }
+
+  double power(double k) const { return power_(k / kBox) / (kBox * kBox * kBox); }
+
+  // The lattice's points, of masses 1 + amplitude delta.
+  std::vector<SourceParticle> weighted(double amplitude = 1) const {
+    std::vector<SourceParticle> all;
+    for_sites([&](const SourceParticle& p, double delta) {
+      all.push_back({p.x, p.y, p.z, static_cast<float>(1 + amplitude * delta)});
+    });
+    return all;
+  }
+
+  // So many particles at the lattice's points, at each with a probability that goes with 1 + delta.
+  std::vector<SourceParticle> sampled(std::size_t count) const {
+    std::vector<SourceParticle> sites;
+    std::vector<double> weights;
+    for_sites([&](const SourceParticle& p, double delta) {
+      sites.push_back(p);
+      weights.push_back(std::max(0.0, 1 + delta));
+    });
+    std::mt19937_64 random(5);
+    std::discrete_distribution<std::size_t> site(weights.begin(), weights.end());
+    std::vector<SourceParticle> all(count);
+    for (SourceParticle& p : all) p = sites[site(random)];
+    return all;
+  }
+
+ private:
+  static constexpr double kBox = 100;  // Mpc/h
+  static CosmologyParameters parameters(double sigma) {
+    CosmologyParameters parameters;
+    parameters.sigma8 = sigma;
+    return parameters;
+  }
+  template <class Visit>
+  void for_sites(const Visit& visit) const {
+    const auto at = [this](int i) { return static_cast<std::uint32_t>(i * kSideToUnits / side_); };
+    for (int x = 0; x < side_; ++x)
+      for (int y = 0; y < side_; ++y)
+        for (int z = 0; z < side_; ++z) visit({at(x), at(y), at(z), 1.0f}, grid_.row(x, y)[z]);
+  }
+
+  int side_;
+  PowerSpectrum power_;
+  PeriodicGrid grid_;
+};
+
+// Power spectra beyond the mesh's Nyquist wave number, and of two sets.
+
 constexpr double kPi = std::numbers::pi;
+
+MeshParticles all_of(const test::OnDevice& set) { return {set.data(), set.size()}; }
+
+MeasuredPower power_up_to(int highest, int cells, const std::vector<SourceParticle>& set) {
+  const test::OnDevice source(set);
+  MeasurePowerOptions options;
+  options.cells = cells;
+  return measure_power_up_to(highest, Communicator::self(), test::test_stream(), all_of(source), options);
+}
+
+CrossPower cross_of(const std::vector<SourceParticle>& a, const std::vector<SourceParticle>& b, int highest = 1) {
+  const test::OnDevice first(a), second(b);
+  MeasurePowerOptions options;
+  options.cells = 16;
+  return measure_cross_up_to(highest, Communicator::self(), test::test_stream(), {all_of(first), all_of(second)},
+                             options);
+}
+
+// The mean of the field's P over the modes of a bin, by the bin's number among those of its folding.
+std::vector<double> expected_power(const RandomField& field, int cells, int folding) {
+  std::vector<double> sums(static_cast<std::size_t>(cells)), modes(sums.size());
+  const int half = cells / 2;
+  for (int x = -half; x <= half; ++x)
+    for (int y = -half; y <= half; ++y)
+      for (int z = -half; z <= half; ++z) {
+        const double n = std::sqrt(x * x + y * y + z * z);
+        if (n == 0 || n >= half) continue;
+        const auto bin = static_cast<std::size_t>(n + 0.5);
+        sums[bin] += field.power(2 * kPi * folding * n);
+        modes[bin] += 1;
+      }
+  for (std::size_t b = 0; b < sums.size(); ++b) sums[b] /= std::max(1.0, modes[b]);
+  return sums;
+}
+
+double expected_at(const RandomField& field, int cells, const PowerBin& bin) {
+  return expected_power(field, cells, bin.folding)[static_cast<std::size_t>(bin.k / (2 * kPi * bin.folding) + 0.5)];
+}
+
+TEST(Foldings, RecoverAKnownSpectrumToFourTimesTheNyquistWaveNumber) {
+  const RandomField field(96, -1.5, 0.015);
+  const MeasuredPower found = power_up_to(4, 16, field.weighted());
+  EXPECT_NEAR(found.nyquist, 4 * kPi * 16, 1e-9);
+  double worst = 0, last = 0;
+  for (const PowerBin& bin : found.bins) {
+    EXPECT_GT(bin.k, last);
+    last = bin.k;
+    const double error = std::abs(bin.power / expected_at(field, 16, bin) - 1);
+    worst = std::max(worst, error);
+    EXPECT_LT(error, 1e-3) << bin.k / (2 * kPi) << " of folding " << bin.folding;
+  }
+  std::printf("P at most %.2e off up to %.3g times the Nyquist wave number\n", worst, last / (kPi * 16));
+  EXPECT_GT(last, 3.8 * kPi * 16);
+  EXPECT_EQ(found.bins.front().folding, 1);
+  EXPECT_EQ(found.bins.back().folding, 4);
+}
+
+TEST(Foldings, ShotNoiseIsApart) {
+  const RandomField field(96, -1.5, 0.025);
+  constexpr std::size_t count = 300000;
+  const MeasuredPower found = power_up_to(4, 16, field.sampled(count));
+  EXPECT_NEAR(found.shot_noise, 1.0 / count, 1e-12);
+  for (const PowerBin& bin : found.bins) {
+    const double expected = expected_at(field, 16, bin) + 1.0 / count;
+    const double scatter = std::sqrt(2.0 / static_cast<double>(bin.modes));
+    EXPECT_NEAR(bin.power / expected, 1, 4 * scatter) << bin.k / (2 * kPi) << " of folding " << bin.folding;
+  }
+}
+
+// Where a mesh reaches without folding, it has what a larger one has; beyond, other modes of the same spectrum.
+TEST(Foldings, AgreeWithALargerMesh) {
+  const auto set = RandomField(96, -1.5, 0.025).sampled(300000);
+  const MeasuredPower small = power_up_to(2, 32, set), large = power_up_to(1, 64, set);
+  double worst = 0;
+  for (std::size_t b = 0; b < small.bins.size(); ++b) {
+    const PowerBin& bin = small.bins[b];
+    if (bin.folding > 1) continue;
+    EXPECT_NEAR(bin.k, large.bins[b].k, 1e-12 * bin.k);
+    EXPECT_EQ(bin.modes, large.bins[b].modes);
+    worst = std::max(worst, std::abs(bin.power / large.bins[b].power - 1));
+  }
+  std::printf("A mesh of half the side differs by %.2e below its Nyquist wave number\n", worst);
+  EXPECT_LT(worst, 1e-3);
+  EXPECT_EQ(small.nyquist, large.nyquist);
+}
+
+TEST(Foldings, MeetWithoutGaps) {
+  for (const int cells : {16, 18}) {
+    const WaveRange first = waves_of_folding(1, 4, cells), second = waves_of_folding(2, 4, cells);
+    EXPECT_EQ(first.begin, 0);
+    EXPECT_EQ(first.end, second.begin);
+    EXPECT_EQ(second.end, waves_of_folding(4, 4, cells).begin);
+    EXPECT_TRUE(std::isinf(waves_of_folding(4, 4, cells).end));
+  }
+  EXPECT_EQ(foldings_up_to(8), (std::vector<int>{1, 2, 4, 8}));
+  for (const int no_power : {0, 3, -1, 8192}) EXPECT_THROW(foldings_up_to(no_power), Error);
+}
+
+TEST(CrossPower, OfMultiplesOfOneFieldIsFull) {
+  const RandomField field(32, -1, 0.01);
+  const CrossPower found = cross_of(field.weighted(1), field.weighted(2), 2);
+  EXPECT_EQ(found.bins.back().folding, 2);
+  for (const CrossBin& bin : found.bins) {
+    EXPECT_NEAR(bin.second / bin.first, 4, 1e-4);
+    EXPECT_NEAR(bin.cross / bin.first, 2, 1e-4);
+    EXPECT_NEAR(bin.correlation(), 1, 1e-5);
+  }
+}
+
+TEST(CrossPower, OfOppositeAndOfIndependentFields) {
+  const RandomField one(32, -1, 0.01), other(32, -1, 0.01, 2);
+  for (const CrossBin& bin : cross_of(one.weighted(1), one.weighted(-1)).bins) EXPECT_NEAR(bin.correlation(), -1, 1e-5);
+  for (const CrossBin& bin : cross_of(one.weighted(), other.weighted()).bins)
+    EXPECT_NEAR(bin.correlation(), 0, 4 / std::sqrt(static_cast<double>(bin.modes)));
+}
+
+TEST(CrossPower, HasTheSpectraOfBoth) {
+  const auto a = RandomField(32, -1, 0.04).sampled(5000), b = RandomField(32, -1, 0.04, 2).sampled(3000);
+  const CrossPower found = cross_of(a, b, 2);
+  const MeasuredPower first = power_up_to(2, 16, a), second = power_up_to(2, 16, b);
+  EXPECT_NEAR(found.shot_noise_first, 1.0 / 5000, 1e-12);
+  EXPECT_NEAR(found.shot_noise_second, 1.0 / 3000, 1e-12);
+  ASSERT_EQ(found.bins.size(), first.bins.size());
+  for (std::size_t i = 0; i < found.bins.size(); ++i) {
+    EXPECT_NEAR(found.bins[i].k, first.bins[i].k, 1e-12 * first.bins[i].k);
+    EXPECT_NEAR(found.bins[i].first / first.bins[i].power, 1, 1e-5);
+    EXPECT_NEAR(found.bins[i].second / second.bins[i].power, 1, 1e-5);
+  }
+}
+
+// Bispectra of random particles, and of Lagrangian perturbation theory against tree level.
 
 using Wave = std::array<int, 3>;
 
@@ -74,7 +271,7 @@ std::vector<SourceParticle> particles_of(const Snapshot& set) {
 
 MeasuredBispectrum measured(const std::vector<SourceParticle>& set, const BispectrumOptions& options) {
   const test::OnDevice source(set);
-  return measure_bispectrum(Communicator::self(), test::test_stream(), source.all(), options);
+  return measure_bispectrum(Communicator::self(), test::test_stream(), all_of(source), options);
 }
 
 CosmologicalIcParameters lattice() {
@@ -213,7 +410,7 @@ TEST(Bispectrum, OfRandomParticlesIsShotNoise) {
 TEST(Bispectrum, RefusesShellsThatAreNotThere) {
   const test::OnDevice source({{0, 0, 0, 1.0f}, {5, 5, 5, 1.0f}});
   const auto measure = [&](const BispectrumOptions& options) {
-    return measure_bispectrum(Communicator::self(), test::test_stream(), source.all(), options);
+    return measure_bispectrum(Communicator::self(), test::test_stream(), all_of(source), options);
   };
   EXPECT_THROW(measure({.cells = 8, .width = 4}), Error);
   EXPECT_THROW(measure({.cells = 32, .long_shell = 20}), Error);
