@@ -58,6 +58,9 @@ void expect_joined(const Socket& one, const Socket& other) {
   EXPECT_EQ(get(one, 1000), pattern(1000, 2));
 }
 
+// The listener takes the call once it has been made.
+void expect_joined(const Socket& caller, Hidden& hidden) { expect_joined(caller, hidden.take()); }
+
 TEST(RelayHidden, CallsReachTheListener) {
   StartedRig rig;
   Hidden hidden(rig.route("amsterdam"));
@@ -86,7 +89,7 @@ TEST(RelayHidden, ComesBackAfterTheRelayRestarted) {
     rig.stop();
     rig.start();
     ASSERT_TRUE(registered(rig));
-    expect_joined(rig.reach("amsterdam"), hidden.take());
+    expect_joined(rig.reach("amsterdam"), hidden);
   }
 }
 
@@ -96,7 +99,7 @@ TEST(RelayHidden, WaitsForARelayThatIsNotThereYet) {
   Hidden hidden(rig.route("amsterdam"));
   rig.start();
   ASSERT_TRUE(registered(rig));
-  expect_joined(rig.reach("amsterdam"), hidden.take());
+  expect_joined(rig.reach("amsterdam"), hidden);
 }
 
 TEST(RelayHidden, IsForgottenWhenItEnds) {
@@ -130,7 +133,7 @@ TEST(RelayHidden, ANameBelongsToItsKeyAndToOneListener) {
   EXPECT_THROW(admit(rig.at(), *second), Error);
   EXPECT_TRUE(second->try_again());
   // Any of the relay's keys may call it.
-  expect_joined(reach(rig.at(), other, "amsterdam"), hidden.take());
+  expect_joined(reach(rig.at(), other, "amsterdam"), hidden);
 }
 
 // A listener that says nothing any more is replaced, and its callers are told.
