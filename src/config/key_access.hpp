@@ -21,15 +21,20 @@ std::string shown(const Value& value);
 // Throws Error with the value and the key's expected value.
 [[noreturn]] void refuse(const Key& key, const Value& value);
 void check_range(const Key& key, double number, const Value& value);
+// The T in a value; refuses any other.
+template <class T>
+const T& held(const Key& key, const Value& value) {
+  if (const auto* found = std::get_if<T>(&value)) return *found;
+  refuse(key, value);
+}
 
 template <class T>
 struct FieldTraits {  // enumerations
   static constexpr ValueType type = ValueType::kChoice;
   static T read(const Key& key, const Value& value) {
-    if (const auto* word = std::get_if<std::string>(&value)) {
-      for (const auto& name : kNames<T>) {
-        if (name.text == *word) return name.value;
-      }
+    const auto& word = held<std::string>(key, value);
+    for (const auto& name : kNames<T>) {
+      if (name.text == word) return name.value;
     }
     refuse(key, value);
   }
@@ -39,10 +44,7 @@ struct FieldTraits {  // enumerations
 template <>
 struct FieldTraits<bool> {
   static constexpr ValueType type = ValueType::kSwitch;
-  static bool read(const Key& key, const Value& value) {
-    if (const auto* flag = std::get_if<bool>(&value)) return *flag;
-    refuse(key, value);
-  }
+  static bool read(const Key& key, const Value& value) { return held<bool>(key, value); }
   static std::string write(bool value) { return value ? "true" : "false"; }
 };
 
@@ -50,10 +52,9 @@ template <>
 struct FieldTraits<std::int64_t> {
   static constexpr ValueType type = ValueType::kInteger;
   static std::int64_t read(const Key& key, const Value& value) {
-    const auto* number = std::get_if<std::int64_t>(&value);
-    if (number == nullptr) refuse(key, value);
-    check_range(key, static_cast<double>(*number), value);
-    return *number;
+    const auto number = held<std::int64_t>(key, value);
+    check_range(key, static_cast<double>(number), value);
+    return number;
   }
   static std::string write(std::int64_t value) { return fmt::format("{}", value); }
 };
@@ -62,14 +63,8 @@ template <>
 struct FieldTraits<double> {
   static constexpr ValueType type = ValueType::kReal;
   static double read(const Key& key, const Value& value) {
-    double number = 0;
-    if (const auto* real = std::get_if<double>(&value)) {
-      number = *real;
-    } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-      number = static_cast<double>(*integer);
-    } else {
-      refuse(key, value);
-    }
+    const auto* integer = std::get_if<std::int64_t>(&value);
+    const double number = integer ? static_cast<double>(*integer) : held<double>(key, value);
     check_range(key, number, value);
     return number;
   }
@@ -79,10 +74,7 @@ struct FieldTraits<double> {
 template <>
 struct FieldTraits<std::string> {
   static constexpr ValueType type = ValueType::kText;
-  static std::string read(const Key& key, const Value& value) {
-    if (const auto* text = std::get_if<std::string>(&value)) return *text;
-    refuse(key, value);
-  }
+  static std::string read(const Key& key, const Value& value) { return held<std::string>(key, value); }
   static std::string write(const std::string& value) { return quoted(value); }
 };
 
@@ -108,10 +100,9 @@ template <>
 struct FieldTraits<std::vector<double>> {
   static constexpr ValueType type = ValueType::kList;
   static std::vector<double> read(const Key& key, const Value& value) {
-    const auto* list = std::get_if<std::vector<double>>(&value);
-    if (list == nullptr) refuse(key, value);
-    for (const double number : *list) check_range(key, number, number);
-    return *list;
+    const auto& list = held<std::vector<double>>(key, value);
+    for (const double number : list) check_range(key, number, number);
+    return list;
   }
   static std::string write(const std::vector<double>& value) { return list_text(value); }
 };
@@ -122,9 +113,7 @@ struct FieldTraits<std::vector<std::string>> {
   static std::vector<std::string> read(const Key& key, const Value& value) {
     const auto* none = std::get_if<std::vector<double>>(&value);  // an empty list is one of anything
     if (none != nullptr && none->empty()) return {};
-    const auto* list = std::get_if<std::vector<std::string>>(&value);
-    if (list == nullptr) refuse(key, value);
-    return *list;
+    return held<std::vector<std::string>>(key, value);
   }
   static std::string write(const std::vector<std::string>& value) { return list_text(value); }
 };
