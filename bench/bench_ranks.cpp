@@ -16,7 +16,7 @@
 #include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/run/setup.hpp"

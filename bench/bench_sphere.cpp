@@ -12,7 +12,7 @@
 #include "bench/sphere_set.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/force/force.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 

@@ -10,7 +10,7 @@
 #include "bench/copy_bandwidth.hpp"
 #include "bench/report.hpp"
 #include "bench/sphere_set.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "kernels/tree/types.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"

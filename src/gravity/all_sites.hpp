@@ -11,9 +11,9 @@
 #include "src/gravity/gravity_options.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "src/gravity/tree_imports.hpp"
-#include "wan/sites/site_migration.hpp"
 #include "wan/sites/site_trees.hpp"
 #include "wan/sites/sites.hpp"
+#include "wan/sites/slabs.hpp"
 
 namespace maki {
 

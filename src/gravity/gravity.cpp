@@ -6,7 +6,7 @@
 #include "host/comm/exact_sum.hpp"
 #include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
-#include "kernels/measure/gravity_sums.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/gravity/all_sites.hpp"
 
 namespace maki {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/force/force.hpp"
-#include "kernels/measure/gravity_sums.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
 

@@ -11,7 +11,7 @@
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/gravity_sums.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/groups/links.hpp"

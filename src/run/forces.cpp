@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "kernels/error.hpp"
-#include "kernels/measure/gravity_sums.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/list_forces.hpp"
 #include "src/gravity/reference/exact_sums.hpp"

@@ -14,7 +14,7 @@
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/lightcone/crossings.hpp"
-#include "kernels/measure/gravity_sums.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/analysis/picture.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"

@@ -9,8 +9,7 @@
 
 #include "host/comm/exact_sum.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/gravity_sums.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/simulation/totals.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "kernels/error.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/simulation/totals.hpp"
 
 namespace maki {

@@ -7,7 +7,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity_options.hpp"
 #include "src/gravity/site_agreement.hpp"

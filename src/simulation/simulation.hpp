@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/site_agreement.hpp"

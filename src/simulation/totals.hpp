@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "host/comm/communicator.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/device/device.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/physics/physics_runs.hpp"

@@ -17,8 +17,8 @@
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 #include "wan/sites/site_mesh.hpp"
-#include "wan/sites/site_migration.hpp"
 #include "wan/sites/site_trees.hpp"
+#include "wan/sites/slabs.hpp"
 
 namespace maki::sites {
 namespace {

@@ -1,4 +1,4 @@
-#include "wan/sites/site_migration.hpp"
+#include "wan/sites/slabs.hpp"
 
 #include <gtest/gtest.h>
 

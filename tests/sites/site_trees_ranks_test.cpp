@@ -5,7 +5,7 @@
 
 #include "tests/host/domain/fields.hpp"
 #include "tests/sites/tree_sites.hpp"
-#include "wan/sites/site_migration.hpp"
+#include "wan/sites/slabs.hpp"
 
 namespace maki::sites {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/error.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"

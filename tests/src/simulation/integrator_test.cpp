@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "kernels/error.hpp"
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 #include "tests/src/simulation/fake_forces.hpp"
 #include "tests/test_stream.hpp"
 

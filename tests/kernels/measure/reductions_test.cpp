@@ -1,4 +1,4 @@
-#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/reductions.hpp"
 
 #include <gtest/gtest.h>
 
