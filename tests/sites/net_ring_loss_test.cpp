@@ -319,6 +319,14 @@ TEST(HostileNeighbour, AnotherSitesHelloIsRefused) {
   EXPECT_EQ(victim.get(), "what should be site b calls itself a");
 }
 
+TEST(HostileNeighbour, NewsWithoutWordsGetSome) {
+  Plans plans(2);
+  const std::string said = after(plans, [](Neighbour& neighbour) {
+    neighbour.path.start_send(kNoticeTag, Message(sizeof(std::uint32_t))).wait();
+  });
+  EXPECT_EQ(said, "a neighbour has left");
+}
+
 // Honest messages, then one that is not: a wrong header, pieces of other sizes, news, bytes of no meaning.
 void send_wildly(Neighbour& neighbour, Random& random, int honest, int& sent) {
   std::array<std::uint64_t, kPhases> number{};

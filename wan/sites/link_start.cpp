@@ -349,7 +349,7 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
 }
 
 std::string notice_text(std::span<const std::byte> notice) {
-  if (notice.size() < sizeof(std::uint32_t)) return "a neighbour has left";
+  if (notice.size() <= sizeof(std::uint32_t)) return "a neighbour has left";
   const auto text = notice.subspan(sizeof(std::uint32_t));
   return wan::printable({reinterpret_cast<const char*>(text.data()), text.size()}, kLongestNotice);
 }
