@@ -30,8 +30,9 @@ std::string new_run_name(const Communicator& ranks) {
 }
 
 bool is_of_a_run(const std::string& name) {
+  // sites_trace.csv: of versions before metrics.jsonl had all of it.
   static const std::regex known(
-      R"((log\.txt|metrics\.jsonl|report\.html|sites_report\.txt|(snapshot_\d{3,}|stopped)(\.\d+)?\.hdf5)"
+      R"((log\.txt|metrics\.jsonl|report\.html|sites_trace\.csv|sites_report\.txt|(snapshot_\d{3,}|stopped)(\.\d+)?\.hdf5)"
       R"(|power_\d{3,}\.txt|groups_\d{3,}(\.hdf5|_mass_function\.txt)|links_\d{3,}\.hdf5|image_\d{3,}\.png)"
       R"(|film_\d{5,}\.png|restart_\d{6,}|lightcone_\d{2,}))");
   static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp

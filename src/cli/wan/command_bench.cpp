@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <optional>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "kernels/error.hpp"
@@ -198,9 +201,25 @@ void keep_given(const Options& given, const PathChoices& choices, wan::TuneOptio
   tune.keep_congestion = is_given("congestion") || settings.congestion != defaults.congestion;
 }
 
+void write_json(const std::string& path, std::ios::openmode mode, const std::string& text) {
+  std::ofstream file(path, mode);
+  file << text;
+  file.flush();
+  if (!file)
+    throw Error(fmt::format("cannot write '{}'", path), std::strerror(errno),
+                "see that its folder is there, and has room");
+}
+
+// Throws Error where the file cannot be written, before minutes have gone into its figures.
+void look_for(const std::string& path) {
+  if (std::filesystem::exists(path))
+    write_json(path, std::ios::app, "");
+  else
+    SafeFile(path, true);  // gone at once
+}
+
 void call(const Options& given) {
-  std::optional<SafeFile> json;
-  if (!given.json.empty()) json.emplace(given.json, true);  // before minutes have gone into the figures
+  if (!given.json.empty()) look_for(given.json);
   BenchOutput output;
   output.peer = given.peer;
   output.choices = read_path_options(given.path);
@@ -226,9 +245,7 @@ void call(const Options& given) {
   output.here = link.kernel_here();
   output.there = link.kernel_there();
   fmt::print("{}", bench_text(output));
-  if (!json) return;
-  json->write(bench_json(output));
-  json->commit();
+  if (!given.json.empty()) write_json(given.json, std::ios::trunc, bench_json(output));
 }
 
 void run_bench(const Options& given) {

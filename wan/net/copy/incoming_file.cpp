@@ -262,6 +262,7 @@ void Commit::run() {
   std::unique_lock lock(mutex_);
   while (!ended_) {
     if (!due()) {
+      changed_.notify_all();  // `held` is of all copies: an add() may go on
       if (items_.empty())
         changed_.wait(lock);
       else

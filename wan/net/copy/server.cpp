@@ -77,7 +77,7 @@ void Server::stop() {
   for (const auto& session : sessions_) dismiss(*session);
 }
 
-void Server::start(Accepted accepted) {
+void Server::start(Accepted& accepted) {
   auto session = std::make_unique<Session>();
   const std::string peer = accepted.path.status().peer;
   session->client.name = accepted.name.empty() ? peer : fmt::format("{} ({})", printable(accepted.name), peer);
@@ -186,7 +186,7 @@ Server::Server(const ServerOptions& options) : options_(options), log_(options.l
 void Server::run(Listener& listener) {
   while (!stopped_) {
     if (auto accepted = listener.accept_for(kLook)) try {
-        start(std::move(*accepted));
+        start(*accepted);
       } catch (const std::exception& error) {
         log_.mention(accepted->identity, fmt::format("a client is sent away: {}", error.what()));
       }

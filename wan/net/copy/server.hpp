@@ -111,7 +111,7 @@ class Server {
   };
   // If all places are taken, an idle session or one whose client is gone makes room; otherwise one of an identity with
   // more sessions than this one. Throws std::system_error if no thread can be started.
-  void start(Accepted accepted);
+  void start(Accepted& accepted);  // takes its path
   void host(Session& session);
   bool make_room(const std::string& identity);
   static bool is_idle(const Session& session);
