@@ -1,11 +1,11 @@
-// Force error against time, in a periodic box or of an isolated set, for many settings at once: the front from which the
-// presets were chosen.
+// Force error against time, in a periodic box or of an isolated set, for many settings at once: the front from which
+// the presets were chosen.
 //   bench_accuracy CONFIG [--case "key=value key=value"]...   errors against an exact sum for --targets particles
-// With --response, of a displaced lattice (generated initial conditions): also T(k) - 1 by wave number, where
-// T(k) = sum a . a_ref* / sum |a_ref|^2 over the modes that accelerations have on the lattice's sites, and a_ref is that of
-// the most precise setting: a deficit of all modes alike is hidden in rms errors, and growth lags by it.
-// Without cases it runs the three presets and the S2 split of SUSHI. Times are of a rebuild step, a reuse step (tree) and
-// a long-range step (mesh), best of --repeat.
+// With --response, of a displaced lattice (generated initial conditions): also T(k) - 1 by wave number, where T(k) =
+// sum a . a_ref* / sum |a_ref|^2 over the modes that accelerations have on the lattice's sites, and a_ref is that of
+// the most precise setting: a deficit of all modes alike is hidden in rms errors, and growth lags by it. Without cases
+// it runs the three presets and the S2 split of SUSHI. Times are of a rebuild step, a reuse step (tree) and a
+// long-range step (mesh), best of --repeat.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>

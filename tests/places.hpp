@@ -33,8 +33,8 @@ inline std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What comes before a program that `ranks` ranks are to run: one beside this program where there is one (a bundle, or an MPI that is not
-// the one on PATH).
+// What comes before a program that `ranks` ranks are to run: one beside this program where there is one (a bundle, or
+// an MPI that is not the one on PATH).
 inline std::string launcher(int ranks) {
   const auto bundled = directory_of_this_program() / "mpirun";
   return (std::filesystem::exists(bundled) ? bundled.string() : "mpirun") +

@@ -37,10 +37,10 @@ void release(Ranks& ranks);
 // One wait: ever longer pauses between looks at the requests, so that ranks on a shared core yield it to working ones,
 // and a timeout.
 //
-// The wait fails at once when a rank is lost (say_waiting(), lost_ranks()), and after the timeout when all ranks report that they
-// wait, or where none is heard of. A rank at work is waited for as long as it takes, with a line on standard error now
-// and then. So a long computation or a slow file is no fault, but a stopped process is. Rank 0 decides for all in
-// touch.
+// The wait fails at once when a rank is lost (say_waiting(), lost_ranks()), and after the timeout when all ranks report
+// that they wait, or where none is heard of. A rank at work is waited for as long as it takes, with a line on standard
+// error now and then. So a long computation or a slow file is no fault, but a stopped process is. Rank 0 decides for
+// all in touch.
 class Patience {
  public:
   Patience(const Ranks& ranks, std::string what);
@@ -112,7 +112,9 @@ class Exchange {
   std::vector<MPI_Status> statuses_;
 };
 
-// Heartbeats: a thread in each process tells that it still runs, however long it makes no MPI call.
+// ---- heartbeats -----------------------------------------------------------------------------------------------------
+
+// A thread in each process tells that it still runs, however long it makes no MPI call.
 //
 // To a rank that waits in MPI, a peer that computes, writes a file or is stopped looks the same. So each rank has a
 // thread that makes no MPI calls and sends rank 0 a small UDP datagram every second, with a secret of the job and

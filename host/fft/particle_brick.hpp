@@ -22,12 +22,6 @@
 
 namespace maki {
 
-// Exchange of the cells of a mesh of m^3 between bricks, one a rank around its domain, and the pencils (lines along z)
-// of PencilFft.
-//
-// A brick is a box of whole cells in the coordinates of its domain, ghosts included: it may reach below 0 and beyond m,
-// bricks may overlap, and one may be empty. Cell i of the mesh is cell i mod m. Every cell of another rank is sent once, and no message is empty.
-
 // A box of cells that a brick and a rank's pencils share: its first cell in the brick and in the pencils, and its
 // extent.
 struct BrickPiece {
@@ -35,6 +29,12 @@ struct BrickPiece {
   std::size_t cells() const { return count[0] * count[1] * count[2]; }
 };
 
+// Exchange of the cells of a mesh of m^3 between bricks, one a rank around its domain, and the pencils (lines along z)
+// of PencilFft.
+//
+// A brick is a box of whole cells in the coordinates of its domain, ghosts included: it may reach below 0 and beyond m,
+// bricks may overlap, and one may be empty. Cell i of the mesh is cell i mod m. Every cell of another rank is sent
+// once, and no message is empty.
 class BrickExchange {
  public:
   // Collective over the communicator, as are the calls below; made anew when domains change. `brick` is this rank's.

@@ -96,6 +96,8 @@ class LocalEssentialTree {
   std::unique_ptr<Parts> parts_;
 };
 
+// ---- ghosts ---------------------------------------------------------------------------------------------------------
+
 // Ghosts: the particles of other ranks that a rank needs for its tree to equal the tree over all particles wherever its
 // walks can go.
 

@@ -1,5 +1,5 @@
-// Radix sort from the least significant digit, in which every thread counts and places a contiguous part of the elements;
-// copies of boxes, in tiles where source and target are contiguous along different axes.
+// Radix sort from the least significant digit, in which every thread counts and places a contiguous part of the
+// elements; copies of boxes, in tiles where source and target are contiguous along different axes.
 #include "kernels/device/algorithms.hpp"
 
 #include <omp.h>

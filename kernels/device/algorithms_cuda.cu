@@ -1,5 +1,5 @@
-// CUB's radix sort, and copies of boxes on the GPU: where source and target are contiguous along different axes, tiles of
-// both axes are transposed in shared memory, so that a warp reads and writes neighbouring elements.
+// CUB's radix sort, and copies of boxes on the GPU: where source and target are contiguous along different axes, tiles
+// of both axes are transposed in shared memory, so that a warp reads and writes neighbouring elements.
 #include "kernels/device/algorithms.hpp"
 
 #include <cub/device/device_radix_sort.cuh>

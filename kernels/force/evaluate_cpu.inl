@@ -1,5 +1,5 @@
-// List evaluation and direct sum for the CPU, for every force law, shared by the instruction-set units. Each includes it
-// inside an unnamed namespace of its own, after its vectors (Wide, Half for the last targets, WideBits, HalfBits,
+// List evaluation and direct sum for the CPU, for every force law, shared by the instruction-set units. Each includes
+// it inside an unnamed namespace of its own, after its vectors (Wide, Half for the last targets, WideBits, HalfBits,
 // kHasCoarseRoot), gather_particles and gather_cell. No templates of the standard library here.
 
 inline constexpr unsigned kTargets = 256;       // targets at a time

@@ -1,5 +1,5 @@
-// The walk of one group on the CPU, compiled once for each of two instruction sets, in a namespace of its name. Eight siblings
-// are tested at once; vector extensions of the compiler carry the lanes.
+// The walk of one group on the CPU, compiled once for each of two instruction sets, in a namespace of its name. Eight
+// siblings are tested at once; vector extensions of the compiler carry the lanes.
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif

@@ -182,6 +182,8 @@ class Reader {
   std::vector<std::pair<const Key*, Place>> given_;
 };
 
+// ---- configurations as text -----------------------------------------------------------------------------------------
+
 // "# lpt, pancake" where a key belongs only to some kinds.
 std::string kinds_text(const Key& key) {
   std::string text;

@@ -17,6 +17,8 @@ using enum Assignment;
 using enum Interlacing;
 using enum Gradient;
 
+// ---- presets --------------------------------------------------------------------------------------------------------
+
 // Chosen by force error against time, as measured by bench/bench_accuracy. With 1.5 cells a spacing a lattice's
 // particles are at only two places in cells, whose errors add up to -1.7e-3 of the force at the lattice's Nyquist wave
 // number in large boxes; 1.53 makes 49 cells to 32 particles.
@@ -77,6 +79,8 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
   gravity.mesh = good_mesh(std::max({numbers.mesh_factor * per_side - 1e-6, *gravity.r_cut / kMaxReach + 0.1, 8.0}));
 }
 
+// ---- units, and the cosmology of a file -----------------------------------------------------------------------------
+
 // A unit given by the user, in cgs.
 double unit_in_cgs(const Quantity& quantity, Dimension dimension) { return in_base(quantity, dimension, ""); }
 
@@ -116,6 +120,8 @@ void take_from_file(Auto<double>& field, double file_value, const char* key, std
 }
 
 }  // namespace
+
+// ---- values of presets ----------------------------------------------------------------------------------------------
 
 const PresetNumbers& preset_numbers(Preset preset) { return kPresets[static_cast<std::size_t>(preset)]; }
 
@@ -184,6 +190,8 @@ void choose_again(Config& config, const Config& before, std::uint64_t particles)
   free(config,
        [&](const Key& key) { return key.get(config) == key.get(before) && key.get(before) == key.get(chosen); });
 }
+
+// ---- resolution -----------------------------------------------------------------------------------------------------
 
 void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file, std::vector<std::string>& notes) {
   if (file != nullptr) {

@@ -104,8 +104,8 @@ std::uint64_t SiteAgreement::requests() const {
   return all;
 }
 
-// Messages name each site's newest restart. One that another followed within a long step is not named; an earlier one is
-// the common one then.
+// Messages name each site's newest restart. One that another followed within a long step is not named; an earlier one
+// is the common one then.
 void SiteAgreement::find_common_restart() {
   for (std::size_t i = 0; i < all_.size(); ++i) restarts_[i].insert(all_[i].restart);
   const auto all_have = [this](std::uint64_t step) {

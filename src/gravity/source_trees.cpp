@@ -105,6 +105,8 @@ std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, Ph
   return std::make_unique<Forests>(own, imports, forces);
 }
 
+// ---- ghosts ---------------------------------------------------------------------------------------------------------
+
 // The ghosts of all sources in one array.
 std::span<const SourceParticle> GhostTree::gathered(const Stream& stream, const Ghosts& ghosts) {
   std::size_t all = 0;

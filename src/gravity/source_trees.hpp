@@ -82,9 +82,9 @@ std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, Ph
                                                const std::vector<TreeImports*>& imports, ListForces& forces);
 
 // A tree over a rank's own particles and the ghosts around them: particles of other ranks in all cells of one level
-// that the lists of own particles may meet (host/let/local_essential_tree.hpp). Every such cell is complete, and no list takes
-// cells above that level as multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over all
-// particles. Every rank that owns some members of a group evaluates the group.
+// that the lists of own particles may meet (host/let/local_essential_tree.hpp). Every such cell is complete, and no
+// list takes cells above that level as multipoles; so cells, groups, lists and forces are, bit for bit, those of one
+// tree over all particles. Every rank that owns some members of a group evaluates the group.
 //
 // Inner groups, on which no ghost acts, can be evaluated before ghosts arrive.
 //

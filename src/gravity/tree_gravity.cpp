@@ -96,6 +96,8 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   ++uses_since_rebuild_;
 }
 
+// ---- domains --------------------------------------------------------------------------------------------------------
+
 namespace {
 
 // Costs for the balance of domains: of a cell, relative to a particle of a leaf, and of a particle beside its
@@ -130,6 +132,8 @@ Costs TreeGravity::costs_of_particles(const Stream& stream, const Particles& par
   return {costs_.data(), source_trees_->own_groups().data(), groups.size(), kParticleCost,
           options_.deterministic ? 0 : seconds};
 }
+
+// ---- probes, and whether kept lists and imported trees are still accurate enough ------------------------------------
 
 bool TreeGravity::has_probes() const {
   return options_.fixed_reuse == 0 && !forces_.batched() && !forces_.groups().empty() && !probes_.empty();

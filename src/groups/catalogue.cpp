@@ -22,6 +22,8 @@
 namespace maki {
 namespace {
 
+// ---- finding --------------------------------------------------------------------------------------------------------
+
 void check(const Frame& frame, const SnapshotHeader& header, const GroupOptions& options) {
   if (!frame.periodic) {
     throw Error("an isolated set has no groups of friends", "the linking length is in mean distances of a periodic box",
@@ -110,6 +112,8 @@ void gather(const Communicator& ranks, MeasuredGroups measured, GroupCatalogue& 
     catalogue.member_ids.insert(catalogue.member_ids.end(), row.ids, row.ids + row.group->length);
   }
 }
+
+// ---- the catalogue --------------------------------------------------------------------------------------------------
 
 using gadget::kTypes;  // of particles; ours are of type 1
 using gadget::Scaling;
@@ -292,6 +296,8 @@ void write_group_catalogue(const std::string& path, const GroupCatalogue& catalo
   close_hdf5(hdf5, path);
   file.commit();
 }
+
+// ---- the mass function ----------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -12,6 +12,8 @@
 namespace maki {
 namespace {
 
+// ---- potentials -----------------------------------------------------------------------------------------------------
+
 constexpr double kOpening = 0.5;
 constexpr std::uint32_t kLeafSize = 8;
 
@@ -151,6 +153,8 @@ std::vector<double> tree_potentials(const Stream& stream, const Cluster& c, std:
   deepest = candidates[least(exact)];
   return potential;
 }
+
+// ---- spheres --------------------------------------------------------------------------------------------------------
 
 double volume(double radius) { return 4 * std::numbers::pi / 3 * radius * radius * radius; }
 

@@ -163,6 +163,8 @@ Snapshot make_lattice(int n, const Share& sites, double box_size, const Cosmolog
 
 }  // namespace
 
+// ---- the random density ---------------------------------------------------------------------------------------------
+
 std::complex<double> random_mode(const GaussianFieldParameters& parameters, int mx, int my, int mz) {
   // Of m and -m, the mode whose last non-zero number is positive is drawn; the other is its conjugate.
   const bool conjugate = mz != 0 ? mz < 0 : my != 0 ? my < 0 : mx < 0;
@@ -221,6 +223,8 @@ PeriodicGrid make_linear_density(const GaussianFieldParameters& parameters, cons
   }
   return grid;
 }
+
+// ---- displacement ---------------------------------------------------------------------------------------------------
 
 Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParameters& parameters,
                           const Cosmology& cosmology) {

@@ -17,6 +17,8 @@
 namespace maki {
 namespace {
 
+// ---- particles at one point -----------------------------------------------------------------------------------------
+
 using Point = std::array<std::uint32_t, 3>;
 
 class Grid {
@@ -127,6 +129,8 @@ SharedPoints shared_points(const Snapshot& share, const Grid& grid, const Commun
   }
   return whole;
 }
+
+// ---- the checks -----------------------------------------------------------------------------------------------------
 
 template <class Vector>
 bool is_finite(const Vector& v) {

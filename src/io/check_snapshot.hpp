@@ -1,4 +1,4 @@
-// Checks of particle sets from files.
+// Checks of particle sets from files: finite numbers, IDs, the extent of a set, particles at one point.
 #pragma once
 
 #include <array>

@@ -356,8 +356,9 @@ void refuse_restart(const std::string& path) {
                           (folder / "complete.toml").string()));
 }
 
-// Describes a map of the sky (FITS), a picture (PNG) or a table (text), told by their first bytes; false where the file is none
-// of them. Throws Error for a restart and for other text, which is there to be read as it stands, and for files that are cut off.
+// Describes a map of the sky (FITS), a picture (PNG) or a table (text), told by their first bytes; false where the file
+// is none of them. Throws Error for a restart and for other text, which is there to be read as it stands, and for files
+// that are cut off.
 bool describe_plain_file(const std::string& path, Lines& lines) {
   std::error_code unreadable;
   if (fs::exists(path, unreadable)) refuse_restart(path);

@@ -10,7 +10,8 @@
 namespace maki::gadget {
 namespace {
 
-// In SWIFT's snapshots, read by swiftsimio, pynbody and yt, numbers are arrays of one element, and texts have a fixed length.
+// In SWIFT's snapshots, read by swiftsimio, pynbody and yt, numbers are arrays of one element, and texts have a fixed
+// length.
 
 constexpr std::size_t kSwiftTypes = 7;  // of particles: GADGET's six, and neutrinos
 

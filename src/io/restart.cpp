@@ -16,6 +16,8 @@
 #include "src/io/restart_folder.hpp"
 #include "src/io/safe_file.hpp"
 
+// ---- reading --------------------------------------------------------------------------------------------------------
+
 namespace maki {
 namespace {
 
@@ -201,6 +203,8 @@ std::vector<std::string> remove_restarts_after(const std::string& directory, std
   });
   return lines_of(broadcast_text(ranks, all));
 }
+
+// ---- writing --------------------------------------------------------------------------------------------------------
 
 struct RestartWriter::Folder {
   std::string directory;

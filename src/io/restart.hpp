@@ -3,12 +3,12 @@
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
 // rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written
 // last. Without complete.toml the folder is no restart. It holds the checksums of all other files and ends with its
-// own, so that any changed or missing byte is detected. Each file is written under a temporary name, flushed to the disk
-// and renamed; a write that fails removes what it had begun and touches no other restart.
+// own, so that any changed or missing byte is detected. Each file is written under a temporary name, flushed to the
+// disk and renamed; a write that fails removes what it had begun and touches no other restart.
 //
-// A thread of each rank writes its file while the run goes on. Only the caller's thread calls HDF5 and MPI. begin() lets
-// HDF5 make the file and reserves its space on the disk, so that a full disk is found at once and other writers do not
-// run out of space later. The thread writes the numbers at the addresses that HDF5 allocated, flushes the file and
+// A thread of each rank writes its file while the run goes on. Only the caller's thread calls HDF5 and MPI. begin()
+// lets HDF5 make the file and reserves its space on the disk, so that a full disk is found at once and other writers do
+// not run out of space later. The thread writes the numbers at the addresses that HDF5 allocated, flushes the file and
 // renames it. In look() the ranks agree whether all threads have finished; then a thread of rank 0 writes complete.toml
 // and removes the oldest restarts.
 #pragma once
@@ -144,9 +144,9 @@ class RestartWriter {
   explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks), threads_(ranks) {}
 
   // Begins a restart in `directory`, replacing one of the same step; once it is complete, the oldest complete ones are
-  // removed until `keep` are left (`needed`: restart_folder::prune()). Reads the members of `info` that do not follow from
-  // the files. May be called where busy() is false. `rows` must not change until the outcome is known. Throws Error, the
-  // same on all ranks.
+  // removed until `keep` are left (`needed`: restart_folder::prune()). Reads the members of `info` that do not follow
+  // from the files. May be called where busy() is false. `rows` must not change until the outcome is known. Throws
+  // Error, the same on all ranks.
   void begin(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
              const RestartRows& rows, int keep, std::uint64_t needed = 0);
 

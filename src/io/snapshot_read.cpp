@@ -1,4 +1,5 @@
-// Reading particle sets, over ranks: names of a set's files, headers of every GADGET format and their completion, and the rows.
+// Reading particle sets, over ranks: names of a set's files, headers of every GADGET format and their completion, and
+// the rows.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Writing particle sets, over ranks.
+// Writing particle sets, over ranks: at once, and beside the steps of a run.
 #include "src/io/snapshot_writer.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +24,8 @@ namespace maki {
 namespace {
 
 using gadget::Part;
+
+// ---- what all ranks write -------------------------------------------------------------------------------------------
 
 // Summary of the particles of a rank or a site, from which all choose the number formats of masses and ids.
 struct Common {
@@ -172,6 +174,8 @@ std::vector<Part> gadget::own_parts(const Part& all, int files) {
   return parts;
 }
 
+// ---- a snapshot at once ---------------------------------------------------------------------------------------------
+
 namespace {
 
 void check_fields(const WriteOptions& options) {
@@ -285,6 +289,8 @@ std::vector<std::string> write_snapshot(const std::string& path, const Snapshot&
   if (!outcome.problem.empty()) throw Error(outcome.problem);
   return outcome.files;
 }
+
+// ---- a snapshot beside the steps ------------------------------------------------------------------------------------
 
 struct SnapshotWriter::Job {
   SnapshotToWrite set;

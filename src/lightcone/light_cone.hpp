@@ -35,8 +35,8 @@ class LightCone {
   // same on all ranks.
   std::vector<std::string> drifted(const Drift& drift, const Timeline& timeline);
   // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last
-  // kRemembered boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws Error, the
-  // same on all ranks.
+  // kRemembered boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws
+  // Error, the same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
   // Removes, at the end of the run, the spools that no existing restart needs. Throws Error, the same on all ranks.
   void end();

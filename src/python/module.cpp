@@ -1,5 +1,5 @@
-// The Python module maki._core: the functions of src/; here configurations and files of particles. The names for users are in
-// maki/__init__.py.
+// The Python module maki._core: the functions of src/; here configurations and files of particles. The names for users
+// are in maki/__init__.py.
 #include "build_info.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"

@@ -294,6 +294,8 @@ Part mass_functions_part(const std::string& directory) {
   return part;
 }
 
+// ---- light cones ----------------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr std::size_t kMostShells = 60;

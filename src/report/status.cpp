@@ -23,6 +23,8 @@
 namespace maki::report {
 namespace {
 
+// ---- a run in words -------------------------------------------------------------------------------------------------
+
 std::string cosmology_words(const Config& config) {
   const Config::Cosmology& c = config.cosmology;
   std::string text =
@@ -104,6 +106,8 @@ std::string state_text(const RunRecords& records, const std::string& directory) 
                      written_at(directory));
 }
 
+// ---- following a run ------------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr std::uint64_t kTail = 1 << 20;  // bytes that are read at first
@@ -160,6 +164,8 @@ Signs Follower::signs() const {
   if (begun() && records().beginnings.back().host == host_name()) signs.gone = is_locked_here(directory_) == false;
   return signs;
 }
+
+// ---- its state ------------------------------------------------------------------------------------------------------
 
 namespace {
 

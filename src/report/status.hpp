@@ -1,4 +1,4 @@
-// The state of a run in words, and watching it: reads its lines as they are written.
+// The state of a run in words, and watching it.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct Signs {
   double now = 0;     // seconds since 1970, for the expected end
 };
 
+// Reads the lines of a run as they are written.
 class Follower {
  public:
   // Throws Error where the directory does not exist. The run need not have begun.

@@ -192,6 +192,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   return e;
 }
 
+// ---- the verdict on a machine's memory ------------------------------------------------------------------------------
+
 MachineMemory machine_memory() {
   const DeviceInfo device = device_info();
   MachineMemory memory;

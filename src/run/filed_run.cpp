@@ -70,6 +70,8 @@ std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
 
+// ---- what a resumed run may not change ------------------------------------------------------------------------------
+
 // Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
@@ -329,6 +331,8 @@ int FiledRun::finish(const RunResult& result) {
   files_->let_go();
   return leave_sites(ring_, result);
 }
+
+// ---- resuming -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const std::vector<std::string>& settings,
                                            const Options& options, const std::string& from) {

@@ -131,6 +131,8 @@ SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<s
   return forces;
 }
 
+// ---- forces at points -----------------------------------------------------------------------------------------------
+
 namespace {
 
 // A set of points as particles whose ids are their indices, in the box.

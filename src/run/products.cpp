@@ -28,6 +28,8 @@
 namespace maki {
 namespace {
 
+// ---- linear theory --------------------------------------------------------------------------------------------------
+
 CosmologyParameters parameters_of(const Config& config, const SnapshotHeader& header) {
   const Config::Cosmology& from = config.cosmology;
   CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
@@ -132,6 +134,8 @@ const std::string& on_usual_device(const std::string& origin) {
 }
 
 }  // namespace
+
+// ---- spectra and pictures -------------------------------------------------------------------------------------------
 
 PowerTheory power_theory_of(const Config& config, const SnapshotHeader& header) {
   const Cosmology cosmology(parameters_of(config, header), header.units);
@@ -302,6 +306,8 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
   const double cones = config.lightcone.observers.empty() ? 0 : kCrossingBytes * static_cast<double>(particles);
   return std::max({power, picture, groups, cones}) + gathered_bytes(config, particles, periodic);
 }
+
+// ---- a set from a file ----------------------------------------------------------------------------------------------
 
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
     : place_(ranks), origin_(on_usual_device(path)) {

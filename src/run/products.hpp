@@ -1,5 +1,5 @@
 // Power spectra, bispectra and pictures of particles on the device, with the theory beside them: of the snapshots of a
-// run, and for maki power, bispectrum and image.
+// run, and for maki power, bispectrum and image. LoadedSet: a set from a file, on the device.
 #pragma once
 
 #include <array>

@@ -107,6 +107,8 @@ LightConeOptions light_cone_options(const Prepared& run, const Timeline& timelin
   return options;
 }
 
+// ---- products of a run ----------------------------------------------------------------------------------------------
+
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
                          const RunPlace& place)
     : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite) {

@@ -23,6 +23,8 @@
 namespace maki {
 namespace {
 
+// ---- initial conditions ---------------------------------------------------------------------------------------------
+
 Snapshot make_lpt(const Config& config, const UnitSystem& units, const Communicator& ranks) {
   const Cosmology cosmology(cosmology_parameters(config), units);
   const PowerSpectrum power(power_options(config), cosmology.parameters(), units);
@@ -191,6 +193,8 @@ void use_device(const Config& config) {
   Communicator::world();  // determines this rank's share of its machine
   select_device(device_of(config), static_cast<int>(config.run.threads.value_or(usual_threads())));
 }
+
+// ---- options --------------------------------------------------------------------------------------------------------
 
 ForceLaw force_law(const Config& config, const UnitSystem& units) {
   const double side = number_of(*config.box.size, "box.size", config, units);

@@ -13,6 +13,8 @@
 namespace maki {
 namespace {
 
+// ---- records of ranks -----------------------------------------------------------------------------------------------
+
 // The message of a rank: Head, then a PhaseNumbers for each path that rank 0 knows already, in the order in which it
 // got them. The second message: a PhaseNumbers for each new path, then the new paths, a line each.
 struct Head {
@@ -187,6 +189,8 @@ GravityCounts over_ranks(const std::vector<RankRecord>& ranks) {
   return all;
 }
 
+// ---- the table at the end of a run ----------------------------------------------------------------------------------
+
 namespace {
 
 using Ranks = std::vector<RankRecord>;
@@ -260,6 +264,8 @@ std::string run_report(const PhaseTimers& timers, const Ranks& ranks, std::uint6
   if (ranks.size() == 1) return timers.table();
   return phase_table(ranks) + '\n' + work_table(ranks) + exchange_lines(ranks, steps) + '\n' + memory_of_ranks(ranks);
 }
+
+// ---- the line of a step ---------------------------------------------------------------------------------------------
 
 namespace {
 

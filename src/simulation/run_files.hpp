@@ -142,7 +142,7 @@ class RunFiles : public RunObserver {
   std::set<std::uint64_t> restarts_;  // steps of restarts written, read or being written
   std::string restart_;               // path of the last restart
   std::uint64_t newest_restart_ = 0;  // its step
-  std::uint64_t needed_restart_ = 0;  // of all sites
+  std::uint64_t needed_restart_ = 0;  // the newest that all sites have
   std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank
   GravityCounts counts_;              // of this rank, of all steps so far

@@ -91,7 +91,8 @@ class RunObserver {
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
   // The step of the newest whole restart, the same on all ranks; 0: none. Called after each long step.
   virtual std::uint64_t newest_restart() { return 0; }
-  // States the newest restart that all sites have, by its step: no site may remove its own. Called after each long step.
+  // States the newest restart that all sites have, by its step: no site may remove its own. Called after each long
+  // step.
   virtual void needs_restart(std::uint64_t /*step*/) {}
   // Takes a state to write as a restart, possibly during later steps: the state does not change while it is held. Also
   // called when the run is stopped, before the output with index -1.

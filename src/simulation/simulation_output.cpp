@@ -1,4 +1,4 @@
-// Output of a run: the list of outputs, pictures for a film, snapshots.
+// Outputs, energies and kept states of a run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ void Simulation::write_output(int index) {
 
 Snapshot Simulation::snapshot() const { return state(0).snapshot(); }
 
-// Energies and momenta of a run.
+// ---- energies and momenta --------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -222,7 +222,7 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
 }
 
-// States of a run, and resuming from them.
+// ---- states, and resuming from them ----------------------------------------------------------------------------------
 
 // Evaluates both ranges again at the state of the restart; the observer already got the step that ends here.
 void Simulation::resume() {

@@ -164,6 +164,8 @@ std::string SitesReport::finish() {
   return sites_table(of_sites, names, facts_);
 }
 
+// ---- the tables -----------------------------------------------------------------------------------------------------
+
 namespace {
 
 using All = std::vector<SiteSums>;

@@ -69,6 +69,7 @@ std::string sites_table(const std::vector<SiteSums>& sites, const std::vector<st
 double one_site_seconds(const std::vector<SiteSums>& sites);
 double efficiency(const std::vector<SiteSums>& sites);  // eq. 14
 
+// Collects the records of the steps at one site.
 class SitesReport {
  public:
   explicit SitesReport(sites::Sites& sites);

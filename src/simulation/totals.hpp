@@ -41,8 +41,8 @@ double over_ranks(const Communicator& ranks, const DoubleDouble& mine);
 StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine);
 std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine);
 
-// Maxima and sums of squares of all ranks. `total`: the number of particles of all sites. One wait for the device where all
-// of these are on this rank, two elsewhere: the sums' unit follows from the maxima.
+// Maxima and sums of squares of all ranks. `total`: the number of particles of all sites. One wait for the device where
+// all of these are on this rank, two elsewhere: the sums' unit follows from the maxima.
 StepMeasures measures_of_ranks(const Communicator& ranks, const Stream& stream, const Particles& particles,
                                const VectorArray& short_range, const VectorArray* long_range, std::uint64_t total);
 

@@ -1,8 +1,8 @@
-// A stand-in for Slurm: a queue of batch jobs, run one after another, of which any can be killed as a lost node kills it; and
-// moments at which a job is killed.
+// A stand-in for Slurm: a queue of batch jobs, run one after another, of which any can be killed as a lost node kills
+// it; and moments at which a job is killed.
 //
-// sbatch, srun and scancel are scripts that stand before others on PATH. A job waits until those before it have ended, so
-// that --dependency=afterany:JOB holds by itself; all other options are read over.
+// sbatch, srun and scancel are scripts that stand before others on PATH. A job waits until those before it have ended,
+// so that --dependency=afterany:JOB holds by itself; all other options are read over.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -67,9 +67,10 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     int job = 0, status = -1;  // status stays where the job was killed
     bool killed() const { return status < 0; }
   };
-  // Runs the first job of the queue, under a launcher of `ranks` ranks, until it ends or `kill_now` is true: then all its
-  // processes are killed at once. The job is put back into the queue where `again`, and where nothing else is in it: a node
-  // that is lost in a job's first instant, before the next one is submitted, leads to a requeue (#SBATCH --requeue).
+  // Runs the first job of the queue, under a launcher of `ranks` ranks, until it ends or `kill_now` is true: then all
+  // its processes are killed at once. The job is put back into the queue where `again`, and where nothing else is in
+  // it: a node that is lost in a job's first instant, before the next one is submitted, leads to a requeue (#SBATCH
+  // --requeue).
   Ended run_next(int ranks, const std::function<bool()>& kill_now, bool again = false) {
     Ended ended{queue().front(), -1};
     const std::string name = std::to_string(ended.job), spool = directory_ + "/spool/" + name;

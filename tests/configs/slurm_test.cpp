@@ -1,6 +1,6 @@
-// configs/slurm.sh under a stand-in for Slurm: it goes on until the run is done, with the bits of the run that was left alone,
-// and submits no job that cannot succeed. At two sites, each with a queue of its own, jobs are killed at either, stopped by
-// either's time limit, and wait for each other.
+// configs/slurm.sh under a stand-in for Slurm: it goes on until the run is done, with the bits of the run that was left
+// alone, and submits no job that cannot succeed. At two sites, each with a queue of its own, jobs are killed at either,
+// stopped by either's time limit, and wait for each other.
 #include <atomic>
 #include <cstdio>
 #include <thread>

@@ -1,5 +1,6 @@
-// Faults: what the model finds wrong with a program. Each is written to standard error when it is found (the same one, at
-// the same line, once), kept for tests that expect it, and makes the program end with exit code 86 unless it was taken.
+// Faults: what the model finds wrong with a program. Each is written to standard error when it is found (the same one,
+// at the same line, once), kept for tests that expect it, and makes the program end with exit code 86 unless it was
+// taken.
 #pragma once
 
 #include <string>
@@ -14,7 +15,8 @@ struct Fault {
 };
 
 void report(Fault fault);
-// Thrown after report() where a kernel cannot go on: the launch ends, and the program gets cudaErrorLaunchFailure or the like.
+// Thrown after report() where a kernel cannot go on: the launch ends, and the program gets cudaErrorLaunchFailure or
+// the like.
 struct Stopped {
   int code = 719;  // a cudaError_t
 };

@@ -1,5 +1,5 @@
-// Everything that a site reads of another one, from a neighbour that sends what it likes: each message is taken, or ends
-// in an error that names the site. With many more messages in the long tests.
+// Everything that a site reads of another one, from a neighbour that sends what it likes: each message is taken, or
+// ends in an error that names the site. With many more messages in the long tests.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
-// Sites that must not take part, sites that are lost, and one that was let in and then sends what it likes: the run ends with
-// an error that names it, soon and in bounded memory.
+// Sites that must not take part, sites that are lost, and one that was let in and then sends what it likes: the run
+// ends with an error that names it, soon and in bounded memory.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,8 +1,8 @@
-// Several sites in one process and thread: joined in memory, for calls of which each gives before any takes; or replayed, for
-// what waits or has several ranks.
+// Several sites in one process and thread: joined in memory, for calls of which each gives before any takes; or
+// replayed, for what waits or has several ranks.
 //
-// Every replayed site's call runs until it wants a message that is not there yet. Then the next site has its turn, and so on
-// around, each from its beginning again but with all messages that were sent so far. Calls have to be repeatable.
+// Every replayed site's call runs until it wants a message that is not there yet. Then the next site has its turn, and
+// so on around, each from its beginning again but with all messages that were sent so far. Calls have to be repeatable.
 #pragma once
 
 #include <array>

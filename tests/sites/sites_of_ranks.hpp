@@ -1,4 +1,5 @@
-// Sites made of the ranks of one job: neighbouring ranks are a site, and gateways are joined by paths over the loopback.
+// Sites made of the ranks of one job: neighbouring ranks are a site, and gateways are joined by paths over the
+// loopback.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Sites of all ranks: what a gateway passes on, all sites' particles, and a site of the first rank alone beside one of all
-// ranks, whose mesh gives the forces of one job with all particles, bit for bit.
+// Sites of all ranks: what a gateway passes on, all sites' particles, and a site of the first rank alone beside one of
+// all ranks, whose mesh gives the forces of one job with all particles, bit for bit.
 #include <gtest/gtest.h>
 
 #include <memory>

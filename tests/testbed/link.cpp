@@ -30,7 +30,8 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kLate = 1'000'000;
 constexpr int kBatch = 32;  // packets taken in before what is due goes out
-// Between two looks at a link in use: waking for each packet would cost the endpoints' cores, and packets are late by so much at most.
+// Between two looks at a link in use: waking for each packet would cost the endpoints' cores, and packets are late by
+// so much at most.
 constexpr std::int64_t kRest = 200'000;
 
 std::int64_t now_ns() {

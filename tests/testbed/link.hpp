@@ -1,8 +1,8 @@
 // A wide-area link between two network namespaces of this machine: TCP on both sides sees a real round trip.
 //
-// Each direction on its own: packets wait in a queue of bounded bytes (what does not fit is dropped), cross a line of a given
-// rate, are lost by chance, and arrive a delay later, in order. Rates and queues count the bytes of IP packets, each
-// segment of a super-packet with headers of its own.
+// Each direction on its own: packets wait in a queue of bounded bytes (what does not fit is dropped), cross a line of a
+// given rate, are lost by chance, and arrive a delay later, in order. Rates and queues count the bytes of IP packets,
+// each segment of a super-packet with headers of its own.
 #pragma once
 
 #include <atomic>
@@ -118,8 +118,8 @@ class EmulatedLink {
   std::unique_ptr<Direction> forth_, back_;
 };
 
-// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block; each packet on it begins
-// with a virtio_net_hdr. The device lives as long as the descriptor.
+// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block; each packet on it
+// begins with a virtio_net_hdr. The device lives as long as the descriptor.
 wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other, const LinkSettings& settings);
 
 }  // namespace maki::testbed

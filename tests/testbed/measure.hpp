@@ -1,5 +1,5 @@
-// `wan_testbed measure`: a path between two sites of the testbed that it runs in, direct or through a relay, and what it
-// carries how fast.
+// `wan_testbed measure`: a path between two sites of the testbed that it runs in, direct or through a relay, and what
+// it carries how fast.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ namespace maki::testbed {
 
 int measure(int argc, char** argv);
 
-// One order to the process at site 1, which answers each with one Reply (kReceive and kPlain: with two, the first when it is
-// ready). They go over a Unix socket, so that the link carries nothing but what is measured.
+// One order to the process at site 1, which answers each with one Reply (kReceive and kPlain: with two, the first when
+// it is ready). They go over a Unix socket, so that the link carries nothing but what is measured.
 struct Order {
   enum What : std::uint32_t { kReceive, kBoth, kEcho, kPlain, kUsage, kEnd } what;
   std::uint32_t number;  // of the message: stamped into it

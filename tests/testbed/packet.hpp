@@ -32,8 +32,8 @@ struct Segments {
 // `packet` with its VirtioHeader. A super-packet that is not what a kernel makes counts as one packet.
 Segments segments_of(std::span<const std::byte> packet);
 
-// Writes the segments [first, last) of a super-packet as a packet of their own: lengths, sequence number, IP id, flags and
-// checksums as if they had been sent so. `to` has room for kLargestPacket. Bytes written.
+// Writes the segments [first, last) of a super-packet as a packet of their own: lengths, sequence number, IP id, flags
+// and checksums as if they had been sent so. `to` has room for kLargestPacket. Bytes written.
 std::size_t write_segments(std::span<const std::byte> packet, const Segments& segments, std::size_t first,
                            std::size_t last, std::byte* to);
 

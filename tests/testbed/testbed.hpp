@@ -1,5 +1,5 @@
-// Sites, each a network namespace, joined by emulated links; and a Unix socket by which a running testbed is told to cut and
-// restore its links, and asked for their counters.
+// Sites, each a network namespace, joined by emulated links; and a Unix socket by which a running testbed is told to
+// cut and restore its links, and asked for their counters.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,11 @@ struct TestbedSettings {
   int sites = 2;
   Topology topology = Topology::kLine;
   LinkSettings link;
-  // Of each link in place of link.rate, that from site 0 to site 1 first, in a ring that from the last site to the first at
-  // the end; empty: all alike. Not of a mesh.
+  // Of each link in place of link.rate, that from site 0 to site 1 first, in a ring that from the last site to the
+  // first at the end; empty: all alike. Not of a mesh.
   std::vector<double> rates;
-  // Of each site's kernel, by name. Empty: left as the namespace starts. "net.core.*" belongs to all and is not touched.
+  // Of each site's kernel, by name. Empty: left as the namespace starts. "net.core.*" belongs to all and is not
+  // touched.
   std::map<std::string, std::string> kernel;
 };
 
@@ -57,8 +58,9 @@ class Testbed {
   std::vector<Link> links_;  // ends before the namespaces do
 };
 
-// Serves in a thread. One request a connection, a line of words: "cut [LINK]", "restore [LINK]", "loss PROBABILITY [LINK]",
-// "counters [LINK]"; a LINK is "0-1", none means all. The answer is text; "error: ..." where it was not understood.
+// Serves in a thread. One request a connection, a line of words: "cut [LINK]", "restore [LINK]", "loss PROBABILITY
+// [LINK]", "counters [LINK]"; a LINK is "0-1", none means all. The answer is text; "error: ..." where it was not
+// understood.
 class Control {
  public:
   Control(Testbed& testbed, const std::string& path);

@@ -1,5 +1,5 @@
-// What most tests of the wide-area module use: errors and lines to be looked at, conditions to be waited for, folders, bytes,
-// keys and settings.
+// What most tests of the wide-area module use: errors and lines to be looked at, conditions to be waited for, folders,
+// bytes, keys and settings.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -32,8 +32,8 @@ std::vector<LinkCheck> check_links(const RingPlan& plan);
 // ---- the report of `maki sites check` ------------------------------------------------------------------------------
 
 // Settings of this machine that slow links of this rate and round trip, each with the command that corrects it: socket
-// memory, slow start after pauses, too few open files (`open_files`: wan::open_files()). For a link that was not measured, the rate is the plan's pacing
-// (else 1 Gbit/s) and the round trip 0.3 s.
+// memory, slow start after pauses, too few open files (`open_files`: wan::open_files()). For a link that was not
+// measured, the rate is the plan's pacing (else 1 Gbit/s) and the round trip 0.3 s.
 std::vector<wan::Limit> limits_here(const RingPlan& plan, const std::vector<LinkCheck>& links,
                                     const wan::KernelLimits& kernel, std::uint64_t open_files);
 

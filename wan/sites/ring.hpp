@@ -1,5 +1,5 @@
-// Messages between the gateways of sites that form a ring (SUSHI, section 2.1; docs/design.md, "Many sites"), and how they
-// travel over its paths. Only the first rank of a site's job has a ring.
+// Messages between the gateways of sites that form a ring (SUSHI, section 2.1; docs/design.md, "Many sites"), and how
+// they travel over its paths. Only the first rank of a site's job has a ring.
 #pragma once
 
 #include <array>

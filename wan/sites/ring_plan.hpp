@@ -1,5 +1,5 @@
-// Settings of a site for its place in the ring and for its links; and the hello in which it tells the others of them at the
-// start, with the differences that keep two sites from running together.
+// Settings of a site for its place in the ring and for its links; and the hello in which it tells the others of them at
+// the start, with the differences that keep two sites from running together.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The domain decomposition among sites: slabs in x, whose boundaries follow the speed of the sites, and the migration of
-// particles to the sites that own them.
+// The domain decomposition among sites: slabs in x, whose boundaries follow the speed of the sites, and the migration
+// of particles to the sites that own them.
 #pragma once
 
 #include <cstdint>

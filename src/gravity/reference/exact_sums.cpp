@@ -7,6 +7,8 @@
 namespace maki {
 namespace {
 
+// ---- pairs ----------------------------------------------------------------------------------------------------------
+
 // The cubic spline's potential is piecewise polynomial in q = r / h; coefficients of q^-1 .. q^5 of p h.
 struct SplinePiece {
   double inverse;
@@ -28,6 +30,8 @@ PairValue spline_pair(double q, double h) {
   }
   return {g / (h * h * h), p / h};
 }
+
+// ---- Ewald sums -----------------------------------------------------------------------------------------------------
 
 constexpr double kReach = 5.6;  // erfc(5.6) = 2e-15, exp(-5.6^2) = 2e-14
 const double kTwoOverRootPi = 2 / std::sqrt(M_PI);

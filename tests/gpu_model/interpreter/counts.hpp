@@ -25,16 +25,16 @@ struct Counts {
 std::vector<Counts> counts();
 std::vector<Counts> since(const std::vector<Counts>& before);
 
-// The least time in seconds on an H100 SXM, and what bounds it. Counted are PTX instructions, not the machine's own, and
-// each sector as if it came from DRAM: what caches serve is faster. README.md says more.
+// The least time in seconds on an H100 SXM, and what bounds it. Counted are PTX instructions, not the machine's own,
+// and each sector as if it came from DRAM: what caches serve is faster. README.md says more.
 struct LeastTime {
   double seconds = 0;
   const char* bound = "";
 };
 LeastTime least_time(const Counts& c);
 
-// One line for each kernel that takes a share, the sum, and the runtime's counters. Written at the end of a program to the
-// file that MAKI_GPU_MODEL_COUNTS names ("-": standard error).
+// One line for each kernel that takes a share, the sum, and the runtime's counters. Written at the end of a program to
+// the file that MAKI_GPU_MODEL_COUNTS names ("-": standard error).
 std::string table(const std::vector<Counts>& all);
 
 }  // namespace gpu_model

@@ -27,7 +27,8 @@ const std::vector<const Kernel*>& all_kernels() { return decoded(); }
 
 namespace {
 
-// MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to notice.
+// MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to
+// notice.
 void leave_out_barriers(Kernel& k) {
   static const char* const place = std::getenv("MAKI_GPU_MODEL_WITHOUT");
   if (!place || !*place) return;

@@ -1,4 +1,5 @@
-// What carries out operations: how it is found, what of nobody's values reaches it, its accesses to memory, and loops over rows.
+// What carries out operations: how it is found, what of nobody's values reaches it, its accesses to memory, and loops
+// over rows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ inline bool has(const Words& words, std::string_view w) {
   return false;
 }
 
-// Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, kind, ...).
+// Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, kind,
+// ...).
 Handler arithmetic(const Words& words, Instruction& i);         // arithmetic.cpp
 Handler logic(const Words& words, Instruction& i);              // logic.cpp: bits, comparisons, selections, moves
 Handler conversion(const Words& words, Instruction& i);         // arithmetic.cpp
@@ -27,9 +29,9 @@ Handler atomic(const Words& words, Instruction& i);             // access.cpp
 Handler asynchronous_copy(const Words& words, Instruction& i);  // access.cpp
 Handler of_warp(const Words& words, Instruction& i);            // warp_operations.cpp
 
-// Registers that hold what nobody has written. Copies of structures take their padding along, so that reading such bytes is
-// no fault yet: they are followed through moves, and reported where they are used: in arithmetic with real numbers, as an
-// address, to decide a branch.
+// Registers that hold what nobody has written. Copies of structures take their padding along, so that reading such
+// bytes is no fault yet: they are followed through moves, and reported where they are used: in arithmetic with real
+// numbers, as an address, to decide a branch.
 
 // For a warp with tainted == true, before the instruction is carried out by its active lanes.
 void pass_taint(Warp& w, const Instruction& i);
@@ -53,8 +55,9 @@ class FlushToZero {
 
 enum class Use : std::uint8_t { kRead, kWrite, kAtomic };
 
-// The places in the host's memory of the active lanes' accesses of `bytes` bytes, all of them checked: bounds, alignment,
-// races. `undefined`: for each word of the access the lanes that read there what nobody has written. Throws Stopped.
+// The places in the host's memory of the active lanes' accesses of `bytes` bytes, all of them checked: bounds,
+// alignment, races. `undefined`: for each word of the access the lanes that read there what nobody has written. Throws
+// Stopped.
 struct Places {
   char* at[kLanes];
   bool same = false;  // all lanes read one place
@@ -69,8 +72,8 @@ void unwrite(Warp& w, const Instruction& i, unsigned lane, const char* place, un
 void count_sectors(Warp& w, const Instruction& i, Lanes lanes, const Address* a);
 std::uint64_t& transactions(Warp& w, const Instruction& i);
 
-// Accesses of some lanes to shared memory (addresses count from its begin) or to global memory. `undefined`: for each word
-// of the access the lanes that find there what nobody has written.
+// Accesses of some lanes to shared memory (addresses count from its begin) or to global memory. `undefined`: for each
+// word of the access the lanes that find there what nobody has written.
 void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
                   Lanes* undefined);
 void check_shared(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,

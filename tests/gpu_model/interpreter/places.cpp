@@ -31,7 +31,8 @@ void count_sectors(Warp& w, const Instruction& i, Lanes lanes, const Address* a)
   transactions(w, i) += n;
 }
 
-// A wavefront serves one word of each of the 32 banks; 8 bytes a lane go in two halves of the warp, 16 in four quarters.
+// A wavefront serves one word of each of the 32 banks; 8 bytes a lane go in two halves of the warp, 16 in four
+// quarters.
 namespace {
 
 void count_wavefronts(Warp& w, const Instruction& i, Lanes all, const Address* offset, unsigned bytes) {

@@ -41,14 +41,15 @@ struct Launch {
   WorkNumber work = 0;
 };
 
-// Runs all blocks to their end, on the calling thread. Faults are reported; throws Stopped where the kernel could not go on.
+// Runs all blocks to their end, on the calling thread. Faults are reported; throws Stopped where the kernel could not
+// go on.
 void run(const Launch& launch);
 
 // A decoded kernel: an array of instructions, each with the function that carries it out for a warp.
 //
 // Registers are rows: one value for each of the 32 lanes, 4 bytes apart (16- and 32-bit types) or 8 (64-bit types); a
-// predicate is one word with a bit for each lane. Rows of a warp lie in one file of registers, rows of constants in another,
-// which all warps share. A Row names a row by its place in bytes; the top bit tells which of the files.
+// predicate is one word with a bit for each lane. Rows of a warp lie in one file of registers, rows of constants in
+// another, which all warps share. A Row names a row by its place in bytes; the top bit tells which of the files.
 
 inline constexpr unsigned kLanes = 32;
 
@@ -128,8 +129,8 @@ struct Kernel {
   std::vector<SharedVariable> shared;  // with gaps between them that nobody may use, ...
   std::uint32_t shared_end = 0;        // ... up to here; dynamic shared memory follows
   std::uint32_t local_bytes = 0;
-  // Since the program began, of each instruction: how often it was carried out, by how many lanes, and how many sectors of
-  // 32 bytes (global memory), wavefronts (shared memory) or lanes at one address (atomics) that took.
+  // Since the program began, of each instruction: how often it was carried out, by how many lanes, and how many sectors
+  // of 32 bytes (global memory), wavefronts (shared memory) or lanes at one address (atomics) that took.
   mutable std::vector<std::uint64_t> times, lanes, transactions;
   mutable std::uint64_t launches = 0, blocks = 0, warps = 0;
 };

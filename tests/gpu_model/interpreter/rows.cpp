@@ -1,5 +1,5 @@
-// Rows for registers: PTX has as many registers as values; what is not alive at the same time shares a row, so that a warp's
-// rows stay in the processor's cache.
+// Rows for registers: PTX has as many registers as values; what is not alive at the same time shares a row, so that a
+// warp's rows stay in the processor's cache.
 #include <algorithm>
 #include <limits>
 

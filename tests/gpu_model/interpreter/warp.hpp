@@ -1,8 +1,8 @@
 // A block that runs: its warps, its shared memory, and how its threads are ordered among each other.
 //
-// Each lane has a place in the program of its own. Lanes at one place form a group, which is carried out together; groups
-// meet again where they come to the same place while they wait for their turn, and where an operation of the warp (or of the
-// block) asks for it. What is not ordered by the program is drawn from the seed.
+// Each lane has a place in the program of its own. Lanes at one place form a group, which is carried out together;
+// groups meet again where they come to the same place while they wait for their turn, and where an operation of the
+// warp (or of the block) asks for it. What is not ordered by the program is drawn from the seed.
 #pragma once
 
 #include <cstdint>
@@ -124,7 +124,8 @@ void begin_block(Block& b, const Launch& launch, std::uint32_t index);
 void branch(Warp& w, const Instruction& i);
 void nothing(Warp& w, const Instruction& i);
 void end_lanes(Warp& w, const Instruction& i);
-// Brings the lanes of `mask` together; false: the group waits (and the operation is carried out again when all are there).
+// Brings the lanes of `mask` together; false: the group waits (and the operation is carried out again when all are
+// there).
 bool meet(Warp& w, const Instruction& i, Lanes mask);
 void note_meeting(Warp& w, Lanes mask);
 void wait_at_barrier(Warp& w, const Instruction& i);

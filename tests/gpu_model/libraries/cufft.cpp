@@ -154,7 +154,8 @@ cufftResult cufftCreate(cufftHandle* handle) {
   return CUFFT_SUCCESS;
 }
 
-// Work that was queued goes on: the manual does not forbid it, and cuFFT's kernels need nothing of the plan's host side.
+// Work that was queued goes on: the manual does not forbid it, and cuFFT's kernels need nothing of the plan's host
+// side.
 cufftResult cufftDestroy(cufftHandle handle) {
   auto& table = gpu_model::plans();
   std::unique_lock lock(table.mutex);

@@ -1,4 +1,5 @@
-// Where the values of cuFFT's arrays lie: the addressing of the "advanced data layout", which the basic one is a case of.
+// Where the values of cuFFT's arrays lie: the addressing of the "advanced data layout", which the basic one is a case
+// of.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -60,14 +61,15 @@ struct FftShape {
 
 // Transforms of dense arrays, by FFTW, in the sense of cuFFT: not normalised.
 //
-// Each goes through the same aligned arrays with the same plan. So its bits depend on nothing but its values: what a real
-// GPU may do otherwise - other bits in place, for another batch, another layout or alignment - the model cannot show.
+// Each goes through the same aligned arrays with the same plan. So its bits depend on nothing but its values: what a
+// real GPU may do otherwise - other bits in place, for another batch, another layout or alignment - the model cannot
+// show.
 
 class FftEngine {
  public:
   virtual ~FftEngine() = default;
-  // Transforms one entry of a batch from `in`, laid out as `from`, to `out`, laid out as `to`. The two may be one array.
-  // Thread-safe.
+  // Transforms one entry of a batch from `in`, laid out as `from`, to `out`, laid out as `to`. The two may be one
+  // array. Thread-safe.
   virtual void run(const FftArray& from, const char* in, const FftArray& to, char* out, long long entry,
                    int direction) = 0;
 };
@@ -87,8 +89,8 @@ struct FftExecution {
   std::string what;
 };
 
-// Bytes that a plan asks for. cuFFT's manual gives no figures. Here: as much as the data; several times that for lengths
-// with large primes; nothing for short lines of a power of two.
+// Bytes that a plan asks for. cuFFT's manual gives no figures. Here: as much as the data; several times that for
+// lengths with large primes; nothing for short lines of a power of two.
 std::size_t work_area_bytes(const FftShape& shape);
 
 // Queues it. Reports faults of kinds "FFT layout", "FFT alignment" at once; false where it cannot be carried out.

@@ -1,7 +1,8 @@
-// Memory that the ranks of a communicator share: who is there, and a ring of bytes for each pair of ranks and direction.
+// Memory that the ranks of a communicator share: who is there, and a ring of bytes for each pair of ranks and
+// direction.
 //
-// It is an anonymous file (memfd_create), which others open by /proc while the process that made the unique id holds it:
-// it has no name, so nothing is left behind, however the processes end.
+// It is an anonymous file (memfd_create), which others open by /proc while the process that made the unique id holds
+// it: it has no name, so nothing is left behind, however the processes end.
 #pragma once
 
 #include <nccl.h>

@@ -1,8 +1,8 @@
-// Addresses that a kernel may use: device memory of all modelled GPUs, blocks that Maki's pool has cut from it, page-locked
-// host memory, variables of modules.
+// Addresses that a kernel may use: device memory of all modelled GPUs, blocks that Maki's pool has cut from it,
+// page-locked host memory, variables of modules.
 //
-// Device memory is mapped twice. The program gets the first address, which nobody can read or write (a host that follows a
-// device pointer faults, and is told so); the model uses view(address), which is kView further on.
+// Device memory is mapped twice. The program gets the first address, which nobody can read or write (a host that
+// follows a device pointer faults, and is told so); the model uses view(address), which is kView further on.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ inline constexpr Address kDeviceBegin = 0x10'0000'0000'00;         // 2^44
 inline constexpr std::size_t kDeviceBytes = std::size_t{1} << 38;  // 256 GiB of addresses
 inline constexpr Address kView = Address{1} << 40;                 // from an address to the model's own view of it
 inline bool on_device(Address a) { return a - kDeviceBegin < kDeviceBytes; }
-// Where the model reads and writes what the program calls `a`: device memory through its second mapping, else `a` itself.
+// Where the model reads and writes what the program calls `a`: device memory through its second mapping, else `a`
+// itself.
 inline char* view(Address a) { return reinterpret_cast<char*>(on_device(a) ? a + kView : a); }
 
 // 256-byte aligned; 0 when the modelled GPU's memory is full. Poisoned (0xff..., a NaN) where it is given out.
@@ -47,14 +48,14 @@ void pool_block_made(Address a, std::size_t bytes, const std::string& name);
 void pool_block_extent(Address a, std::size_t bytes);
 void pool_block_gone(Address a);
 
-// The innermost extent that holds `a` and that `work` may use, or nullptr. Stays valid until the next call that makes or
-// frees memory. `Extent::end` bounds how far an access may go.
+// The innermost extent that holds `a` and that `work` may use, or nullptr. Stays valid until the next call that makes
+// or frees memory. `Extent::end` bounds how far an access may go.
 const Extent* find_extent(Address a, WorkNumber work);
 // Device memory, page-locked memory or a variable that holds `a` now, cut up or not.
 const Extent* find_base(Address a);
 std::size_t device_bytes_used(int device);
-// Words for messages about an address that may not be used: "12 bytes behind the pool's block lists.words (4096 bytes)",
-// "in memory that was freed (...)", "the host's memory".
+// Words for messages about an address that may not be used: "12 bytes behind the pool's block lists.words (4096
+// bytes)", "in memory that was freed (...)", "the host's memory".
 std::string whereabouts(Address a, WorkNumber work);
 
 }  // namespace gpu_model

@@ -1,6 +1,6 @@
-// Work: what a program has put on streams, and which of it comes after which. A piece of work is a kernel, a copy, a fill
-// or a library's call. Its number is its place in the order of the calls; whether it is ordered behind another one is
-// told by vector clocks (one entry a stream), as events, waits of the host and streams' own order make them.
+// Work: what a program has put on streams, and which of it comes after which. A piece of work is a kernel, a copy, a
+// fill or a library's call. Its number is its place in the order of the calls; whether it is ordered behind another one
+// is told by vector clocks (one entry a stream), as events, waits of the host and streams' own order make them.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace gpu_model {
 
 using WorkNumber = std::uint32_t;  // from 1; 0: before all work (ordered before everything)
 
-// A new piece of work at the end of `stream` (an index of the model's, from 0; all devices'), behind all that the stream
-// and the calling host have waited for.
+// A new piece of work at the end of `stream` (an index of the model's, from 0; all devices'), behind all that the
+// stream and the calling host have waited for.
 WorkNumber add_work(int stream, std::string what);
 // The number that the next piece of work will get: what is made or freed now is made or freed before it.
 WorkNumber next_work();

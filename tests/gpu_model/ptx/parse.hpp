@@ -1,5 +1,5 @@
-// PTX text as a list of statements for each kernel: names are resolved to registers, labels to places; what an operation
-// means is not known here (interpreter/decode.cpp).
+// PTX text as a list of statements for each kernel: names are resolved to registers, labels to places; what an
+// operation means is not known here (interpreter/decode.cpp).
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-// Page-locked host memory: mapped twice, so that the program can be kept from pages that a queued copy will write while the
-// model writes them. The program's accesses to them are reported from the handler of SIGSEGV, and let through.
+// Page-locked host memory: mapped twice, so that the program can be kept from pages that a queued copy will write while
+// the model writes them. The program's accesses to them are reported from the handler of SIGSEGV, and let through.
 #pragma once
 
 #include <string>

@@ -150,8 +150,8 @@ cudaError_t allocate(void** to, std::size_t bytes, Allocate memory_of) {
   });
 }
 
-// Waits for all work of the memory's device, as the real calls do; of page-locked memory, of the device that was current
-// when it was allocated.
+// Waits for all work of the memory's device, as the real calls do; of page-locked memory, of the device that was
+// current when it was allocated.
 cudaError_t release(void* memory, ExtentKind kind, const char* name, bool (*free)(Address)) {
   return call([&](Lock& lock) {
     if (!memory) return cudaSuccess;

@@ -1,5 +1,5 @@
-// Maki's pool hands out blocks of device memory. Its functions are linked through these (ld --wrap; the Makefile has the
-// names), so that the model knows each block's place and name.
+// Maki's pool hands out blocks of device memory. Its functions are linked through these (ld --wrap; the Makefile has
+// the names), so that the model knows each block's place and name.
 #include <cstddef>
 
 #include "tests/gpu_model/memory/address_space.hpp"

@@ -1,5 +1,5 @@
-// Streams' queues. Work is only queued by a call; it is carried out when somebody waits for it (or asks often enough), one
-// piece at a time, in an order drawn from the seed among all that streams and events allow.
+// Streams' queues. Work is only queued by a call; it is carried out when somebody waits for it (or asks often enough),
+// one piece at a time, in an order drawn from the seed among all that streams and events allow.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,12 +21,12 @@ enum class Progress { kDone, kNotYet };  // kNotYet: nothing was done; it has to
 // which becomes the error of the stream's device. Thread-safe; called without the model's lock held by the caller.
 WorkNumber queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out);
 
-// From now on a thread of the model's own carries out work that nobody waits for, late (after 20 ms without progress): a peer
-// in another process may wait for it.
+// From now on a thread of the model's own carries out work that nobody waits for, late (after 20 ms without progress):
+// a peer in another process may wait for it.
 void keep_moving();
 
-// Streams and events as the runtime's calls see them. All functions are called with the model's lock held; those that get it
-// release it while they wait.
+// Streams and events as the runtime's calls see them. All functions are called with the model's lock held; those that
+// get it release it while they wait.
 
 struct Stream;
 

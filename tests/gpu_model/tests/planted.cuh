@@ -1,5 +1,5 @@
-// Kernels with one fault each, beside their repaired twins: the model must find the fault whatever the order of threads, at
-// its line, and must let the twin pass.
+// Kernels with one fault each, beside their repaired twins: the model must find the fault whatever the order of
+// threads, at its line, and must let the twin pass.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -137,8 +137,8 @@ TEST(WalkKernel, OneByOneTheWordsStandInTheCpusOrder) {
   expect_order(plummer, options_of(0.5f));
 }
 
-// Seven of eight siblings wait at every level while the last is opened, down to the deepest level: the most octets that a
-// queue has to hold.
+// Seven of eight siblings wait at every level while the last is opened, down to the deepest level: the most octets that
+// a queue has to hold.
 std::vector<SourceParticle> deep_set() {
   std::vector<SourceParticle> set;
   for (int level = 1; level < kMortonLevels; ++level) {

@@ -142,8 +142,8 @@ TEST(LocalEssentialTree, CompressedForcesAreWithinTheErrorOfTheOpeningAngle) {
   EXPECT_EQ(packed.let.counts().cells_sent, plain.let.counts().cells_sent);
 }
 
-// One set's median scatters by 3 % about one tree's (24 sets on three ranks: 0.92 to 1.05 of it, 0.984 in the mean): the
-// mean over eight sets is looked at.
+// One set's median scatters by 3 % about one tree's (24 sets on three ranks: 0.92 to 1.05 of it, 0.984 in the mean):
+// the mean over eight sets is looked at.
 TEST(LocalEssentialTree, RanksWithoutParticlesHaveNoPartInIt) {
   constexpr unsigned kSets = 8;
   double median = 0, p99 = 0;

@@ -23,8 +23,9 @@
 namespace maki {
 namespace {
 
-// P(k) goes with k^index, and |delta_k|^2 is P of the mode exactly. Lengths in sides of the box. The particles stand on a
-// lattice, so that modes a multiple of its side apart are one: a mesh has to be such that interlacing takes those for images.
+// P(k) goes with k^index, and |delta_k|^2 is P of the mode exactly. Lengths in sides of the box. The particles stand on
+// a lattice, so that modes a multiple of its side apart are one: a mesh has to be such that interlacing takes those for
+// images.
 class RandomField {
  public:
   RandomField(int side, double index, double sigma, std::uint64_t seed = 1)
@@ -323,8 +324,8 @@ TEST(Bispectrum, OfALongAndAShortWaveIsTheirSecondOrder) {
   EXPECT_NEAR(found.bispectrum * found.triangles / (4 * (pair(far, near) + pair(opposite, near))), 1, 0.01);
 }
 
-// Means of fields and of those with opposite phases: what is odd in the linear field, and would be the larger part of the
-// scatter, cancels.
+// Means of fields and of those with opposite phases: what is odd in the linear field, and would be the larger part of
+// the scatter, cancels.
 MeasuredBispectrum of_pairs(const Cosmology& cosmology, const PowerSpectrum& power, const BispectrumOptions& options) {
   constexpr int seeds = 2;
   MeasuredBispectrum mean;

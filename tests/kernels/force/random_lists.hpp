@@ -1,5 +1,5 @@
-// The pair formula in double for any force law, the laws that the tests go through, and random lists with their forces in
-// double.
+// The pair formula in double for any force law, the laws that the tests go through, and random lists with their forces
+// in double.
 #pragma once
 
 #include <cmath>

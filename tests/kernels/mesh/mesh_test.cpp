@@ -182,7 +182,8 @@ TEST(ParticleMesh, AHeavyParticleDoesNotPullItself) {
 }
 
 // Acceleration of the first particle with a unit of mass that was chosen for a mass of 1e5 (the others': 1), once with
-// that mass and once with hardly any: all others pull it alike. Roundings of the transforms would make that 7e-2; left are those of the cells' masses.
+// that mass and once with hardly any: all others pull it alike. Roundings of the transforms would make that 7e-2; left
+// are those of the cells' masses.
 TEST(ParticleMesh, AHeavyParticleFeelsTheOthersAsALightOneDoes) {
   const Stream& stream = test::test_stream();
   constexpr int kCells = 32;

@@ -136,8 +136,8 @@ TEST(Walk, AnAppendedListReplacesTheOldOne) {
   EXPECT_EQ(w.covered(4).size(), before.size());
 }
 
-// A walk that nobody has waited for, with no room for lists at first and in appending: whole after finish_walk(), and so
-// at once another time. Until then lists without room are empty, and the others good.
+// A walk that nobody has waited for, with no room for lists at first and in appending: whole after finish_walk(), and
+// so at once another time. Until then lists without room are empty, and the others good.
 TEST(Walk, QueuedListsAreThoseOfAWalkThatIsWaitedFor) {
   WalkOptions options;
   const Walked known(testing::clustered_set(3000, 8), options, 0);

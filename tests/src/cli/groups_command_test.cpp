@@ -84,8 +84,8 @@ TEST_F(GroupsCommand, TakesTheSpectrumOfAConfigurationAndItsOutputs) {
   EXPECT_LT(lengths_in(path("short.hdf5")).at(0), 400);
 }
 
-// A snapshot of Maki's own initial conditions holds the configuration that made them. Before anything collapses there is
-// no group, and the files say so.
+// A snapshot of Maki's own initial conditions holds the configuration that made them. Before anything collapses there
+// is no group, and the files say so.
 TEST_F(GroupsCommand, KnowsTheSpectrumOfItsOwnInitialConditions) {
   const std::string config = write("c.toml", kTinyUniverse);
   ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);

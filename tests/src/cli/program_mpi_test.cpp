@@ -1,5 +1,5 @@
-// The program under a launcher: one output, one message, whatever the number of ranks; and when one of them is lost, the
-// others end and name it, and what was written is whole.
+// The program under a launcher: one output, one message, whatever the number of ranks; and when one of them is lost,
+// the others end and name it, and what was written is whole.
 #include "kernels/device/device.hpp"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-// A run in the directory of an earlier one; restarts that lie where they do not belong, of which a bit has flipped or the end
-// is missing.
+// A run in the directory of an earlier one; restarts that lie where they do not belong, of which a bit has flipped or
+// the end is missing.
 #include "src/io/run_directory.hpp"
 
 #include <algorithm>

@@ -207,7 +207,8 @@ TEST(TreeAccuracy, ByEstimatedError) {
 }
 
 // The first term left out is the quadrupole's, theta^2 of a cell's own pull, or the octupole's, theta^3. Where the
-// errors of a shell's theta^-3 cells add at random, the sum falls faster, by up to theta^1.5; quadrupoles gain one order.
+// errors of a shell's theta^-3 cells add at random, the sum falls faster, by up to theta^1.5; quadrupoles gain one
+// order.
 TEST(TreeAccuracy, ErrorFallsWithThetaAtTheOrderOfTheExpansion) {
   const auto set = testing::plummer_set(16384, 3);
   double orders[2] = {};

@@ -1,5 +1,5 @@
-// Snapshots open in h5py, yt, pynbody and swiftsimio with the right cosmology, units, positions, velocities and masses. The
-// interpreter is python3, or what the environment variable MAKI_PYTHON names.
+// Snapshots open in h5py, yt, pynbody and swiftsimio with the right cosmology, units, positions, velocities and masses.
+// The interpreter is python3, or what the environment variable MAKI_PYTHON names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -85,8 +85,8 @@ TEST(Estimate, SnapshotsCountAsTheyAreWritten) {
   EXPECT_EQ(half.host_snapshot, (42 + 0.5 * (13 + 8)) * kParticles);
 }
 
-// States of 42 bytes a particle are written beside the steps; sites keep two more, and more restarts; the disk is judged
-// with all of them.
+// States of 42 bytes a particle are written beside the steps; sites keep two more, and more restarts; the disk is
+// judged with all of them.
 TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
   over.sites.ring = {"a", "b"};

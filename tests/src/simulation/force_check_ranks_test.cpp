@@ -1,5 +1,5 @@
-// The error of forces that a run measures at its outputs: against exact sums made apart from it, and the same over ranks and
-// sites.
+// The error of forces that a run measures at its outputs: against exact sums made apart from it, and the same over
+// ranks and sites.
 #include <cmath>
 
 #include "src/run/forces.hpp"

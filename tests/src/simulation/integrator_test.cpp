@@ -127,8 +127,8 @@ TEST(Integrator, ConstantForceKicksByTheExactFactor) {
   EXPECT_NEAR(run.state().momenta[0][0], expected, 1e-5 * expected);
 }
 
-// A displacement of the growing mode from z = 19 to 1 in steps of 0.2 in ln a, and its momentum, over those of linear theory:
-// the force that such a displacement feels in the smooth universe is 3/2 Omega_0 H_0^2 x.
+// A displacement of the growing mode from z = 19 to 1 in steps of 0.2 in ln a, and its momentum, over those of linear
+// theory: the force that such a displacement feels in the smooth universe is 3/2 Omega_0 H_0^2 x.
 std::array<double, 2> growth_in_long_steps(bool exact) {
   StepOptions options = fixed(0.2);
   options.growth_exact = exact;

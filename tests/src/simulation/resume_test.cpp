@@ -126,8 +126,8 @@ TEST(Resume, AUniverseToTheLastBit) {
   }
 }
 
-// The angle follows from measures that a restart keeps: once forces no longer cancel it is the larger one, and lists are
-// shorter.
+// The angle follows from measures that a restart keeps: once forces no longer cancel it is the larger one, and lists
+// are shorter.
 TEST(Resume, WhereTheOpeningAngleChanges) {
   const Case c = universe({"gravity.reuse=1", "box.size=10 Mpc/h", "cosmology.sigma8=1.1", "gravity.theta=0.8",
                            "gravity.r_cut=4.5", "gravity.split_order=5"});

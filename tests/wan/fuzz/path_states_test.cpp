@@ -1,5 +1,5 @@
-// The protocol's states under peers who hold the key and send what they like: nothing may crash, read what was not sent,
-// or keep others from being served. make sanitize-wan runs these under sanitizers.
+// The protocol's states under peers who hold the key and send what they like: nothing may crash, read what was not
+// sent, or keep others from being served. make sanitize-wan runs these under sanitizers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

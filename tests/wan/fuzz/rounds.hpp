@@ -44,7 +44,8 @@ inline void print_note_at_death() {
 }
 
 // `round(seed)` says how many frames (or messages) it sent; rounds of seeds 1, 2, ... until there were so many, or one
-// fails. The seed is printed then, and where the process dies. MAKI_FUZZ_SEED=n in the environment runs that round alone.
+// fails. The seed is printed then, and where the process dies. MAKI_FUZZ_SEED=n in the environment runs that round
+// alone.
 inline void run_rounds(const std::string& what, std::uint64_t frames,
                        const std::function<std::uint64_t(std::uint64_t)>& round) {
   [[maybe_unused]] static const bool once = (print_note_at_death(), true);

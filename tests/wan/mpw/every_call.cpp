@@ -1,4 +1,5 @@
-// A program as one writes it for MPWide, with every call (plain_c.c has the forms for C): two sides, each started with its number and the other's host.
+// A program as one writes it for MPWide, with every call (plain_c.c has the forms for C): two sides, each started with
+// its number and the other's host.
 //   every_call 0|1 HOST PORT [default-port]
 // All that arrives is checked. The last argument adds MPW_Init(host), whose port is fixed. Ends with status 0.
 #include <unistd.h>

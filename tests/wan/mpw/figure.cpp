@@ -1,5 +1,5 @@
-// The example of the MPWide papers (figure 1): a site's communication node takes data from a process of its own network,
-// exchanges it with the other site's node over two channels, and gives what came back to that process.
+// The example of the MPWide papers (figure 1): a site's communication node takes data from a process of its own
+// network, exchanges it with the other site's node over two channels, and gives what came back to that process.
 //   figure node LAN_HOST LAN_PORT WAN_HOST WAN_PORT     a communication node
 //   figure process NODE_HOST LAN_PORT LETTER            a process that sends its letter 100 times
 // A process ends with status 0 and says what it got.

@@ -46,11 +46,11 @@ class Proxy {
   void cut_one() { cut_one_ = 1; }                      // whichever moves bytes next, in the middle of them
   void stall(bool silent) { set(stalled_, silent); }    // nothing passes, nothing is closed, new ones wait
   void refuse(bool refuse) { set(refusing_, refuse); }  // new connections are closed at once
-  // Called by the proxy's thread before anything passes, again and again: what it does to the proxy happens before that.
-  // To be set while nobody is connected.
+  // Called by the proxy's thread before anything passes, again and again: what it does to the proxy happens before
+  // that. To be set while nobody is connected.
   void before_each(std::function<void()> call) { before_each_ = std::move(call); }
-  // In one of the next 16 pieces that pass (were it always the first one of the next connection, nothing could ever pass);
-  // call by one thread.
+  // In one of the next 16 pieces that pass (were it always the first one of the next connection, nothing could ever
+  // pass); call by one thread.
   void alter_one_byte() {
     if (alter_ == 0) alter_ = 1 + static_cast<int>(altered_++ * 7 % 16);
   }

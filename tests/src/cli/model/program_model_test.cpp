@@ -1,5 +1,5 @@
-// maki model, called as a user calls it. What 'calibrate' measures is for no test to judge: constants have to be there, and
-// of a possible size.
+// maki model, called as a user calls it. What 'calibrate' measures is for no test to judge: constants have to be there,
+// and of a possible size.
 #include <fmt/format.h>
 
 #include <cmath>

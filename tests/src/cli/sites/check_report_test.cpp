@@ -150,7 +150,8 @@ TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
   expect_contains(limits(links, kernel, 4096, plan_of({"sites.path.window=4 MB"})),
                   {"sysctl -w net.core.rmem_max=4194304"});
   expect_contains(limits(links, good_kernel(), 200), {"200 files", "ulimit -n 4096"});
-  // A key's streams may take a quarter of all files: both neighbours call this site with the same one, or each with its own.
+  // A key's streams may take a quarter of all files: both neighbours call this site with the same one, or each with its
+  // own.
   const auto own = plan_of({"sites.path.streams=256", "sites.amsterdam.key=another.key"});
   EXPECT_EQ(limits(links, good_kernel(), 1500, own), "");
   expect_contains(limits(links, good_kernel(), 1500, plan_of({"sites.path.streams=256"})),

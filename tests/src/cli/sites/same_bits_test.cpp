@@ -1,5 +1,5 @@
-// Deterministic runs of a periodic box: the same snapshots, bit for bit, and the same light cones on one rank, on several and
-// at two sites.
+// Deterministic runs of a periodic box: the same snapshots, bit for bit, and the same light cones on one rank, on
+// several and at two sites.
 #include <cmath>
 #include <sstream>
 

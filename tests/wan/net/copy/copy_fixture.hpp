@@ -1,5 +1,5 @@
-// What the tests of copying share: folders that go away, trees of files, servers, and a connection within the process that
-// can be cut.
+// What the tests of copying share: folders that go away, trees of files, servers, and a connection within the process
+// that can be cut.
 #pragma once
 
 #include <fcntl.h>

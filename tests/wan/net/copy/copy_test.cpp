@@ -1,5 +1,5 @@
-// Copies between two folders, over a connection within the process; those that are cut off, that run out of room, and whose
-// files change meanwhile.
+// Copies between two folders, over a connection within the process; those that are cut off, that run out of room, and
+// whose files change meanwhile.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

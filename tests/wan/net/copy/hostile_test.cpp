@@ -1,5 +1,5 @@
-// A server outlives clients that hold a key and say what they like; whoever fetches files gets those that were asked for,
-// whatever the server says.
+// A server outlives clients that hold a key and say what they like; whoever fetches files gets those that were asked
+// for, whatever the server says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

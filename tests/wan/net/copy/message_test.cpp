@@ -1,5 +1,5 @@
-// What is encoded is decoded; what is cut short is refused (tests/wan/fuzz has all other bytes). Checksums of what is there:
-// however it comes in pieces, whether its zeros are stored, and only as long as they are asked for.
+// What is encoded is decoded; what is cut short is refused (tests/wan/fuzz has all other bytes). Checksums of what is
+// there: however it comes in pieces, whether its zeros are stored, and only as long as they are asked for.
 #include "wan/net/copy/message.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// Memory that peers may make a listener hold: what each path was promised is there, and all together keep to the limits.
+// Memory that peers may make a listener hold: what each path was promised is there, and all together keep to the
+// limits.
 #include "wan/net/path/held_memory.hpp"
 
 #include <gtest/gtest.h>

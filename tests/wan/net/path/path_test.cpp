@@ -1,5 +1,5 @@
-// Messages over a path, both ends in this process; and how a path ends when nothing helps: on both sides, at its time, with
-// a message that says what happened.
+// Messages over a path, both ends in this process; and how a path ends when nothing helps: on both sides, at its time,
+// with a message that says what happened.
 #include <gtest/gtest.h>
 
 #include <thread>

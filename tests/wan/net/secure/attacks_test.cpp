@@ -1,5 +1,5 @@
-// A listener under attack goes on serving: what strangers do at the port, who come in another way, what peers with a key do
-// that they should not, and calls that somebody leads back to their caller.
+// A listener under attack goes on serving: what strangers do at the port, who come in another way, what peers with a
+// key do that they should not, and calls that somebody leads back to their caller.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -201,8 +201,8 @@ TEST_F(Attacks, ImpossibleFramesEndTheirStreamOnly) {
   path.close(0);
 }
 
-// Two chunks for the same place: were the message complete with the second, the first would go on writing to memory that its
-// owner has back.
+// Two chunks for the same place: were the message complete with the second, the first would go on writing to memory
+// that its owner has back.
 TEST_F(Attacks, OverlappingChunksDoNotReachMemoryGivenBack) {
   Listener listener({"127.0.0.1", 0}, key_, {});
   HandMadeStream slow(listener.address(), key_);

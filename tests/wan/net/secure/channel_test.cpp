@@ -1,5 +1,5 @@
-// Channels carry bytes, plain and encrypted, through sockets of any size, and end as they should. Key files: private, exact,
-// never overwritten.
+// Channels carry bytes, plain and encrypted, through sockets of any size, and end as they should. Key files: private,
+// exact, never overwritten.
 #include "wan/net/secure/channel.hpp"
 
 #include <gtest/gtest.h>

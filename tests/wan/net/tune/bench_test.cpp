@@ -1,4 +1,5 @@
-// A measurement over real paths on this machine; the search for settings, over a link that is only a model; limits of kernels.
+// A measurement over real paths on this machine; the search for settings, over a link that is only a model; limits of
+// kernels.
 #include "wan/net/tune/bench.hpp"
 
 #include <gtest/gtest.h>
@@ -125,8 +126,8 @@ TEST_F(BenchOverLoopback, WholeMeasurement) {
 
 namespace {
 
-// A line of a rate that loses what is sent above it: streams are held by a window each, and without pacing, or paced above
-// the line, a part of the rate is lost again. Streams cost a little each.
+// A line of a rate that loses what is sent above it: streams are held by a window each, and without pacing, or paced
+// above the line, a part of the rate is lost again. Streams cost a little each.
 struct ModelLink : MeasuredLink {
   double rate_out = 1e8, rate_in = 1e8, round_trip = 0.27, window = 2e6, loss = 0.3;
   bool refuses_bbr = false;
