@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
@@ -127,7 +126,7 @@ class StagedTransfer final : public PayloadTransfer {
   std::size_t piece_;
 };
 
-// NCCL for device payloads; builds without NCCL (Makefile) refuse it.
+// ---- NCCL for device payloads; builds without it (Makefile) refuse --------------------------------------------------
 
 // NCCL's communicator of some ranks, each of which has selected a GPU of its own.
 class NcclRanks {

@@ -1,8 +1,6 @@
-// The walk on the GPU (walk_cuda.cuh), and passes over kept lists: one warp a group, so that loads of a list's words are
-// coalesced.
+// The walk on the GPU (walk_cuda.cuh), and passes over kept lists: one warp a group, so that loads of a list's words
+// are coalesced.
 #include "kernels/tree/walk.hpp"
-
-#include "kernels/tree/walk_cuda.cuh"
 
 #include <algorithm>
 

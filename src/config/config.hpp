@@ -11,7 +11,7 @@
 #include "kernels/mesh/mesh.hpp"
 #include "src/config/quantity.hpp"
 #include "src/cosmology/power.hpp"
-#include "src/io/snapshot_io.hpp"
+#include "src/io/snapshot.hpp"
 #include "src/simulation/film.hpp"
 
 namespace maki {

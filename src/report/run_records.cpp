@@ -58,7 +58,7 @@ void read_sites(const ptree& line, Step& step) {
   if (const auto phases = sites->get_child_optional("phases")) {
     for (const auto& [name, value] : *phases) {
       const std::vector<double> n = numbers(value);
-      if (n.size() == 5) step.site_traffic[name] = {n[0], n[1], n[2], n[3]};
+      if (n.size() >= 4) step.site_traffic[name] = {n[0], n[1], n[2], n[3]};
     }
   }
   if (const auto all = sites->get_child_optional("all"))
