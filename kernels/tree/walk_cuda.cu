@@ -11,8 +11,7 @@
 namespace maki {
 namespace {
 
-inline constexpr unsigned kWarps = 8;          // of a block
-inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor; sm_120 has room for 1536 threads
+using cuda::walk::kBlocksPerUnit, cuda::walk::kWarps, cuda::walk::lane_index;
 
 // A grid whose warps process `groups` in turns.
 inline LaunchShape shape_for(std::size_t groups) {
@@ -20,7 +19,6 @@ inline LaunchShape shape_for(std::size_t groups) {
   return {static_cast<unsigned>(std::min((groups + kWarps - 1) / kWarps, resident)), kWarps * kWarpSize, 0};
 }
 
-__device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
 __device__ inline std::uint32_t first_item() { return blockIdx.x * kWarps + threadIdx.x / kWarpSize; }
 __device__ inline std::uint32_t item_stride() { return gridDim.x * kWarps; }
 

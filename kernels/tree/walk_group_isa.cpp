@@ -6,9 +6,6 @@
 
 #include "kernels/tree/walk_cpu.hpp"
 
-// Vectors of 32 bytes stay inside this file, so their calling convention does not matter.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 namespace maki::MAKI_INSTRUCTION_SET {
 namespace {
 

@@ -119,7 +119,7 @@ __device__ inline void walk_group(const Tree& tree, const WalkTarget& target, un
 // Input and output of both GPU walks (walk_cuda.cuh): decisions are staged, then written as words.
 
 inline constexpr unsigned kWarps = 8;          // of a block
-inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor
+inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor; sm_120 has room for 1536 threads
 
 struct Work {
   const Group* groups;
