@@ -40,6 +40,7 @@ VERSION := 0.1.0
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
 ifeq (,$(filter -j%,$(MAKEFLAGS)))
 MAKEFLAGS += -j$(JOBS)
 endif
@@ -81,8 +82,8 @@ CXXFLAGS += $(CXXBASE) $(WARNINGS) $(PACKAGE_CFLAGS)
 # MPI's C functions are all that is used; only host/ sees its header.
 MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(MPI_CFLAGS)
 LDLIBS   += $(PACKAGE_LIBS) $(MPI_LIBS) -lpthread
-# Units for one instruction set, chosen at run time (docs/design.md, "One source, two backends"): NAME_avx2.cpp, or a
-# NAME_isa.cpp, compiled once for each as NAME_avx2.cpp.o ... in a namespace of its name. The walk has none with AVX-512.
+# Units for one instruction set, chosen at run time (docs/design.md, "One source, two backends"): a NAME_isa.cpp is
+# compiled once for each as NAME_avx2.cpp.o ... in a namespace of its name. The walk has none with AVX-512.
 ISAS       := avx512 avx2 scalar
 each_isa    = $(foreach s,$1,$(if $(filter %_isa.cpp,$s),$(foreach i,$(filter-out $(if $(filter %/walk_group_isa.cpp,$s),avx512),$(ISAS)),$(s:_isa.cpp=_$i.cpp)),$s))
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
@@ -273,6 +274,8 @@ $(OBJ)/%$2.o: %$1 $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 endef
 $(eval $(call cpp_rule,.cpp,.cpp))
 $(foreach i,$(ISAS),$(eval $(call cpp_rule,_isa.cpp,_$i.cpp)))
+# An object made before its source had another name asks for the old one.
+%.cpp: ;
 
 $(OBJ)/%.c.o: %.c $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)

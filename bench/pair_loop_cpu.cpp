@@ -25,7 +25,7 @@ double loop_rate(const Stream&, const ForceLaw& law, bool cells, bool potential)
   const auto begin = std::chrono::steady_clock::now();
 #pragma omp parallel
   {
-    const float sum = cpu_kernels().loop(k, {sources, n, kTargets, passes, cells, potential});
+    const float sum = force_kernels().loop(k, {sources, n, kTargets, passes, cells, potential});
 #pragma omp critical
     sink = sink + sum;
   }

@@ -26,7 +26,7 @@ GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrup
 
 void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
                     const ListView& lists, const ForceOutput& out) {
-  const CpuKernels& kernels = cpu_kernels();
+  const ForceKernels& kernels = force_kernels();
   const GroupParameters k = kernels.centred(make_pair_parameters(law));
 #pragma omp parallel for schedule(dynamic, 2)
   for (std::size_t i = 0; i < lists.count; ++i) kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
@@ -34,7 +34,7 @@ void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const 
 
 void direct_sum(const Stream&, const ForceLaw& law, const DirectSet& set, const ForceOutput& out) {
   const PairParameters k = make_pair_parameters(law);
-  const CpuKernels& kernels = cpu_kernels();
+  const ForceKernels& kernels = force_kernels();
   constexpr std::uint32_t kRun = 128;  // targets of one task
   const std::uint32_t runs = (set.count + kRun - 1) / kRun;
 #pragma omp parallel for schedule(dynamic, 1) if (runs > 1)

@@ -43,7 +43,7 @@ struct LoopTask {
   bool cells, potential;
 };
 
-struct CpuKernels {
+struct ForceKernels {
   GroupParameters (*centred)(const PairParameters&);
   void (*evaluate_group)(const GroupParameters&, const GroupTask&);
   void (*direct)(const PairParameters&, const DirectTask&);
@@ -51,15 +51,15 @@ struct CpuKernels {
 };
 
 namespace scalar {
-extern const CpuKernels kForceKernels;
+extern const ForceKernels kForceKernels;
 }
 namespace avx2 {
-extern const CpuKernels kForceKernels;
+extern const ForceKernels kForceKernels;
 }
 namespace avx512 {
-extern const CpuKernels kForceKernels;
+extern const ForceKernels kForceKernels;
 }
-inline const CpuKernels& cpu_kernels() {
+inline const ForceKernels& force_kernels() {
   return of_instruction_set(scalar::kForceKernels, avx2::kForceKernels, avx512::kForceKernels);
 }
 

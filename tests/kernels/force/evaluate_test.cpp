@@ -23,7 +23,7 @@ constexpr float kUntouched = -77.0f;
 
 // Evaluates all groups of `set` and compares. Checks that nothing else is written.
 Errors errors_of(const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set) {
-  const CpuKernels& kernels = cpu_kernels();
+  const ForceKernels& kernels = force_kernels();
   const std::size_t n = set.particles.size();
   std::vector<float> ax(n, kUntouched), ay(ax), az(ax), p(ax);
   const GroupParameters k = kernels.centred(make_pair_parameters(law));
@@ -165,13 +165,13 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// Also that its source, NAME_avx2.cpp or NAME_isa.cpp, is still there: a build keeps old objects.
+// Also that its source, NAME_isa.cpp, is still there: a build keeps old objects.
 bool is_instruction_set_unit(const std::filesystem::path& object, const std::filesystem::path& sources) {
   for (const std::string set : {"_avx512.cpp", "_avx2.cpp", "_scalar.cpp"}) {
     const std::string name = object.filename().string();
     if (!name.ends_with(set + ".o")) continue;
     const std::string stem = name.substr(0, name.size() - set.size() - 2);
-    return std::filesystem::exists(sources / (stem + set)) || std::filesystem::exists(sources / (stem + "_isa.cpp"));
+    return std::filesystem::exists(sources / (stem + "_isa.cpp"));
   }
   return false;
 }

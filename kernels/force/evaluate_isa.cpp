@@ -1,6 +1,10 @@
-// List evaluation and direct sum for the CPU, for every force law, shared by the instruction-set units. Each includes
-// it inside an unnamed namespace of its own, after its vectors (Wide, Half for the last targets, WideBits, HalfBits,
-// kHasCoarseRoot), gather_particles and gather_cell. No templates of the standard library here.
+// List evaluation and direct sum on the CPU for every force law, compiled once for each instruction set, in a namespace
+// of its name. No templates of the standard library here.
+#include "kernels/force/evaluate_cpu.hpp"
+#include "kernels/force/vectors_cpu.hpp"
+
+namespace maki::MAKI_INSTRUCTION_SET {
+namespace {
 
 inline constexpr unsigned kTargets = 256;       // targets at a time
 inline constexpr unsigned kSourceBlock = 1024;  // 16 KiB: fits L1 together with the targets
@@ -67,10 +71,11 @@ void cells_on(const PairParameters& k, const float* cells, unsigned n, Targets& 
 
 // Differences of the fixed-point coordinates: the two separations of a pair are equal and opposite to the bit.
 // Separations are in last bits (r2 up to 2^64), the law's lengths in units.
-template <class Law, class V, class Bits>
+template <class Law, class V>
 void direct_on(const PairParameters& k, const SourceParticle* sources, unsigned n, const TargetBits& b, Targets& t,
                unsigned lane) {
-  const Bits tx = Bits::load(b.x + lane), ty = Bits::load(b.y + lane), tz = Bits::load(b.z + lane);
+  using At = Coordinates<V>;
+  const At tx = At::load(b.x + lane), ty = At::load(b.y + lane), tz = At::load(b.z + lane);
   const V to_unit2(k.bits_to_unit * k.bits_to_unit);
   PairSums<V> sum;
   for (const SourceParticle *s = sources, *end = sources + n; s != end; ++s) {
@@ -107,9 +112,8 @@ template <class Law>
 void direct_kernel(const PairParameters& k, const SourceParticle* sources, unsigned n, const TargetBits& b,
                    Targets& t) {
   unsigned lane = 0;
-  for (; lane + Wide::kLanes <= t.padded; lane += Wide::kLanes)
-    direct_on<Law, Wide, WideBits>(k, sources, n, b, t, lane);
-  for (; lane < t.padded; lane += Half::kLanes) direct_on<Law, Half, HalfBits>(k, sources, n, b, t, lane);
+  for (; lane + Wide::kLanes <= t.padded; lane += Wide::kLanes) direct_on<Law, Wide>(k, sources, n, b, t, lane);
+  for (; lane < t.padded; lane += Half::kLanes) direct_on<Law, Half>(k, sources, n, b, t, lane);
 }
 
 // near: sources may be targets themselves, or softened by the spline. particles and cells: neither.
@@ -325,8 +329,8 @@ class GroupEvaluation {
   const Kernels kernels_;
   const bool spline_ = k_.softening == Softening::kSpline;
   const unsigned first_, count_;
-  std::uint32_t centre_[3];
-  float reach_[4] = {0, 0, 0, 0};  // three axes: set_reach
+  alignas(16) std::uint32_t centre_[4] = {0, 0, 0, 0};  // three coordinates
+  float reach_[4] = {0, 0, 0, 0};                       // three axes: set_reach
   Targets targets_;
   Block<4, kSourceBlock> far_, near_;
 };
@@ -431,3 +435,9 @@ float loop(const PairParameters& k, const LoopTask& task) {
   for (unsigned i = 0; i < task.targets; ++i) sum += targets.ax[i] + targets.p[i];
   return sum;
 }
+
+}  // namespace
+
+const ForceKernels kForceKernels = {centred, evaluate_group, direct, loop};
+
+}  // namespace maki::MAKI_INSTRUCTION_SET
