@@ -4,9 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <random>
-#include <vector>
 
 #include "bench/report.hpp"
 #include "bench/sphere_set.hpp"

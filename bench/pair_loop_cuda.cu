@@ -1,4 +1,3 @@
-#include "kernels/error.hpp"
 
 #include <algorithm>
 

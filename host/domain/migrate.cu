@@ -3,7 +3,6 @@
 #include <thrust/binary_search.h>
 
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>

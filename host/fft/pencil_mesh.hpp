@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/mesh/mass_unit.hpp"

@@ -1,7 +1,5 @@
 #include "host/let/forest.hpp"
 
-#include <algorithm>
-
 #include "host/let/blocks.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"

@@ -1,6 +1,5 @@
 #include "kernels/measure/reductions.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,6 +1,5 @@
 #include "kernels/particles/particles.hpp"
 
-#include <cmath>
 #include <string>
 
 #include "kernels/device/algorithms.hpp"

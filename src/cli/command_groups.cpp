@@ -1,7 +1,6 @@
 // maki groups and links: friends-of-friends groups, and their progenitors.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>

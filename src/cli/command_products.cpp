@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <numeric>
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"

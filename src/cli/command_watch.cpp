@@ -7,7 +7,6 @@
 #include <chrono>
 #include <thread>
 
-#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/report/page.hpp"
 #include "src/report/status.hpp"

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "kernels/error.hpp"

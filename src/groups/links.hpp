@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "host/comm/communicator.hpp"

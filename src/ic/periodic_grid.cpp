@@ -6,7 +6,6 @@
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 
 #include "kernels/device/fft.hpp"
 

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <deque>
 #include <filesystem>
-#include <functional>
 #include <utility>
 
 #include "host/comm/communicator.hpp"

@@ -7,8 +7,6 @@
 // take the slowest site's time.
 #pragma once
 
-#include <vector>
-
 #include "src/model/machine.hpp"
 
 namespace maki::model {

@@ -9,7 +9,6 @@
 #include "host/comm/job.hpp"
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/error.hpp"
 #include "kernels/tree/octree.hpp"
 #include "src/config/resolve.hpp"
 #include "src/cosmology/power.hpp"

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <numeric>
 #include <type_traits>
 
 #include "src/io/json.hpp"

@@ -1,7 +1,6 @@
 // The state of a run at the end of a long step, for restarts. Particles are separate (ParticleRows).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,8 +1,6 @@
 // Messages as a broken or hostile site may send them: those of an honest one, damaged.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <random>

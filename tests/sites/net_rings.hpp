@@ -3,9 +3,7 @@
 
 #include <future>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/wan/helpers.hpp"

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "tests/testbed/namespaces.hpp"
 #include "wan/net/error.hpp"

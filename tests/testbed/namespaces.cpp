@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>

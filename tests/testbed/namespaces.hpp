@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 

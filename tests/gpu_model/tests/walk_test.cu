@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include "kernels/tree/walk_cpu.hpp"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <complex>
 #include <vector>
 
 #include "kernels/device/buffer.hpp"

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "src/config/parse.hpp"
 #include "src/io/json.hpp"

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/error.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -5,7 +5,6 @@
 
 #include <map>
 
-#include "kernels/error.hpp"
 #include "src/lightcone/cone_state.hpp"
 #include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/forces.hpp"
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace maki::wan::fuzz {

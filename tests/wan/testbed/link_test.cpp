@@ -1,6 +1,5 @@
 // Emulated links: what the kernels at both ends see of them. Namespaces: what runs inside, and that nothing stays
 // behind.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <thread>
 
 #include "wan/net/copy/receiver.hpp"

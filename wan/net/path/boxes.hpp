@@ -12,7 +12,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "wan/net/path.hpp"
 #include "wan/net/path/held_memory.hpp"

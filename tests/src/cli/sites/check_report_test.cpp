@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/over_sites.hpp"

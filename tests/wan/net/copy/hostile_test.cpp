@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <thread>
-
 #include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/connector.hpp"

@@ -2,7 +2,6 @@
 #include "wan/net/relay/relay.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <future>

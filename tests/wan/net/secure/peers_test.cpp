@@ -4,8 +4,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <fstream>
-
 #include "tests/wan/net/secure/certificates.hpp"
 #include "tests/wan/net/secure/channel_pair.hpp"
 #include "wan/net/path/wire.hpp"
