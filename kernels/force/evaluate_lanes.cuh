@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/device/launch.cuh"
+#include "kernels/force/force.hpp"
 #include "kernels/force/pair_scalar.hpp"
 
 namespace maki::cuda {
