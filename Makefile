@@ -294,16 +294,17 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
 endif
 
-# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it; compiles NCCL's
-# source anew then.
-$(OBJ)/host/comm/nccl.cu.o: $(OBJ)/backend
+# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
 LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)$(if $(ON_MODEL), on the model)
 $(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
 
-# Compiles anew for other architectures.
-$(OBJ)/archs: $(shell test "$$(cat $(OBJ)/archs 2>/dev/null)" = "$(CUDA_ARCHS)" || echo FORCE)
-	@mkdir -p $(@D) && echo "$(CUDA_ARCHS)" > $@
+# Compiles anew for other architectures; NCCL's source with NCCL or without.
+$(OBJ)/host/comm/nccl.cu.o: $(OBJ)/nccl
+archs_now := $(CUDA_ARCHS)
+nccl_now  := $(NCCL)
+$(OBJ)/archs $(OBJ)/nccl: $(OBJ)/%: FORCE
+	@mkdir -p $(@D) && { test "$$(cat $@ 2>/dev/null)" = "$($*_now)" || echo "$($*_now)" > $@; }
 
 # Version and commit, in two headers that change only when they do. All compilation waits for the first, and so for both.
 $(OBJ)/generated/build_info.hpp: FORCE | $(OBJ)/generated/git_hash.hpp
