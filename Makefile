@@ -302,7 +302,7 @@ $(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)
 # Compiles anew for other architectures; NCCL's source with NCCL or without.
 $(OBJ)/host/comm/nccl.cu.o: $(OBJ)/nccl
 archs_now := $(CUDA_ARCHS)
-nccl_now  := $(NCCL)
+nccl_now  := $(or $(NCCL),no)
 $(OBJ)/archs $(OBJ)/nccl: $(OBJ)/%: FORCE
 	@mkdir -p $(@D) && { test "$$(cat $@ 2>/dev/null)" = "$($*_now)" || echo "$($*_now)" > $@; }
 
