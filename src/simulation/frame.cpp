@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,9 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
   frame.side = side;
   frame.periodic = header.comoving;
   frame.gravitational_constant = header.newton();
+  if (!std::isnormal(frame.acceleration_unit()))
+    throw Error(fmt::format("the box has a side of {:g}", side), "accelerations in it are not in the range of numbers",
+                "choose other units of length");
   for (std::size_t axis = 0; axis < 3; ++axis) frame.corner[axis] = centre[axis] - 0.5 * side;
   return frame;
 }

@@ -27,7 +27,7 @@ inline constexpr int kMaxDoublings = 4;
 inline constexpr std::int64_t kMiddleHalf = (std::int64_t{1} << 30) - 1;
 
 // The box of side `side` (length units) about `centre`; G is the header's, or that of its units.
-// Throws Error where side is not positive.
+// Throws Error where side is not positive, or G / side^2 is not a normal number.
 Frame make_frame(const SnapshotHeader& header, double side, const std::array<double, 3>& centre);
 
 // Doubles the side about the middle; momenta keep their meaning.

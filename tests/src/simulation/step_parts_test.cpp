@@ -145,6 +145,11 @@ TEST(Frame, NewtonsConstantIsTheHeadersOrThatOfItsUnits) {
   EXPECT_EQ(make_frame(header, 1, {}).gravitational_constant, 1);
 }
 
+TEST(Frame, SidesWhoseSquareIsNoNumberAreRefused) {
+  for (const double side : {1e-200, 1e200, 0.0})
+    EXPECT_THROW(make_frame(two_particles(false).header, side, {0, 0, 0}), Error) << side;
+}
+
 TEST(Frame, DoublingKeepsTheMiddle) {
   Frame frame = make_frame(two_particles(false).header, 8, {1, 2, 3});
   EXPECT_EQ(frame.corner, (std::array<double, 3>{-3, -2, -1}));
