@@ -24,15 +24,6 @@ struct Vector {
   using Integers = typename Lanes<std::int32_t, kWidth>::Type;
   using Bits = typename Lanes<std::uint32_t, kWidth>::Type;
 
-  struct Mask {
-    Integers m;
-    friend bool any(Mask mask) {
-      std::int32_t some = 0;
-      for (unsigned i = 0; i < kWidth; ++i) some |= mask.m[i];
-      return some != 0;
-    }
-  };
-
   static constexpr unsigned kLanes = kWidth;
   Floats v;
   Vector() = default;
@@ -44,12 +35,32 @@ struct Vector {
   friend Vector operator+(Vector a, Vector b) { return a.v + b.v; }
   friend Vector operator-(Vector a, Vector b) { return a.v - b.v; }
   friend Vector operator*(Vector a, Vector b) { return a.v * b.v; }
-  friend Vector larger(Vector a, Vector b) { return a.v < b.v ? b.v : a.v; }
-  friend Mask less(Vector a, Vector b) { return {a.v < b.v}; }
-  friend Vector where(Mask mask, Vector a, Vector b) { return mask.m ? a.v : b.v; }
-  friend Vector zero_unless(Mask mask, Vector a) { return mask.m ? a.v : Floats{}; }
 
 #if defined(__AVX512F__)
+  // (Masks of integers, and a maximum by comparison, cost some per cent.)
+  struct Mask {
+    __mmask16 m;
+  };
+  friend Mask less(Vector a, Vector b) {
+    if constexpr (kWidth == 16)
+      return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)};
+    else
+      return {_mm256_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)};
+  }
+  friend Vector where(Mask mask, Vector a, Vector b) {
+    if constexpr (kWidth == 16)
+      return _mm512_mask_blend_ps(mask.m, b.v, a.v);
+    else
+      return _mm256_mask_blend_ps(static_cast<__mmask8>(mask.m), b.v, a.v);
+  }
+  friend Vector zero_unless(Mask mask, Vector a) { return where(mask, a, Floats{}); }
+  friend bool any(Mask mask) { return mask.m != 0; }
+  friend Vector larger(Vector a, Vector b) {
+    if constexpr (kWidth == 16)
+      return _mm512_maskz_max_ps(0xffff, a.v, b.v);
+    else
+      return _mm256_max_ps(a.v, b.v);
+  }
   static Vector root_of_table(Vector x) {  // 14 bits
     if constexpr (kWidth == 16)
       return _mm512_maskz_rsqrt14_ps(0xffff, x.v);
@@ -57,14 +68,32 @@ struct Vector {
       return _mm256_rsqrt14_ps(x.v);
   }
   friend Vector reciprocal_root(Vector x, Root<false>) { return root_of_table(x); }
-#elif defined(__AVX2__)
+#else
+  struct Mask {
+    Integers m;
+  };
+  friend Mask less(Vector a, Vector b) { return {a.v < b.v}; }
+  friend Vector where(Mask mask, Vector a, Vector b) { return mask.m ? a.v : b.v; }
+  friend Vector zero_unless(Mask mask, Vector a) { return mask.m ? a.v : Floats{}; }
+  friend Vector larger(Vector a, Vector b) { return a.v < b.v ? b.v : a.v; }
+#if defined(__AVX2__)
+  friend bool any(Mask mask) {
+    if constexpr (kWidth == 8)
+      return _mm256_movemask_ps(reinterpret_cast<__m256>(mask.m)) != 0;
+    else
+      return _mm_movemask_ps(reinterpret_cast<__m128>(mask.m)) != 0;
+  }
   static Vector root_of_table(Vector x) {  // 12 bits
     if constexpr (kWidth == 8)
       return _mm256_rsqrt_ps(x.v);
     else
       return _mm_rsqrt_ps(x.v);
   }
+#else
+  friend bool any(Mask mask) { return (mask.m[0] | mask.m[1] | mask.m[2] | mask.m[3]) != 0; }
 #endif
+#endif
+
   friend Vector reciprocal_root(Vector x, Root<true>) {
 #if defined(__AVX2__)
     const Vector y = root_of_table(x);  // 23 bits after a Newton step
