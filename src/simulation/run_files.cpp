@@ -155,6 +155,7 @@ void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) 
   open_log();
   settle_snapshot();
   const bool stopped = state.index < 0;
+  if (stopped) settle_restart();  // the disk may have no room for both
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
   WriteOptions write = stopped ? WriteOptions{.deflate = options_.snapshots.deflate} : options_.snapshots;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
