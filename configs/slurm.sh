@@ -4,8 +4,8 @@
 #
 # One rank a GPU. The job goes on from the last restart that is whole, or begins where there is none, and the next job is in
 # the queue from its first minute on, waiting for its end, however that comes: time limit, lost node, kill -9. No more jobs
-# follow where the run is done, where a file named `stop` in the output directory has ended it, and where going on cannot
-# succeed; OUTPUT/jobs.txt says what each job did and why the last one was the last:
+# follow where the run is done, where a file named `stop` in the output directory has ended it (or was there when a job began),
+# and where going on cannot succeed; OUTPUT/jobs.txt says what each job did and why the last one was the last:
 #   - the program refused the configuration before the run had begun;
 #   - the disk is full;
 #   - the same error came twice without a new restart in between;
@@ -101,6 +101,10 @@ touch "$jobs"
 said=$(mktemp || mktemp -p "$output" .said.XXXXXX)   # before there is a next job, which would find no room either
 trap 'rm -f "$said"' EXIT
 queue_next "$@"
+if [ -e "$output/stop" ]; then     # made while no job ran
+  rm -f "$output/stop"
+  finish 3 "stopped by hand before the job began; submitted again, it goes on in $output"
+fi
 
 # Whether the program has ended for want of another site, which did not come or was lost; words tell of it where the run had
 # not begun yet.

@@ -47,7 +47,7 @@ void bound_spinning(char** argv) {
 int report(const char* message) {
   if (maki::under_mpi()) maki::abort_job(message);  // else the other ranks would wait for this one
   std::fflush(stdout);
-  fmt::print(stderr, "maki: error: {}\n", message);
+  std::fprintf(stderr, "maki: error: %s\n", message);  // fmt::print() throws where stderr is closed
   return kFailed;
 }
 
@@ -77,7 +77,7 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
 // exits.
 int report_usage(const std::string& error, const maki::Communicator& ranks) {
   if (ranks.rank() == 0)
-    fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error);
+    std::fprintf(stderr, "maki: error: %s (maki --help, or maki COMMAND --help, says what there is)\n", error.c_str());
   ranks.barrier();
   return kUsage;
 }

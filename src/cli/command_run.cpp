@@ -1,6 +1,7 @@
 // maki run, ic and config: the commands that take a configuration.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <memory>
 #include <optional>
 
@@ -56,9 +57,13 @@ void print_estimate(const Config& config) {
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
+// A run goes on where nobody reads its progress any more.
+void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
+
 void run_simulation(const RunArguments& given) {
   Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
+  outlive_readers();
   const FiledRun::Options options{.site = given.site};
   const auto run = given.resume ? FiledRun::resume_or_begin(std::move(config), given.settings, options)
                                 : FiledRun::begin(std::move(config), options);
@@ -154,6 +159,7 @@ struct Options {
 };
 
 void resume_simulation(const Options& given) {
+  outlive_readers();
   const auto run = FiledRun::resume(given.directory, given.settings, {.site = given.site});
   if (const int code = run->run()) throw CLI::RuntimeError(code);
 }

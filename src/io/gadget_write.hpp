@@ -99,7 +99,8 @@ void write_together(PositionedFile& file, const Part& part, const RowSource& sou
 // same on all ranks. Collective, over the sites too.
 Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
                const WriteOptions& options, const RunPlace& writers);
-// The parts of `all` in each of the files that this site writes: options.files, or with several sites one each.
+// The parts of `all` in each of the files that this site writes: all.files, or with several sites one each.
+// `files`: options.files.
 std::vector<Part> own_parts(const Part& all, int files);
 
 // Writes one file. Collective; throws the same Error on all ranks.

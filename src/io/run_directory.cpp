@@ -29,15 +29,25 @@ std::string new_run_name(const Communicator& ranks) {
   return broadcast_text(ranks, name);
 }
 
+namespace {
+
+// The name of the file that a lost run had begun under this name; none where it is no such name.
+std::optional<std::string> begun_file(const std::string& name) {
+  static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
+  std::smatch match;
+  if (!std::regex_match(name, match, begun)) return {};
+  return match[1].str();
+}
+
+}  // namespace
+
 bool is_of_a_run(const std::string& name) {
   // sites_trace.csv: of versions before metrics.jsonl had all of it.
   static const std::regex known(
       R"((log\.txt|metrics\.jsonl|report\.html|sites_trace\.csv|sites_report\.txt|(snapshot_\d{3,}|stopped)(\.\d+)?\.hdf5)"
       R"(|power_\d{3,}\.txt|groups_\d{3,}(\.hdf5|_mass_function\.txt)|links_\d{3,}\.hdf5|image_\d{3,}\.png)"
       R"(|film_\d{5,}\.png|restart_\d{6,}|lightcone_\d{2,}))");
-  static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
-  std::smatch match;
-  return std::regex_match(std::regex_match(name, match, begun) ? match[1].str() : name, known);
+  return std::regex_match(begun_file(name).value_or(name), known);
 }
 
 std::vector<std::string> files_of_a_run(const std::string& directory) {
@@ -61,6 +71,17 @@ void remove_files_of_a_run(const std::string& directory) {
     if (error)
       throw Error(fmt::format("cannot remove '{}', which an earlier run has left", path), error.message(),
                   "remove it, or choose another run.output_directory");
+  }
+}
+
+void remove_begun_files(const std::string& directory) {
+  std::error_code ignored;
+  for (const std::string& name : files_of_a_run(directory)) {
+    const fs::path path = fs::path(directory) / name;
+    if (begun_file(name)) fs::remove(path, ignored);
+    if (!name.starts_with("lightcone_")) continue;
+    for (const auto& entry : fs::directory_iterator(path, ignored))
+      if (begun_file(entry.path().filename().string())) fs::remove(entry.path(), ignored);
   }
 }
 

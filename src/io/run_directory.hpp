@@ -23,6 +23,9 @@ std::vector<std::string> files_of_a_run(const std::string& directory);
 // Error.
 void remove_files_of_a_run(const std::string& directory);
 
+// Removes unfinished files of a lost run, of its light cones too; those that cannot be removed stay.
+void remove_begun_files(const std::string& directory);
+
 // Lets one run at a time write to an output directory. The lock ends with this object, or with the process however it
 // ends, and leaves nothing on the disk.
 class DirectoryLock {

@@ -147,7 +147,7 @@ struct HeaderNumbers {
 
 struct WriteOptions {
   SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
-  int files = 1;  // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
+  int files = 1;  // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...; fewer for fewer particles
   CoordinateNumbers coordinates =
       CoordinateNumbers::kDouble;  // binary types: velocities and masses follow, as GADGET wants
   VelocityNumbers velocities = VelocityNumbers::kFloat;

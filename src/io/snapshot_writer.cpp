@@ -130,7 +130,9 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   part.total = whole.n;
   part.wraps = !options.replicas;
   part.header_numbers = options.header;
-  part.files = sites->alone() ? options.files : sites->count();
+  const auto most = std::max<std::uint64_t>(1, part.total);  // files, none of them empty
+  part.files = sites->alone() ? static_cast<int>(std::min<std::uint64_t>(static_cast<unsigned>(options.files), most))
+                              : sites->count();
   part.number = sites->me();
   part.selection = options.selection;
   if (!part.selection.is_whole()) part.selection.of_particles = whole.of;
@@ -145,8 +147,7 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   if (options.id_bits == 32 && whole.largest_id > 0xffffffffu) {
     throw Error(fmt::format("the id {} does not fit into 32 bits", whole.largest_id), "", "write 64-bit ids");
   }
-  if (options.files < 1 || (options.files > 1 && !sites->alone()) ||
-      static_cast<std::uint64_t>(options.files) > std::max<std::uint64_t>(1, part.total)) {
+  if (options.files < 1 || (options.files > 1 && !sites->alone())) {
     throw Error(fmt::format("cannot write {} particles to {} files", part.total, options.files));
   }
   return part;
@@ -169,7 +170,7 @@ Part part_of(const Part& all, int file) {
 std::vector<Part> gadget::own_parts(const Part& all, int files) {
   if (files < all.files) return {all};
   std::vector<Part> parts;
-  for (int file = 0; file < files; ++file) parts.push_back(part_of(all, file));
+  for (int file = 0; file < all.files; ++file) parts.push_back(part_of(all, file));
   return parts;
 }
 

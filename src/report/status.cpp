@@ -112,11 +112,15 @@ namespace {
 constexpr std::uint64_t kTail = 1 << 20;  // bytes that are read at first
 constexpr std::size_t kStepsRemembered = 200;
 
+void require_directory(const std::string& directory) {
+  if (!std::filesystem::is_directory(directory))
+    throw Error(fmt::format("there is no directory '{}'", directory), "", "give the output directory of a run");
+}
+
 }  // namespace
 
 Follower::Follower(std::string directory) : directory_(std::move(directory)), path_(metrics_path(directory_)) {
-  if (!std::filesystem::is_directory(directory_))
-    throw Error(fmt::format("there is no directory '{}'", directory_), "", "give the output directory of a run");
+  require_directory(directory_);
 }
 
 // Reads the first line, the lines of resumptions, then the tail.
@@ -137,6 +141,7 @@ void Follower::start() {
 }
 
 bool Follower::read_on() {
+  require_directory(directory_);  // it may be removed or renamed
   struct stat status {};
   if (stat(path_.c_str(), &status) != 0) return false;
   const auto size = static_cast<std::uint64_t>(status.st_size);

@@ -39,7 +39,7 @@ class Follower {
   explicit Follower(std::string directory);
 
   // Reads new lines; the first call reads the beginning and the last megabyte. A file that was restarted or truncated
-  // (maki resume) is read again. Returns whether there was a new line.
+  // (maki resume) is read again. Returns whether there was a new line. Throws Error where the directory has gone.
   bool read_on();
   const RunRecords& records() const { return reader_.records(); }
   bool begun() const { return !records().beginnings.empty(); }

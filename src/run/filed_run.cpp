@@ -323,7 +323,14 @@ void FiledRun::introduce(const Prepared& run, const Admission& admission, const 
   stream_.emplace();
 }
 
-int FiledRun::run() { return finish(simulation_->run()); }
+int FiledRun::run() {
+  try {
+    return finish(simulation_->run());
+  } catch (const std::exception& error) {
+    files_->fail(error.what());
+    throw;
+  }
+}
 
 int FiledRun::finish(const RunResult& result) {
   files_->finish(result, simulation_->timers());

@@ -263,7 +263,7 @@ void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
   try {
     for (LightCone& cone : cones_) cone.save(step, is_kept);
   } catch (const Error& error) {
-    return message(fmt::format("Step {}: there is no restart of it: {}", step, error.what()));
+    return no_restart(step, error.what());
   }
   RunFiles::restart(kept);
 }

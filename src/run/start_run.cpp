@@ -152,7 +152,8 @@ void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
 }
 
 void say_now(const std::string& line) {
-  print_lines(stdout, {line});
+  if (Communicator::world().rank() > 0) return;
+  std::fprintf(stdout, "%s\n", line.c_str());
   std::fflush(stdout);
 }
 

@@ -81,7 +81,10 @@ StepLog& RunFiles::log() {
 
 void RunFiles::open_log() {
   if (log_ || !speaks()) return;
-  if (!options_.resumed_at) remove_files_of_a_run(options_.directory);
+  if (options_.resumed_at)
+    remove_begun_files(options_.directory);
+  else
+    remove_files_of_a_run(options_.directory);
   const sites::Sites& sites = *place_.sites;
   const RunHead head{options_.run, options_.settings, ranks().size(), sites.name(sites.me())};
   log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);
@@ -152,6 +155,7 @@ void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) 
   open_log();
   settle_snapshot();
   const bool stopped = state.index < 0;
+  if (stopped) settle_restart();  // the disk may have no room for both
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
   WriteOptions write = stopped ? WriteOptions{.deflate = options_.snapshots.deflate} : options_.snapshots;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
@@ -199,8 +203,13 @@ void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
     restart_writer_.begin(options_.directory, info, to_numbers(kept->state), {kept->particles, kept->escapers, kept},
                           restarts_kept(), needed_restart_);
   } catch (const Error& error) {
-    told({step, "", error.what(), 0});
+    no_restart(step, error.what());
   }
+}
+
+void RunFiles::no_restart(std::uint64_t step, const std::string& problem) {
+  last_restart_step_ = step;
+  told({step, "", problem, 0});
 }
 
 RestartInfo RunFiles::restart_info(const RunState& state) const {
@@ -301,6 +310,17 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   message(text);
   progress_.message(memory);
   if (sites_report_ && !result.site_lost) finish_sites();
+}
+
+void RunFiles::fail(const std::string& error) noexcept {
+  if (!log_) return;
+  const std::string to_continue =
+      restart_.empty() ? "There is no restart." : "To continue: maki resume " + options_.directory;
+  progress_.message("The run ends by an error. " + to_continue);
+  try {
+    log_->message(fmt::format("The run ends by an error: {}. {}", error, to_continue), stop_.elapsed());
+  } catch (const std::exception&) {  // the error is that the disk is full
+  }
 }
 
 std::string RunFiles::path(const std::string& name) const {

@@ -92,6 +92,8 @@ class RunFiles : public RunObserver {
   // memory (since the last pool_watch()), and the end of the run. With many ranks also the distribution over ranks;
   // with several sites also sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
+  // Tells of the error that ends the run, in the log too where that can still be written, and how to go on.
+  void fail(const std::string& error) noexcept;
   void let_go() { lock_.reset(); }  // frees the directory for other runs, as the destructor does
 
   std::string path(const std::string& name) const;
@@ -100,6 +102,8 @@ class RunFiles : public RunObserver {
   const RunPlace& place() const { return place_; }
 
  protected:
+  // Tells that there is no restart of this step; the next one is due an interval later.
+  void no_restart(std::uint64_t step, const std::string& problem);
   void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins the snapshot
   void count_output_traffic();  // adds messages between sites for an output to the report
 

@@ -68,6 +68,7 @@ void Simulation::assemble() {
                            [this](const std::string& text) { observer_.message(text); }};
   field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
   integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.step_options, frame_);
+  targets_ = plan_outputs();
 }
 
 Simulation::~Simulation() = default;
@@ -97,7 +98,6 @@ RunResult Simulation::run_to_end() {
 }
 
 void Simulation::begin() {
-  targets_ = plan_outputs();
   resumed_from_ ? resume() : first_forces();
   if (integrator_->time() < targets_.front().t)
     keep_state(static_cast<std::uint64_t>(targets_.front().index));

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -200,7 +202,9 @@ void StepLog::finish(const std::string& times, const std::string& memory) {
 }
 
 void StepLog::check(const std::ofstream& file, const std::string& path) const {
-  if (!file) throw Error("cannot write " + path, "the write failed", "is the disk full?");
+  if (!file)
+    throw Error("cannot write " + path, std::strerror(errno),
+                "free space on that disk, and go on from the last restart (maki resume)");
 }
 
 std::optional<std::string> run_in(const std::string& directory) {

@@ -9,6 +9,8 @@ namespace maki {
 
 namespace {
 
+const std::map<int, std::string> kStopSignals = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
+
 volatile std::sig_atomic_t received_signal = 0;
 
 void remember_signal(int number) {
@@ -25,24 +27,21 @@ void remember_signal(int number) {
 StopRequest::StopRequest(const std::string& directory, double time_limit, std::chrono::steady_clock::time_point begin,
                          bool signals)
     : stop_file_(directory.empty() ? "" : (std::filesystem::path(directory) / "stop").string()),
-      time_limit_(time_limit), begin_(begin), signals_(signals) {
+      time_limit_(time_limit), begin_(begin) {
   std::error_code ignored;
   if (!stop_file_.empty()) std::filesystem::remove(stop_file_, ignored);
   received_signal = 0;
-  if (!signals_) return;
-  before_term_ = std::signal(SIGTERM, remember_signal);
-  before_int_ = std::signal(SIGINT, remember_signal);
+  if (!signals) return;
+  for (const auto& [number, name] : kStopSignals) before_[number] = std::signal(number, remember_signal);
+  if (before_[SIGHUP] == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 StopRequest::~StopRequest() {
-  if (!signals_) return;
-  std::signal(SIGTERM, before_term_);
-  std::signal(SIGINT, before_int_);
+  for (const auto& [number, handler] : before_) std::signal(number, handler);
 }
 
 std::string StopRequest::reason(double next_seconds) const {
-  if (received_signal == SIGTERM) return "SIGTERM";
-  if (received_signal == SIGINT) return "SIGINT";
+  if (const auto signal = kStopSignals.find(int{received_signal}); signal != kStopSignals.end()) return signal->second;
   std::error_code ignored;
   if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored)) return kStopFileReason;
   if (time_limit_ > 0 && elapsed() + next_seconds > time_limit_)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 
 namespace maki {
@@ -9,8 +10,9 @@ namespace maki {
 // The reason for a run ended by a person, who may resume it by hand.
 inline constexpr const char* kStopFileReason = "a file named stop in the output directory";
 
-// While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. The
-// earlier handlers, such as those of a Python interpreter, are restored afterwards. At most one object at a time.
+// While an object of this class exists, SIGTERM, SIGINT and SIGHUP (unless ignored, as by nohup) only set a request; a
+// second SIGINT ends the process. The earlier handlers, such as those of a Python interpreter, are restored afterwards.
+// At most one object at a time.
 class StopRequest {
  public:
   // Watches for a file named `stop` in `directory` (empty: no file); an existing one is removed. `time_limit` in
@@ -31,9 +33,7 @@ class StopRequest {
   std::string stop_file_;
   double time_limit_;
   std::chrono::steady_clock::time_point begin_;
-  bool signals_;
-  void (*before_term_)(int) = nullptr;
-  void (*before_int_)(int) = nullptr;
+  std::map<int, void (*)(int)> before_;  // handlers of signals
 };
 
 }  // namespace maki

@@ -129,6 +129,20 @@ TEST_F(Slurm, AStopFileEndsAllJobs) {
   expect_said(in, {"stopped by hand"});
 }
 
+// It waits in the queue, and goes on where it is submitted again.
+TEST_F(Slurm, AStopFileThatIsMadeBetweenJobsEndsThemToo) {
+  SlurmStandIn in = slurm("end_redshift=7 output.redshifts=[8] time_limit=\"0.05 s\"");
+  const auto never = [] { return false; };
+  EXPECT_EQ(in.run_next(1, never).status, 3);
+  std::ofstream(path("out/stop"));
+  EXPECT_EQ(in.run_next(1, never).status, 3);
+  EXPECT_TRUE(in.queue().empty());
+  EXPECT_EQ(jobs(), 1u);
+  expect_said(in, {"stopped by hand before the job began"});
+  submit(in);
+  EXPECT_EQ(run_all(in, 400), 0);
+}
+
 TEST_F(Slurm, ABadConfigurationIsRefusedOnce) {
   SlurmStandIn in = slurm("end_redshift=banana");
   EXPECT_EQ(run_all(in, 3), 1);

@@ -119,6 +119,21 @@ TEST_F(LightConeOfARun, IsWholeAfterARunThatWasKilled) {
   expect_same_cones(path("whole"), killed);
 }
 
+// A map is larger than a file may be: first in the states of restarts, and at last by itself.
+TEST_F(LightConeOfARun, WhoseStateCannotBeWrittenLeavesTheRunWithoutRestarts) {
+  const Result result = expect_end(run("run",
+                                       "run.restart_steps=4 lightcone.nside=128 lightcone.write_particles=false "
+                                       "'lightcone.edges=[0, 0.3]' run.progress=text",
+                                       "ulimit -f 1000; "),
+                                   1, {"maki: error: cannot write '" + path("run/lightcone_00/map_000.fits")});
+  const std::string words = "there is no restart of it: cannot write";
+  std::size_t told = 0;
+  for (std::size_t at = 0; (at = result.output.find(words, at)) != result.output.npos; ++at) ++told;
+  EXPECT_GE(told, 2u) << result.output;
+  EXPECT_LE(told, 4u) << "as often as a restart is due\n" << result.output;
+  expect_words(result, {"The last one is " + path("run") + "/restart_"});
+}
+
 TEST_F(LightConeOfARun, LeavesOutWhatIsNotWanted) {
   expect_end(run("maps", "lightcone.write_particles=false 'lightcone.edges=[0.2, 0.3]' run.restart_steps=5"), 0);
   EXPECT_TRUE(fs::exists(path("maps/lightcone_01/map_000.fits")));

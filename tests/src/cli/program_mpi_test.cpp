@@ -68,6 +68,18 @@ TEST_F(ProgramOfRanks, ARunIsOneRun) {
   EXPECT_EQ(count(again, "maki: error:"), 1u) << again.output;
 }
 
+TEST_F(ProgramOfRanks, ARestartIsWholeBeforeStoppedHdf5) {
+  const std::string stopped = " time_limit=\"0.001 s\"", file = path("out/stopped.hdf5");
+  expect_end(call(2, "run " + config_ + " time.max_dlna=0.02" + stopped), 3);
+  fs::remove(file);
+  fs::create_directory(file);
+  const Result result = call(2, "resume " + path("out"));
+  EXPECT_NE(result.code, 0);
+  expect_words(result, {"cannot write '" + file + "' (it is a directory)", "To continue: maki resume " + path("out")});
+  ASSERT_EQ(restarts_in(path("out")).size(), 2u);
+  EXPECT_TRUE(fs::exists(restarts_in(path("out")).back() + "/complete.toml"));
+}
+
 using Clock = std::chrono::steady_clock;
 
 // The process of `rank` of the job that has `mark` in its environment; 0 where there is none.

@@ -199,6 +199,17 @@ TEST_F(Program, RunsThatMakeNoSenseLeaveNothing) {
   expect_words(call("run " + path("tiny.toml") + " output_directory=" + path("file/out")), {"maki: error:", "file"});
 }
 
+TEST_F(Program, ARunNeedsNoReader) {
+  const std::string run = program() + " run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("run");
+  expect_words(call_shell("{ { " + run + "; echo code $? >&2; } | head -n 1; }"), {"code 0"});
+  EXPECT_TRUE(fs::exists(path("run/report.html")));
+}
+
+TEST_F(Program, ErrorsThatNobodyCanReadHaveTheirCodes) {
+  EXPECT_EQ(call_shell("{ " + program() + " run " + path("none.toml") + " 2>&-; }").code, 1);
+  EXPECT_EQ(call_shell("{ " + program() + " nonsense 2>&-; }").code, 2);
+}
+
 // The limit's signal would end the program without a word and leave half a file.
 TEST_F(Program, AFileOverTheLimitOnSizesIsAnError) {
   const std::string config = write("box.toml", "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\n");

@@ -87,6 +87,38 @@ TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
   expect_end(call_shell("cd " + path("one") + " && " + program() + " resume " + restarts("one").back()), 0);
 }
 
+TEST_F(RunDirectory, SettingsThatAreRefusedLeaveLaterRestarts) {
+  ASSERT_EQ(run("one", "restart_steps=1").code, 0);
+  const std::vector<std::string> before = restarts("one");
+  ASSERT_EQ(before.size(), 2u);
+  expect_end(call("resume " + path("one/" + before.front()) + " output.redshifts=[41]"), 1,
+             {"the outputs before the restart are no longer what they were"});
+  EXPECT_EQ(restarts("one"), before);
+}
+
+TEST_F(RunDirectory, ARunThatGoesOnRemovesWhatALostOneHadBegun) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  fs::create_directory(path("one/lightcone_00"));
+  for (const char* name : {"one/.snapshot_001.hdf5.12.0.partial", "one/lightcone_00/.state_000001.0.hdf5.12.0.partial",
+                           "one/.notes.txt.12.0.partial", "one/lightcone_00/map_000.fits"})
+    write(name, "half");
+  ASSERT_EQ(call("resume " + path("one") + " time_limit=\"1 h\"").code, 0);
+  EXPECT_FALSE(fs::exists(path("one/.snapshot_001.hdf5.12.0.partial")));
+  EXPECT_FALSE(fs::exists(path("one/lightcone_00/.state_000001.0.hdf5.12.0.partial")));
+  EXPECT_TRUE(fs::exists(path("one/.notes.txt.12.0.partial")));
+  EXPECT_TRUE(fs::exists(path("one/lightcone_00/map_000.fits")));
+}
+
+TEST_F(RunDirectory, TheLogTellsOfTheErrorThatEndsARun) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  fs::create_directory(path("one/snapshot_002.hdf5"));
+  expect_end(call("resume " + path("one") + " time_limit=\"1 h\""), 1,
+             {"maki: error: cannot write", "To continue: maki resume " + path("one")});
+  expect_words({0, text_of(path("one/log.txt"))},
+               {"The run ends by an error: cannot write '" + path("one/snapshot_002.hdf5") + "' (it is a directory)",
+                "To continue: maki resume " + path("one")});
+}
+
 // TOML is UTF-8: the configuration in a restart could not be read again.
 TEST_F(RunDirectory, NamesThatAreNotUtf8AreRefusedBeforeTheRun) {
   expect_end(run("caf\xe9", ""), 1, {"is not UTF-8", "another name"});

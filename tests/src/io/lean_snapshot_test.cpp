@@ -208,6 +208,16 @@ TEST(Subset, KeepsItsParticlesAsTheyAre) {
   expect_contains(test::text_of(describe_file(files[0])), {"fraction of 0.1 by their IDs"});
 }
 
+TEST(Subset, OfFewParticlesTakesFewerFiles) {
+  TempDir dir;
+  const auto none =
+      write_snapshot(dir / "none.hdf5", make_snapshot(10), {}, {.files = 3, .selection = {.fraction = 1e-12}});
+  EXPECT_EQ(none, std::vector<std::string>{dir / "none.hdf5"});
+  const auto two = write_snapshot(dir / "two.hdf5", make_snapshot(2), {}, {.files = 3});
+  EXPECT_EQ(two, (std::vector<std::string>{dir / "two.0.hdf5", dir / "two.1.hdf5"}));
+  EXPECT_EQ(read_snapshot(two.front()).size(), 2u);
+}
+
 TEST(Subset, MayBeEmpty) {
   TempDir dir;
   WriteOptions options = lean();

@@ -196,6 +196,9 @@ TEST_F(ReportOfARun, IsReadOnAsItIsWritten) {
   run.read_on();
   EXPECT_EQ(run.records().steps.size(), 1u);
   EXPECT_EQ(life_of(run.records(), run.signs()), Life::kUnderWay);
+  fs::rename(directory(), directory() + "_moved");
+  EXPECT_THROW(run.read_on(), Error);
+  fs::rename(directory() + "_moved", directory());
 }
 
 TEST(Watch, PatienceGrowsWithTheSteps) {

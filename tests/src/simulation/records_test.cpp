@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/progress.hpp"
@@ -142,13 +144,24 @@ TEST(StopRequest, NothingAskedForIsNoReason) {
 }
 
 TEST(StopRequest, SignalsAreRequests) {
-  for (const int signal : {SIGTERM, SIGINT}) {
+  const std::map<int, std::string> names = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
+  for (const auto& [signal, name] : names) {
     const StopRequest request(fresh_directory("stop_signal"), 0);
     std::raise(signal);
-    EXPECT_EQ(request.reason(0), signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    EXPECT_EQ(request.reason(0), name);
   }
   const StopRequest fresh(fresh_directory("stop_signal"), 0);
   EXPECT_EQ(fresh.reason(0), "");  // an old signal is forgotten
+}
+
+TEST(StopRequest, AHangUpThatNohupIgnoresIsNone) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopRequest request(fresh_directory("stop_hang_up"), 0);
+    std::raise(SIGHUP);
+    EXPECT_EQ(request.reason(0), "");
+  }
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
 }
 
 TEST(StopRequest, StopFileIsSeenOnceAndAnOldOneIgnored) {
