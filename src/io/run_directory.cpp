@@ -29,15 +29,25 @@ std::string new_run_name(const Communicator& ranks) {
   return broadcast_text(ranks, name);
 }
 
+namespace {
+
+// The name that a file gets once it is complete; empty where it is no unfinished one.
+std::string finished_name(const std::string& name) {
+  static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
+  std::smatch match;
+  return std::regex_match(name, match, begun) ? match[1].str() : "";
+}
+
+}  // namespace
+
 bool is_of_a_run(const std::string& name) {
   // sites_trace.csv: of versions before metrics.jsonl had all of it.
   static const std::regex known(
       R"((log\.txt|metrics\.jsonl|report\.html|sites_trace\.csv|sites_report\.txt|(snapshot_\d{3,}|stopped)(\.\d+)?\.hdf5)"
       R"(|power_\d{3,}\.txt|groups_\d{3,}(\.hdf5|_mass_function\.txt)|links_\d{3,}\.hdf5|image_\d{3,}\.png)"
       R"(|film_\d{5,}\.png|restart_\d{6,}|lightcone_\d{2,}))");
-  static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
-  std::smatch match;
-  return std::regex_match(std::regex_match(name, match, begun) ? match[1].str() : name, known);
+  const std::string finished = finished_name(name);
+  return std::regex_match(finished.empty() ? name : finished, known);
 }
 
 std::vector<std::string> files_of_a_run(const std::string& directory) {
@@ -49,8 +59,9 @@ std::vector<std::string> files_of_a_run(const std::string& directory) {
   return names;
 }
 
-void remove_files_of_a_run(const std::string& directory) {
+void remove_files_of_a_run(const std::string& directory, bool unfinished) {
   std::vector<std::string> names = files_of_a_run(directory);
+  if (unfinished) std::erase_if(names, [](const std::string& name) { return finished_name(name).empty(); });
   const auto is_restart = [](const std::string& name) { return restart_folder::step_of(name) >= 0; };
   std::stable_partition(names.begin(), names.end(), is_restart);
   for (const std::string& name : names) {

@@ -19,9 +19,9 @@ bool is_of_a_run(const std::string& name);
 // Sorted names of files and folders of runs in the directory; none where it cannot be read.
 std::vector<std::string> files_of_a_run(const std::string& directory);
 
-// Removes all files of runs, the restarts first, so that after a failure no run can be resumed by mistake. Throws
-// Error.
-void remove_files_of_a_run(const std::string& directory);
+// Removes all files of runs, the restarts first, so that after a failure no run can be resumed by mistake; or only
+// unfinished ones of a lost run. Throws Error.
+void remove_files_of_a_run(const std::string& directory, bool unfinished = false);
 
 // Lets one run at a time write to an output directory. The lock ends with this object, or with the process however it
 // ends, and leaves nothing on the disk.

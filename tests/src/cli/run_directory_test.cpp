@@ -61,6 +61,16 @@ TEST_F(RunDirectory, OverwritingLeavesNothingOfTheEarlierRun) {
       ASSERT_NEAR(resumed.positions[i][axis], whole.positions[i][axis], 1e-4);
 }
 
+TEST_F(RunDirectory, GoingOnRemovesWhatALostRunHasNotFinished) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  write("one/.snapshot_001.hdf5.123.0.partial", "half");
+  write("one/.notes.txt.123.0.partial", "mine");
+  ASSERT_EQ(call("resume " + path("one") + " time_limit=\"1 h\"").code, 0);
+  EXPECT_FALSE(fs::exists(path("one/.snapshot_001.hdf5.123.0.partial")));
+  EXPECT_TRUE(fs::exists(path("one/.notes.txt.123.0.partial")));
+  EXPECT_TRUE(fs::exists(path("one/snapshot_000.hdf5")));
+}
+
 TEST_F(RunDirectory, ARunThatIsRefusedLeavesTheEarlierOneAlone) {
   ASSERT_EQ(run("one", whole_).code, 0);
   const std::vector<std::string> before = files_of_a_run(path("one"));

@@ -337,6 +337,22 @@ TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(14));
 }
 
+// A slow line takes minutes for what the connection has taken in a moment.
+TEST(CopyMeter, WhatIsUnderWayIsNotThereYet) {
+  Progress progress;
+  progress.files = 1, progress.listed = true;
+  progress.bytes = 100'000'000;
+  std::uint64_t under_way = 80'000'000;
+  Meter meter(progress, [&] { return under_way; });
+  EXPECT_EQ(meter.line(), "0 of 1 files, 0 bytes of 100.0 MB (0 %), 0 bytes/s");
+  progress.moved = progress.bytes_done = 80'000'000;
+  EXPECT_EQ(meter.line(), "0 of 1 files, 0 bytes of 100.0 MB (0 %), 0 bytes/s");
+  under_way = 70'000'000;
+  const std::string line = meter.line();
+  EXPECT_EQ(line.find("0 of 1 files, 10.0 MB of 100.0 MB (10 %), "), 0u) << line;
+  EXPECT_NE(line.find(" left"), std::string::npos) << line;
+}
+
 TEST(CopyPeerLog, CountsWhatItLeavesOut) {
   std::vector<std::string> lines;
   PeerLog log([&](const std::string& line) { lines.push_back(line); });
