@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <string_view>
+#include <utility>
 
 #include "wan/net/error.hpp"
 #include "wan/sites/net_ring.hpp"
@@ -194,10 +196,11 @@ std::string observation(const wan::PathError& error) {
   const std::string text = error.what();
   if (error.seconds_down() <= 0) return text;
   std::string seen = fmt::format("nothing was heard of it for {:.1f} s", error.seconds_down());
-  const auto attempt = text.find("last attempt: ");
-  if (attempt != std::string::npos) {
-    const auto end = text.find("): look at", attempt);
-    seen += "; " + text.substr(attempt, end == std::string::npos ? end : end - attempt);
+  for (const auto& [begin, end] : {std::pair("last attempt: ", "): look at"), std::pair("refuses the path (", ")")}) {
+    const auto attempt = text.find(begin);
+    if (attempt == std::string::npos) continue;
+    const auto from = attempt + std::string_view(begin).size();
+    return seen + "; last attempt: " + text.substr(from, text.rfind(end) - from);
   }
   return seen;
 }
