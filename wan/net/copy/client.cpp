@@ -320,7 +320,9 @@ void Sync::connect() try {
   met_ = true;
 } catch (const SecurityError&) {
   throw;
-} catch (const PathError&) {
+} catch (const PathError& error) {
+  const std::string text = error.what();
+  if (!met_ && text.find(" refuses the path") != std::string::npos) throw Error(text);
   throw;
 } catch (const Error& error) {
   if (!met_) throw;

@@ -239,6 +239,19 @@ TEST_F(CopySync, ANameWithoutAddressAtFirstIsAnError) {
   EXPECT_TRUE(test::says(test::error_of([&] { Sync(watching).run(); }), "no-such-host.invalid"));
 }
 
+TEST_F(CopySync, AKeyThatTheServerDoesNotKnowIsAnErrorAtFirst) {
+  const RunningServer service = serve();
+  write_file(here_ / "local/a", "A");
+  int calls = 0;
+  SyncOptions watching = options(service);
+  watching.stop = [&] { return calls > 1; };
+  watching.connect = [&, other = test::new_key(keys_, "other")] {
+    ++calls;
+    return Path::connect(service.address(), other, test::streams(1));
+  };
+  EXPECT_TRUE(test::says(test::error_of([&] { Sync(watching).run(); }), "does not know our key"));
+}
+
 class CopyServer : public ::testing::Test {
  protected:
   CopyServer() {
