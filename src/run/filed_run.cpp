@@ -272,6 +272,15 @@ bool goes_on(const RestartsThere& there, const OpenSites& ring) {
 
 namespace {
 
+// A site that was killed when its last file was complete waits in vain for others that have left in good order.
+void note_end(const Config& config, const ThisSite& site) {
+  const std::string& directory = *config.run.output_directory;
+  if (site.over_sites() && has_ended(directory) && Communicator::world().rank() == 0)
+    announcer(config)(
+        fmt::format("The run in '{}' has ended: where it has at the other sites too, nothing is left to be done",
+                    directory));
+}
+
 // Prepares the initial conditions of this site's slab, on its ranks, once all sites are connected.
 void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
   const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
@@ -350,6 +359,7 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
   Config config = configuration_of(newest, settings, from);
   const ThisSite site = choose_site(config, options.site);
   check_place(newest, site);
+  note_end(config, site);
   use_device(config);
   const Offer offer{kResume, there.run, steps_of(there.own)};
   OpenSites ring = open_sites(config, site, ranks, offer, announcer(config));
@@ -368,6 +378,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     before = configuration_of(there.own.back(), settings, "command line");
     choose_site(*before, site.name);
     check_place(there.own.back(), site);
+    note_end(*before, site);
   }
   const bool at_once = before && !site.over_sites();
   const Admission admission = at_once ? Admission() : admit(config, ranks);

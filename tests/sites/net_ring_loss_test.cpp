@@ -8,6 +8,8 @@
 
 #include "tests/sites/damaged.hpp"
 #include "tests/sites/net_rings.hpp"
+#include "tests/wan/net/proxy.hpp"
+#include "wan/net/listener.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/sites/ring.hpp"
 
@@ -197,6 +199,21 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
     EXPECT_TRUE(has(text, "nothing was heard of it for 2.")) << text;
   }
   EXPECT_GE(since(begun), 1.5);
+}
+
+// As when a job is killed and started again within the patience.
+TEST(NetRingLoss, OneThatWasStartedAnewIsLostForThatReason) {
+  Plans plans(2);
+  wan::test::Proxy proxy(plans[1].sites[1].listen);
+  plans[0].sites[1].address = proxy.address();
+  auto rings = start(plans);
+  const LinkPlan listening = listening_plan(plans[1]);
+  const wan::Listener anew({"127.0.0.1", 0}, listening.security, listening.path);
+  proxy.lead_to(anew.address());
+  proxy.cut();
+  const std::string text = error_of<SiteLost>([&] { rings[0]->receive(1, Phase::kSums, 1); });
+  EXPECT_TRUE(has(text, "site b is lost (seen by site a: nothing was heard of it for ")) << text;
+  EXPECT_TRUE(has(text, "the peer does not know this session: it was started anew, or has given the path up)")) << text;
 }
 
 using namespace test;

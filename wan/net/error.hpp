@@ -66,10 +66,18 @@ class PathError : public Error {
       : Error(problem, reason, advice), seconds_down_(seconds_down), bytes_outstanding_(bytes_outstanding) {}
   double seconds_down() const { return seconds_down_; }
   std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }  // sent or queued, not acknowledged
+  // Whether the peer answered and refused the path: it would refuse another call too.
+  bool refused() const { return refused_; }
+  PathError by_refusal() const {
+    PathError error = *this;
+    error.refused_ = true;
+    return error;
+  }
 
  private:
   double seconds_down_;
   std::uint64_t bytes_outstanding_;
+  bool refused_ = false;
 };
 
 }  // namespace maki::wan

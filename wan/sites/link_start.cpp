@@ -70,8 +70,7 @@ std::optional<wan::Path> LinkCaller::take() {
   } catch (const wan::PathError& error) {
     // A peer that has closed the path may come back; one that refuses it will refuse again.
     const std::string text = error.what(), reason = reason_in(text);
-    if (text.find(" refuses the path") != std::string::npos)
-      throw Error(where() + " refuses the path (" + (reason.empty() ? text : reason) + ")");
+    if (error.refused()) throw Error(where() + " refuses the path (" + (reason.empty() ? text : reason) + ")");
     if (seconds_since(begun_) < within_)
       retry(text);
     else

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <string_view>
 
 #include "wan/net/error.hpp"
 #include "wan/sites/net_ring.hpp"
@@ -193,12 +194,12 @@ std::string observation(const wan::PathError& error) {
   const std::string text = error.what();
   if (error.seconds_down() <= 0) return text;
   std::string seen = fmt::format("nothing was heard of it for {:.1f} s", error.seconds_down());
-  const auto attempt = text.find("last attempt: ");
-  if (attempt != std::string::npos) {
-    const auto end = text.find("): look at", attempt);
-    seen += "; " + text.substr(attempt, end == std::string::npos ? end : end - attempt);
-  }
-  return seen;
+  const std::string_view begin = error.refused() ? "refuses the path (" : "last attempt: ";
+  const auto attempt = text.find(begin);
+  if (attempt == std::string::npos) return seen;
+  const auto from = attempt + begin.size();
+  const auto end = text.rfind(error.refused() ? ")" : "): look at");
+  return seen + "; last attempt: " + text.substr(from, end - from);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ constexpr int kMostNotes = 100;
 class CopyScreen {
  public:
   // Without progress lines where `quiet`; problems are always shown.
-  CopyScreen(const wan::copy::Progress& progress, bool quiet);
+  CopyScreen(wan::copy::Meter meter, bool quiet);
   ~CopyScreen() { end(); }
 
   void note(bool failed, const std::string& text);  // any thread; after a hundred notes only the first of each kind
@@ -83,8 +83,8 @@ class CopyScreen {
   std::thread thread_;
 };
 
-CopyScreen::CopyScreen(const wan::copy::Progress& progress, bool quiet)
-    : meter_(progress), quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {
+CopyScreen::CopyScreen(wan::copy::Meter meter, bool quiet)
+    : meter_(std::move(meter)), quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {
   if (!quiet_) thread_ = std::thread([this] { run(); });
 }
 
@@ -209,7 +209,7 @@ void run_copy(const CopyCommand& given) {
   allow_many_files();
   wan::copy::Progress progress;
   wan::copy::Client client(connect(to ? to->host : remote[0].host, choices));
-  CopyScreen screen(progress, given.quiet);
+  CopyScreen screen({progress, [&] { return client.channel().under_way(); }}, given.quiet);
   wan::copy::CopyOptions options;
   options.checksum = given.checksum;
   options.perms = given.perms;

@@ -320,7 +320,8 @@ void Sync::connect() try {
   met_ = true;
 } catch (const SecurityError&) {
   throw;
-} catch (const PathError&) {
+} catch (const PathError& error) {
+  if (!met_ && error.refused()) throw Error(error.what());
   throw;
 } catch (const Error& error) {
   if (!met_) throw;

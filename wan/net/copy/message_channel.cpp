@@ -26,13 +26,15 @@ std::string time_text(double seconds) {
 
 std::string Meter::line() {
   const auto now = Clock::now();
-  const std::uint64_t moved = progress_.moved, bytes = progress_.bytes,
-                      done = std::min<std::uint64_t>(progress_.bytes_done, bytes);
+  const std::uint64_t under_way = under_way_(), bytes = progress_.bytes;
+  const auto arrived = [&](std::uint64_t given) { return given - std::min(given, under_way); };
+  const std::uint64_t moved = arrived(progress_.moved), done = std::min(arrived(progress_.bytes_done), bytes);
   samples_.push_back({now, moved});
   const auto age = [&](const Sample& sample) { return std::chrono::duration<double>(now - sample.when).count(); };
   while (samples_.size() > 2 && age(samples_[1]) > kWindow) samples_.erase(samples_.begin());
   const double span = age(samples_.front());
-  const double rate = span > 0 ? static_cast<double>(moved - samples_.front().moved) / span : 0;
+  const double rate =
+      span > 0 && moved > samples_.front().moved ? static_cast<double>(moved - samples_.front().moved) / span : 0;
   const bool listed = progress_.listed;
   std::string text = fmt::format("{} of {}{} files, {} of {}{}", progress_.files_done.load(), progress_.files.load(),
                                  listed ? "" : "+", amount(done), amount(bytes), listed ? "" : "+");

@@ -27,25 +27,28 @@ namespace maki::wan::copy {
 struct Progress {
   std::atomic<std::uint64_t> files{0}, bytes{0};            // to be copied, as far as known
   std::atomic<std::uint64_t> files_done{0}, bytes_done{0};  // bytes: including those from an earlier copy
-  std::atomic<std::uint64_t> moved{0};                      // bytes sent or received
+  std::atomic<std::uint64_t> moved{0};                      // bytes given to the connection, or received
   std::atomic<std::uint64_t> skipped{0};                    // files already present
   std::atomic<bool> listed{false};                          // `files` and `bytes` are final
 };
 
 // "1234 of 10001 files, 0.52 of 2.10 GB (25 %), 93.1 MB/s, 17 s left". The rate is over the last few seconds.
+// `under_way`: bytes given to the connection that the other machine does not have yet; they do not count.
 class Meter {
  public:
-  explicit Meter(const Progress& progress) : progress_(progress) {}
+  Meter(const Progress& progress, std::function<std::uint64_t()> under_way)
+      : progress_(progress), under_way_(std::move(under_way)) {}
   std::string line();
 
  private:
   using Clock = std::chrono::steady_clock;
   const Progress& progress_;
+  std::function<std::uint64_t()> under_way_;
   struct Sample {
     Clock::time_point when;
     std::uint64_t moved;
   };
-  std::vector<Sample> samples_;
+  std::vector<Sample> samples_{{Clock::now(), 0}};
 };
 
 std::string time_text(double seconds);  // "17 s", "3 min 20 s", "2 h 05 min"
@@ -88,8 +91,9 @@ class MessageChannel {
   virtual void send(Tag tag, Bytes message) = 0;
   virtual Bytes receive(Tag tag) = 0;
   virtual std::optional<Bytes> receive_for(Tag tag, double seconds) = 0;  // nothing if none arrived in time
-  virtual void flush() = 0;    // until the other machine has all that was sent
-  virtual void give_up() = 0;  // breaks the connection: waiting calls throw PathError now
+  virtual std::uint64_t under_way() = 0;  // bytes sent that the other machine does not have yet
+  virtual void flush() = 0;               // until it has all of them
+  virtual void give_up() = 0;             // breaks the connection: waiting calls throw PathError now
   virtual bool given_up() const = 0;
   virtual std::string peer() const = 0;
   // Throws PathError after give_up(): for threads busy with other things than messages.
@@ -114,6 +118,7 @@ class PathChannel : public MessageChannel {
   void send(Tag tag, Bytes message) override;
   Bytes receive(Tag tag) override;
   std::optional<Bytes> receive_for(Tag tag, double seconds) override;
+  std::uint64_t under_way() override { return path_.status().outstanding; }
   void flush() override;
   void give_up() override;
   bool given_up() const override { return given_up_; }

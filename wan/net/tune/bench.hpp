@@ -155,14 +155,15 @@ struct BenchService {
   Security security;
   PathSettings settings;  // those that the caller does not set: timeouts, limits
   RelayRoute relay;
-  bool once = false;                                                           // ends with the first caller's bye
+  double longest_silence = 20;  // of a caller, seconds, as others wait for its end; or the patience, if below
+  bool once = false;            // ends with the first caller's bye
   std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};     // with the address, once it listens
   std::function<void(const std::string&)> report = [](const std::string&) {};  // callers that connect and leave
-  std::function<bool()> stop = [] { return false; };                           // called while nobody is connected
+  std::function<bool()> stop = [] { return false; };                           // called a few times a second
 };
 
-// Serves one caller after the other. Returns when `stop` is true, or after one with `once`. Throws Error, SecurityError
-// if listening fails; a lost or faulty caller ends only its own measurement.
+// Serves one caller after the other. Returns when `stop` is true, also during a measurement, or after one with `once`.
+// Throws Error, SecurityError if listening fails; a lost or faulty caller ends only its own measurement.
 void serve_bench(const BenchService& service);
 
 }  // namespace maki::wan

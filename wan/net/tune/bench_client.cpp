@@ -53,6 +53,7 @@ using What = BenchReply::What;
 
 constexpr double kClockAge = 20;     // seconds after which the clocks are compared again
 constexpr double kStreamsWait = 20;  // for all streams of a path to come up
+constexpr double kFirstReport = 3;   // seconds until the user reads why nothing happens
 constexpr int kCalls = 5;
 
 double seconds_of(std::uint64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
@@ -118,7 +119,11 @@ bool BenchClient::greet(const Trial& trial) {
   const BenchReply reply = [&] {
     try {
       path_.send(kOrders, encode(with_settings(Action::kHello, trial)));
-      return hear();
+      Request welcome = path_.start_receive_any(kReplies, kMaxBenchMessage);
+      if (!welcome.wait_for(kFirstReport))
+        log(LogLevel::kInfo, fmt::format("waiting for {}: another caller measures there", peer_.text()));
+      welcome.wait();
+      return decode_bench_reply(welcome.take().view());
     } catch (const PathError& error) {
       throw PathError(fmt::format("{} did not answer as a measurement does", peer_.text()), error.what(),
                       "see that 'maki wan bench --listen' runs there, and what it says");

@@ -29,17 +29,27 @@ void adopt(Path& path, const BenchOrder& order) {
   path.change(settings);  // checks them
 }
 
-BenchOrder hear(Path& path) { return decode_bench_order(path.receive_any(kOrders, kMaxBenchMessage).view()); }
+constexpr double kStopEvery = 0.25;  // seconds
+
+BenchOrder hear(Path& path, const BenchService& service) {
+  Request order = path.start_receive_any(kOrders, kMaxBenchMessage);
+  while (!order.wait_for(kStopEvery))
+    if (service.stop()) {
+      path.close(0);
+      throw Error("the measurement was ended here");
+    }
+  return decode_bench_order(order.take().view());
+}
 void reply(Path& path, const BenchReply& reply) { path.send(kReplies, encode(reply)); }
 
 class Session {
  public:
-  explicit Session(Path& path) : path_(path) {}
+  Session(Path& path, const BenchService& service) : path_(path), service_(service) {}
 
   // Until the caller has finished: true, or leaves to call again with other settings: false.
   bool run() {
     for (;;) {
-      const BenchOrder order = hear(path_);
+      const BenchOrder order = hear(path_, service_);
       if (order.action == Action::kBye || order.action == Action::kLater) return order.action == Action::kBye;
       carry_out(order);
     }
@@ -96,12 +106,14 @@ class Session {
   }
 
   Path& path_;
+  const BenchService& service_;
   PayloadBuffer in_, out_;
 };
 
 class Server {
  public:
   explicit Server(const BenchService& service) : service_(service), settings_(service.settings), local_(service.local) {
+    settings_.patience = std::min(settings_.patience, service.longest_silence);
     listen();
     service_.listening(local_);
   }
@@ -109,7 +121,7 @@ class Server {
   void run() {
     bool finished = false;
     while (!(finished && service_.once) && !service_.stop()) {
-      std::optional<Accepted> caller = listener_->accept_for(0.25);
+      std::optional<Accepted> caller = listener_->accept_for(kStopEvery);
       if (!caller) continue;
       try {
         finished = serve(*caller);
@@ -130,9 +142,9 @@ class Server {
   // True when the caller has finished, false when it will call again.
   bool serve(Accepted& caller) {
     Path& path = caller.path;
-    const BenchOrder hello = hear(path);
+    const BenchOrder hello = hear(path, service_);
     if (hello.action != Action::kHello) throw ProtocolError("the peer's measurement began without a hello");
-    PathSettings asked = service_.settings;
+    PathSettings asked = settings_;
     asked.window = hello.window;
     asked.congestion = hello.congestion;
     read_order(hello, asked);
@@ -156,7 +168,7 @@ class Server {
     adopt(path, hello);
     reply(path, {.what = What::kWelcome, .kernel = KernelLimits::of_this_machine()});
     if (finished_) service_.report(fmt::format("{} measures", path.status().peer));  // else it goes on
-    finished_ = Session(path).run();
+    finished_ = Session(path, service_).run();
     path.close(10);
     return finished_;
   }

@@ -240,6 +240,8 @@ TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
   EXPECT_EQ(steps_of(stopped[0]), steps_of(stopped[1]));
   EXPECT_LT(steps_of(stopped[0]), undisturbed().steps);
   expect_same(end_of(resume()));
+  expect_end(call("resume output/two/a --site a sites.wait='1 s'"), 1,
+             {"The run in 'output/two/a' has ended", "site b did not come within 1 s"});
 }
 
 // The newest restart is damaged at one of the sites: all take the one before.

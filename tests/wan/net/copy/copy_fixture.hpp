@@ -201,6 +201,7 @@ class PipeChannel : public MessageChannel {
   void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
   Bytes receive(Tag tag) override { return *state_->take_for(end_, tag, 1e6); }
   std::optional<Bytes> receive_for(Tag tag, double seconds) override { return state_->take_for(end_, tag, seconds); }
+  std::uint64_t under_way() override { return 0; }
   void flush() override {}
   void give_up() override { state_->cut(); }
   bool given_up() const override { return state_->broken(); }

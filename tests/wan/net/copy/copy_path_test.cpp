@@ -239,6 +239,19 @@ TEST_F(CopySync, ANameWithoutAddressAtFirstIsAnError) {
   EXPECT_TRUE(test::says(test::error_of([&] { Sync(watching).run(); }), "no-such-host.invalid"));
 }
 
+TEST_F(CopySync, AKeyThatTheServerDoesNotKnowIsAnErrorAtFirst) {
+  const RunningServer service = serve();
+  write_file(here_ / "local/a", "A");
+  int calls = 0;
+  SyncOptions watching = options(service);
+  watching.stop = [&] { return calls > 1; };
+  watching.connect = [&, other = test::new_key(keys_, "other")] {
+    ++calls;
+    return Path::connect(service.address(), other, test::streams(1));
+  };
+  EXPECT_TRUE(test::says(test::error_of([&] { Sync(watching).run(); }), "does not know our key"));
+}
+
 class CopyServer : public ::testing::Test {
  protected:
   CopyServer() {
@@ -335,6 +348,22 @@ TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
   server_.reset();
   // One after another they would take two seconds each.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(14));
+}
+
+// A slow line takes minutes for what the connection has taken in a moment.
+TEST(CopyMeter, WhatIsUnderWayIsNotThereYet) {
+  Progress progress;
+  progress.files = 1, progress.listed = true;
+  progress.bytes = 100'000'000;
+  std::uint64_t under_way = 80'000'000;
+  Meter meter(progress, [&] { return under_way; });
+  EXPECT_EQ(meter.line(), "0 of 1 files, 0 bytes of 100.0 MB (0 %), 0 bytes/s");
+  progress.moved = progress.bytes_done = 80'000'000;
+  EXPECT_EQ(meter.line(), "0 of 1 files, 0 bytes of 100.0 MB (0 %), 0 bytes/s");
+  under_way = 70'000'000;
+  const std::string line = meter.line();
+  EXPECT_EQ(line.find("0 of 1 files, 10.0 MB of 100.0 MB (10 %), "), 0u) << line;
+  EXPECT_NE(line.find(" left"), std::string::npos) << line;
 }
 
 TEST(CopyPeerLog, CountsWhatItLeavesOut) {

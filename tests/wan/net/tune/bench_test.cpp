@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/wan/helpers.hpp"
+#include "tests/wan/net/proxy.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/tune/measure.hpp"
 
@@ -105,6 +106,43 @@ TEST_F(BenchOverLoopback, APeerThatDoesNotMeasureIsNamed) {
   BenchClient link(listener.address(), security_);
   const std::string error = test::error_of([&] { link.use(trial(1)); });
   EXPECT_TRUE(test::says(error, "see that 'maki wan bench --listen' runs there"));
+}
+
+// Others wait for it: Ctrl-C at the calling side says no goodbye.
+TEST_F(BenchOverLoopback, ACallerThatVanishesIsGivenUp) {
+  std::promise<std::string> lost;
+  std::promise<Endpoint> address;
+  BenchService service = service_;
+  service.longest_silence = 1;
+  service.once = true;
+  service.listening = [&](const Endpoint& where) { address.set_value(where); };
+  service.report = [&](const std::string& line) {
+    if (test::says(line, "is lost")) lost.set_value(line);
+  };
+  std::thread server([&] { serve_bench(service); });
+  test::Proxy proxy(address.get_future().get());
+  Path caller = Path::connect(proxy.address(), security_, trial(1).settings);
+  const PathSettings settings = caller.settings();
+  caller.send(kOrders, encode(BenchOrder{.action = BenchOrder::Action::kHello,
+                                         .send_chunk = settings.send_chunk,
+                                         .receive_chunk = settings.receive_chunk}));
+  EXPECT_EQ(decode_bench_reply(caller.receive_any(kReplies, kMaxBenchMessage).view()).what, BenchReply::What::kWelcome);
+  proxy.refuse(true);
+  proxy.cut();
+  std::future<std::string> line = lost.get_future();
+  EXPECT_EQ(line.wait_for(std::chrono::seconds(120)), std::future_status::ready);
+  stop_ = true;
+  server.join();
+  caller.close(0);
+}
+
+TEST_F(BenchOverLoopback, EndsWhenAskedWhoeverIsThere) {
+  BenchClient link(address_, security_);
+  link.use(trial(1));
+  stop_ = true;
+  server_.join();
+  EXPECT_THROW(link.cpu(), PathError);
+  server_ = std::thread([] {});
 }
 
 TEST_F(BenchOverLoopback, WholeMeasurement) {
