@@ -24,14 +24,15 @@ static MAKI_HD MeshPosition mesh_position(std::uint32_t p, std::uint32_t m, std:
   return {static_cast<std::int32_t>(u >> 32) - (S > 2 ? 1 : 0), static_cast<std::uint32_t>(u)};
 }
 
-// The cell whose weight is the sum less the other weights.
+// The cell to which split_units() leaves the rest.
 template <int S>
 inline constexpr int kRestCell = S == 4   ? 2
                                  : S == 3 ? 1
                                           : 0;
 
-// Integer weights of one axis, with the exact sum 2^bits (bits <= 15), each within one unit of the true weight
-// (kRestCell: two). The position is rounded to 2^-15 cells.
+// Integer weights of one axis, with the exact sum 2^bits (bits <= 15), each within one unit of the true weight; that of
+// the nearest cell, the sum less the others, within two. The position is rounded to 2^-15 cells. Mirrored positions have
+// mirrored weights: otherwise rounding would move the particles of a slightly displaced lattice further to their side.
 template <int S>
 static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint32_t* w) {
   using Wide = std::uint64_t;
@@ -53,9 +54,14 @@ static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint3
     const Wide t3_sixth = static_cast<Wide>(static_cast<std::uint32_t>(t3 >> 14)) * sixth;
     w[0] = static_cast<std::uint32_t>((s3_sixth + (Wide{1} << (62 - bits))) >> (63 - bits));
     w[3] = static_cast<std::uint32_t>((t3_sixth + (Wide{1} << (62 - bits))) >> (63 - bits));
-    const Wide near = (Wide{1} << 46) / 3 - (static_cast<Wide>(t * t) << 15) + (t3 >> 1);  // 2/3 - t^2 + t^3/2
-    w[1] = static_cast<std::uint32_t>((near + (Wide{1} << (44 - bits))) >> (45 - bits));
-    w[2] = sum - w[0] - w[1] - w[3];
+    const bool nearer = t < s;  // to cell 1 than to cell 2
+    const std::uint32_t d = nearer ? s : t;
+    const Wide d3 = nearer ? s3 : t3;
+    const Wide second = (Wide{1} << 46) / 3 - (static_cast<Wide>(d * d) << 15) + (d3 >> 1);  // 2/3 - d^2 + d^3/2
+    const auto farther = static_cast<std::uint32_t>((second + (Wide{1} << (44 - bits))) >> (45 - bits));
+    const std::uint32_t rest = sum - w[0] - w[3] - farther;
+    w[1] = nearer ? rest : farther;
+    w[2] = nearer ? farther : rest;
   }
 }
 

@@ -81,8 +81,19 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
 
 // ---- units, and the cosmology of a file -----------------------------------------------------------------------------
 
-// A unit given by the user, in cgs.
-double unit_in_cgs(const Quantity& quantity, Dimension dimension) { return in_base(quantity, dimension, ""); }
+// A unit given by the user, in cgs. Throws Error where a length or mass carries 1/h unlike those of the run.
+double unit_in_cgs(const Quantity& quantity, Dimension dimension, bool with_h) {
+  const Unit* unit = find_unit(quantity.unit, dimension);
+  if (unit != nullptr && dimension != Dimension::kVelocity && unit->over_h != with_h) {
+    throw Error(
+        fmt::format("the run cannot have the unit '{}'", to_string(quantity)),
+        with_h ? "lengths and masses of a cosmological run carry 1/h" : "an isolated run knows no h",
+        with_h ? "give a unit with /h, such as \"1 kpc/h\" and \"1e10 Msun/h\"; output.layout = \"swift\" writes files "
+                 "without h"
+               : "give a unit without /h, such as \"1 kpc\" and \"1e10 Msun\"");
+  }
+  return in_base(quantity, dimension, "");
+}
 
 UnitSystem isolated_units(const Config::Units& given) {
   if (!given.length && !given.mass && !given.velocity) return {1, 1, 1, false};
@@ -91,21 +102,21 @@ UnitSystem isolated_units(const Config::Units& given) {
                 "set both, such as units.length = \"1 kpc\" and units.mass = \"1e10 Msun\"");
   }
   UnitSystem units;
-  units.length_cgs = unit_in_cgs(*given.length, Dimension::kLength);
-  units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass);
+  units.length_cgs = unit_in_cgs(*given.length, Dimension::kLength, false);
+  units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass, false);
   units.velocity_cgs = 1;
   units.with_h = false;
   // G scales with the inverse square of the velocity unit: this unit makes it 1.
-  units.velocity_cgs =
-      given.velocity ? unit_in_cgs(*given.velocity, Dimension::kVelocity) : std::sqrt(units.gravitational_constant());
+  units.velocity_cgs = given.velocity ? unit_in_cgs(*given.velocity, Dimension::kVelocity, false)
+                                      : std::sqrt(units.gravitational_constant());
   return units;
 }
 
 UnitSystem cosmological_units(const Config::Units& given) {
   UnitSystem units;
-  if (given.length) units.length_cgs = unit_in_cgs(*given.length, Dimension::kLength);
-  if (given.mass) units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass);
-  if (given.velocity) units.velocity_cgs = unit_in_cgs(*given.velocity, Dimension::kVelocity);
+  if (given.length) units.length_cgs = unit_in_cgs(*given.length, Dimension::kLength, true);
+  if (given.mass) units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass, true);
+  if (given.velocity) units.velocity_cgs = unit_in_cgs(*given.velocity, Dimension::kVelocity, true);
   return units;
 }
 

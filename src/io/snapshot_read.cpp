@@ -148,8 +148,9 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   kpc.length_cgs *= 1e-3;
   const bool is_kpc = as_mpc > 0 && std::abs(std::log(as_mpc * 1e9)) < std::abs(std::log(as_mpc));
   if (is_kpc) set.units = kpc;
+  const bool fit = as_mpc > 0 && std::abs(as_mpc * (is_kpc ? 1e9 : 1) - 1) < 0.01;
   notes.push_back(fmt::format("the file states no units: {}/h, 1e10 Msun/h and km/s {}", is_kpc ? "kpc" : "Mpc",
-                              as_mpc > 0 ? "fit its mean density" : "are assumed"));
+                              fit ? "fit its mean density" : "are assumed"));
 }
 
 // The headers of a set of files, for all ranks.

@@ -236,6 +236,19 @@ TEST(Resolve, UnitsOfIsolatedRuns) {
   units = run_units(config, nullptr);
   EXPECT_NEAR(run_gravitational_constant(config, units, nullptr), 1, 1e-12);
   EXPECT_NEAR(units.velocity_cgs, 29.7847e5, 100);  // the Earth's
+  config.units.length = Quantity{1, "kpc/h"};
+  EXPECT_THROW(run_units(config, nullptr), Error);
+}
+
+TEST(Resolve, UnitsOfCosmologicalRunsCarryH) {
+  Config config;
+  config.units.length = Quantity{1, "kpc/h"};
+  EXPECT_DOUBLE_EQ(run_units(config, nullptr).length_cgs, 3.085677581491367e21);
+  config.units.length = Quantity{1, "kpc"};
+  EXPECT_THROW(run_units(config, nullptr), Error);
+  config.units.length.reset();
+  config.units.mass = Quantity{1, "Msun"};
+  EXPECT_THROW(run_units(config, nullptr), Error);
 }
 
 TEST(Check, ResolutionIs256UnitsOfTheLastBit) {

@@ -179,7 +179,8 @@ TEST(ParticleTypes, WithoutIdsAreNumbered) {
   ReadReport report;
   const Snapshot s = read_snapshot(hdf5_file(dir, {.ids = false}), &report);
   EXPECT_EQ(s.ids, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
-  expect_contains(test::text_of(report.notes), {"type 4 have no ids", "states no units"});
+  expect_contains(test::text_of(report.notes),
+                  {"type 4 have no ids", "states no units", "km/s are assumed", "the mean density is"});
 }
 
 TEST(ParticleTypes, DescribedOneByOne) {
