@@ -2,6 +2,7 @@
 // of both axes are transposed in shared memory, so that a warp reads and writes neighbouring elements.
 #include "kernels/device/algorithms.hpp"
 
+#include <complex>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/device/launch.cuh"

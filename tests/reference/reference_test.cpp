@@ -172,23 +172,26 @@ TEST(Ewald, AccelerationIsMinusTheGradientOfThePotential) {
 }
 
 // Mean over cells^3 points around a particle, which is a corner of theirs.
-double mean_potential(int cells) {
-  Set set{{{0.3, 0.6, 0.2}}, {1.0}};
+double mean_potential(int cells, const EwaldOptions& options) {
+  std::vector<Vector3> points;
   for (int x = 0; x < cells; ++x)
     for (int y = 0; y < cells; ++y)
-      for (int z = 0; z < cells; ++z) {
-        set.positions.push_back({0.3 + (x + 0.5) / cells, 0.6 + (y + 0.5) / cells, 0.2 + (z + 0.5) / cells});
-        set.masses.push_back(0);
-      }
-  const ReferenceForces f = ewald(set);
+      for (int z = 0; z < cells; ++z)
+        points.push_back({0.3 + (x + 0.5) / cells, 0.6 + (y + 0.5) / cells, 0.2 + (z + 0.5) / cells});
+  const ReferenceForces f = ewald_reference_of_parts({{0.3, 0.6, 0.2}}, {1}, points, options, whole_set);
   double mean = 0;
-  for (std::size_t i = 1; i < f.potential.size(); ++i) mean += f.potential[i] / (f.potential.size() - 1);
+  for (const double potential : f.potential) mean += potential / static_cast<double>(points.size());
   return mean;
 }
 
 TEST(Ewald, MeanPotentialIsZero) {
   // The midpoint rule's error at the pole falls with the square of the spacing.
-  EXPECT_NEAR((4 * mean_potential(10) - mean_potential(5)) / 3, 0, 1e-9);
+  EXPECT_NEAR((4 * mean_potential(10, {}) - mean_potential(5, {})) / 3, 0, 1e-9);
+  for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
+    const EwaldOptions softened{.kind = kind, .softening = 0.1};  // takes 0.03 and more
+    EXPECT_NEAR((4 * mean_potential(20, softened) - mean_potential(10, softened)) / 3, 0, 2e-5)
+        << static_cast<int>(kind);
+  }
 }
 
 TEST(Ewald, SofteningLimits) {

@@ -1,6 +1,8 @@
 #include "src/gravity/reference/exact_sums.hpp"
 
 #include <algorithm>
+#include <boost/math/quadrature/gauss.hpp>
+#include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
 #include <complex>
 
@@ -186,6 +188,21 @@ void add_near(const Vector3& d, double mass, const EwaldOptions& options, int im
 
 double wrapped(double d) { return d - std::nearbyint(d); }
 
+// Integral over the box of 1/r less the softened p of the nearest image, by six pyramids from the source to the faces.
+double softening_integral(const EwaldOptions& options) {
+  using boost::math::quadrature::gauss, boost::math::quadrature::gauss_kronrod;
+  if (options.softening <= 0) return 0;
+  const auto shell = [&](double r) { return r - r * r * softened_newton(r * r, options.kind, options.softening).p; };
+  const auto within = [&](double u, double v) {  // of the ray through (1, u, v) / 2
+    const double w = std::sqrt(1 + u * u + v * v);
+    return gauss_kronrod<double, 31>::integrate(shell, 0.0, 0.5 * w, 15, 1e-12) / (w * w * w);
+  };
+  const auto row = [&](double u) {
+    return gauss<double, 20>::integrate([&](double v) { return within(u, v); }, 0.0, 1.0);
+  };
+  return 24 * gauss<double, 20>::integrate(row, 0.0, 1.0);
+}
+
 }  // namespace
 
 PairValue softened_newton(double r2, Softening kind, double softening) {
@@ -234,7 +251,7 @@ ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, 
   sum({&total_mass, 1});
   // Images of the nearest image that the near sum reaches. The mean of the near part is subtracted (mean Phi = 0).
   const int images = static_cast<int>(std::ceil(std::max(0.0, kReach / options.alpha - 0.5)));
-  const double background = M_PI * total_mass / (options.alpha * options.alpha);
+  const double background = total_mass * (M_PI / (options.alpha * options.alpha) - softening_integral(options));
   TargetSums near(targets.size());
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::size_t t = 0; t < targets.size(); ++t) {

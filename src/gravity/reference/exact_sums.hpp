@@ -102,7 +102,7 @@ struct EwaldOptions {
 
 // Acceleration and potential at the particles named by `targets` (indices; empty: all), of all particles, their
 // periodic images and a uniform background of minus the mean density: acceleration = -grad Phi with
-// laplace Phi = 4 pi (rho - mean rho), and the mean of Phi over the box is 0 (unsoftened).
+// laplace Phi = 4 pi (rho - mean rho), and the mean of Phi over the box is 0.
 // Positions are fractions of the side, any image; masses of the same length. The nearest image is softened, the others
 // are not (the difference is (softening / side)^2 of them). A particle's own -m / softening, and that of particles at
 // the same point, is left out, its images are not. Truncation errors are 1e-11 of the force of one particle at half a
