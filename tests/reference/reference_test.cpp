@@ -189,8 +189,7 @@ TEST(Ewald, MeanPotentialIsZero) {
   EXPECT_NEAR((4 * mean_potential(10, {}) - mean_potential(5, {})) / 3, 0, 1e-9);
   for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
     const EwaldOptions softened{.kind = kind, .softening = 0.1};  // takes 0.03 and more
-    EXPECT_NEAR((4 * mean_potential(20, softened) - mean_potential(10, softened)) / 3, 0, 2e-5)
-        << static_cast<int>(kind);
+    EXPECT_NEAR(mean_potential(20, softened), 0, 1e-4) << static_cast<int>(kind);
   }
 }
 
