@@ -1,6 +1,7 @@
 // Errors as a user should see them: what happened, why, and what to do about it.
 #pragma once
 
+#include <iterator>  // nvcc 13 with libstdc++ 12 needs it before <string>
 #include <stdexcept>
 #include <string>
 

@@ -31,8 +31,9 @@ inline constexpr int kRestCell = S == 4   ? 2
                                           : 0;
 
 // Integer weights of one axis, with the exact sum 2^bits (bits <= 15), each within one unit of the true weight; that of
-// the nearest cell, the sum less the others, within two. The position is rounded to 2^-15 cells. Mirrored positions have
-// mirrored weights: otherwise rounding would move the particles of a slightly displaced lattice further to their side.
+// the nearest cell, the sum less the others, within two. The position is rounded to 2^-15 cells. With TSC and PCS
+// mirrored positions have mirrored weights: otherwise rounding would move the particles of a slightly displaced lattice
+// further to their side.
 template <int S>
 static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint32_t* w) {
   using Wide = std::uint64_t;

@@ -80,8 +80,8 @@ void remove_begun_files(const std::string& directory) {
     const fs::path path = fs::path(directory) / name;
     if (begun_file(name)) fs::remove(path, ignored);
     if (!name.starts_with("lightcone_")) continue;
-    for (const auto& entry : fs::directory_iterator(path, ignored))
-      if (begun_file(entry.path().filename().string())) fs::remove(entry.path(), ignored);
+    for (fs::directory_iterator entry(path, ignored); entry != fs::directory_iterator(); entry.increment(ignored))
+      if (begun_file(entry->path().filename().string())) fs::remove(entry->path(), ignored);
   }
 }
 

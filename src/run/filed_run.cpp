@@ -276,9 +276,9 @@ namespace {
 void note_end(const Config& config, const ThisSite& site) {
   const std::string& directory = *config.run.output_directory;
   if (site.over_sites() && has_ended(directory) && Communicator::world().rank() == 0)
-    announcer(config)(
-        fmt::format("The run in '{}' has ended: where it has at the other sites too, nothing is left to be done",
-                    directory));
+    announcer(config)(fmt::format(
+        "The run in '{}' has ended: where it has at the other sites too, and is to go no further, nothing is left to be done",
+        directory));
 }
 
 // Prepares the initial conditions of this site's slab, on its ranks, once all sites are connected.

@@ -257,6 +257,7 @@ void RunProducts::finish(const RunResult& result, const PhaseTimers& timers) {
 // A restart without light cones would be useless: it does not begin where their state cannot be written.
 void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
+  if (!wants_restart_of(step)) return;
   const auto is_kept = [this](std::uint64_t other) {
     return std::filesystem::exists(path(restart_folder::name_of(other)));
   };

@@ -148,12 +148,12 @@ std::vector<std::string> summary(const Prepared& run) {
 
 void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
   if (Communicator::world().rank() > 0) return;
-  for (const std::string& line : lines) fmt::print(out, "{}\n", line);
+  for (const std::string& line : lines)
+    std::fprintf(out, "%s\n", line.c_str());  // fmt's print throws where it is closed
 }
 
 void say_now(const std::string& line) {
-  if (Communicator::world().rank() > 0) return;
-  std::fprintf(stdout, "%s\n", line.c_str());
+  print_lines(stdout, {line});
   std::fflush(stdout);
 }
 

@@ -31,8 +31,8 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
   frame.periodic = header.comoving;
   frame.gravitational_constant = header.newton();
   if (!std::isnormal(frame.acceleration_unit()))
-    throw Error(fmt::format("the box has a side of {:g}", side), "accelerations in it are not in the range of numbers",
-                "choose other units of length");
+    throw Error(fmt::format("the box has a side of {:g}, with G = {:g}", side, frame.gravitational_constant),
+                "accelerations in it are not in the range of numbers", "choose other units");
   for (std::size_t axis = 0; axis < 3; ++axis) frame.corner[axis] = centre[axis] - 0.5 * side;
   return frame;
 }

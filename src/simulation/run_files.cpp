@@ -192,7 +192,7 @@ bool RunFiles::wants_restart(std::uint64_t steps) {
 
 void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
-  if (restarts_kept() == 0 || restarts_.contains(step)) return;
+  if (!wants_restart_of(step)) return;
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
   settle_snapshot();
   settle_restart();
@@ -314,12 +314,12 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
 
 void RunFiles::fail(const std::string& error) noexcept {
   if (!log_) return;
-  const std::string to_continue =
-      restart_.empty() ? "There is no restart." : "To continue: maki resume " + options_.directory;
-  progress_.message("The run ends by an error. " + to_continue);
   try {
+    const std::string to_continue =
+        restart_.empty() ? "There is no restart." : "To continue: maki resume " + options_.directory;
+    progress_.message("The run ends by an error. " + to_continue);
     log_->message(fmt::format("The run ends by an error: {}. {}", error, to_continue), stop_.elapsed());
-  } catch (const std::exception&) {  // the error is that the disk is full
+  } catch (const std::exception&) {  // the error is a full disk, or no memory
   }
 }
 

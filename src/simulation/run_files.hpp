@@ -102,6 +102,7 @@ class RunFiles : public RunObserver {
   const RunPlace& place() const { return place_; }
 
  protected:
+  bool wants_restart_of(std::uint64_t step) const { return restarts_kept() > 0 && !restarts_.contains(step); }
   // Tells that there is no restart of this step; the next one is due an interval later.
   void no_restart(std::uint64_t step, const std::string& problem);
   void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins the snapshot

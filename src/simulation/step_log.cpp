@@ -160,14 +160,12 @@ StepLog::StepLog(const std::string& directory, const RunHead& head, const Proven
     cut_after(metrics_path_, *resumed_at);
     log_ << "\n# resumed after step " << *resumed_at << '\n';
   }
-  metrics_ << head_line(head, provenance, resumed_at) << std::endl;
+  write(metrics_, metrics_path_, head_line(head, provenance, resumed_at));
   log_ << "# " << provenance.version << ", git " << provenance.git_hash << "\n# compiler: " << provenance.compiler
        << "\n# device: " << provenance.device << "\n#\n";
   std::istringstream configuration(provenance.configuration);
   for (std::string line; std::getline(configuration, line);) log_ << "# " << line << '\n';
-  log_ << std::endl;
-  check(metrics_, metrics_path_);
-  check(log_, log_path_);
+  write(log_, log_path_, "");
 }
 
 bool StepLog::is_due(const StepMetrics& metrics, int interval) {
@@ -175,36 +173,33 @@ bool StepLog::is_due(const StepMetrics& metrics, int interval) {
 }
 
 void StepLog::step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
-  metrics_ << to_json(metrics, ranks) << std::endl;
+  write(metrics_, metrics_path_, to_json(metrics, ranks));
   if (lines_since_header_ < 0 || lines_since_header_ >= kLinesBetweenHeaders) {
-    log_ << log_columns(metrics.comoving, ranks.size() > 1) << '\n';
+    write(log_, log_path_, log_columns(metrics.comoving, ranks.size() > 1));
     lines_since_header_ = 0;
   }
   ++lines_since_header_;
-  log_ << log_line(metrics, ranks) << std::endl;
-  check(metrics_, metrics_path_);
-  check(log_, log_path_);
+  write(log_, log_path_, log_line(metrics, ranks));
 }
 
-void StepLog::event(const std::string& line) {
-  metrics_ << line << std::endl;
-  check(metrics_, metrics_path_);
-}
+void StepLog::event(const std::string& line) { write(metrics_, metrics_path_, line); }
 
 void StepLog::message(const std::string& text, double elapsed) {
-  log_ << fmt::format("[{:9.1f} s] {}", elapsed, text) << std::endl;
-  check(log_, log_path_);
+  write(log_, log_path_, fmt::format("[{:9.1f} s] {}", elapsed, text));
 }
 
 void StepLog::finish(const std::string& times, const std::string& memory) {
-  log_ << '\n' << times << '\n' << memory << std::endl;
-  check(log_, log_path_);
+  write(log_, log_path_, '\n' + times + '\n' + memory);
 }
 
-void StepLog::check(const std::ofstream& file, const std::string& path) const {
+// Adds a line; what was written before it is in the file then too.
+void StepLog::write(std::ofstream& file, const std::string& path, const std::string& line) {
+  file.clear();  // after an earlier failure there may be room again
+  errno = 0;
+  file << line << std::endl;
   if (!file)
-    throw Error("cannot write " + path, std::strerror(errno),
-                "free space on that disk, and go on from the last restart (maki resume)");
+    throw Error("cannot write " + path, errno != 0 ? std::strerror(errno) : "the write failed",
+                "see whether the disk is full, and go on from the last restart (maki resume)");
 }
 
 std::optional<std::string> run_in(const std::string& directory) {

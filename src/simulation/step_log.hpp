@@ -68,7 +68,7 @@ class StepLog {
   void finish(const std::string& times, const std::string& memory);
 
  private:
-  void check(const std::ofstream& file, const std::string& path) const;
+  static void write(std::ofstream& file, const std::string& path, const std::string& line);
 
   std::string metrics_path_, log_path_;
   std::ofstream metrics_, log_;

@@ -159,10 +159,10 @@ struct BenchService {
   bool once = false;            // ends with the first caller's bye
   std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};     // with the address, once it listens
   std::function<void(const std::string&)> report = [](const std::string&) {};  // callers that connect and leave
-  std::function<bool()> stop = [] { return false; };                           // called a few times a second
+  std::function<bool()> stop = [] { return false; };  // called a few times a second between orders
 };
 
-// Serves one caller after the other. Returns when `stop` is true, also during a measurement, or after one with `once`.
+// Serves one caller after the other. Returns when `stop` is true, also between the orders of a measurement, or after one with `once`.
 // Throws Error, SecurityError if listening fails; a lost or faulty caller ends only its own measurement.
 void serve_bench(const BenchService& service);
 

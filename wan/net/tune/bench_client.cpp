@@ -121,7 +121,7 @@ bool BenchClient::greet(const Trial& trial) {
       path_.send(kOrders, encode(with_settings(Action::kHello, trial)));
       Request welcome = path_.start_receive_any(kReplies, kMaxBenchMessage);
       if (!welcome.wait_for(kFirstReport))
-        log(LogLevel::kInfo, fmt::format("waiting for {}: another caller measures there", peer_.text()));
+        log(LogLevel::kInfo, fmt::format("waiting for {}: another caller may measure there", peer_.text()));
       welcome.wait();
       return decode_bench_reply(welcome.take().view());
     } catch (const PathError& error) {
