@@ -22,12 +22,16 @@ class SameBits : public TwoPrograms {
     }
     return found;
   }
+  // One rank transforms the mesh in another way than several. What is 1e-7 apart may round to neighbours among the
+  // numbers of six digits that a table has.
+  static double last_digit(double value) { return std::pow(10, std::floor(std::log10(std::abs(value))) - 5); }
   void expect_same_power(const std::string& file) const {
     const std::vector<double> found = numbers(path(file)), expected = numbers(path("one/power_001.txt"));
     ASSERT_GT(expected.size(), 50u);
     ASSERT_EQ(found.size(), expected.size()) << file;
     for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR(found[i], expected[i], 1e-6 * std::abs(expected[i])) << file << " number " << i;
+      EXPECT_NEAR(found[i], expected[i], expected[i] == 0 ? 0 : 1.01 * last_digit(expected[i]))
+          << file << " number " << i;
   }
   static void expect_same(const ById& found, const ById& expected, const std::string& where) {
     ASSERT_EQ(found.size(), expected.size()) << where;
