@@ -106,11 +106,10 @@ if [ -e "$output/stop" ]; then     # made while no job ran
   finish 3 "stopped by hand before the job began; submitted again, it goes on in $output"
 fi
 
-# Whether the program has ended for want of another site, which did not come or was lost; words tell of it where the run had
-# not begun yet.
-lacks_site() { [[ $words =~ "did not come within" || $words =~ ^site\ [^\ ]+\ is\ lost ]]; }
+# Whether the program has ended for want of another site, which was lost or did not come.
+lacks_site() { [ "$status" = 4 ] || [[ $words =~ "did not come within" ]]; }
 # Whether another site is to be waited for in this job.
-waits_for_site() { [ "$status" = 4 ] || [ "$why" = "another site" ] || lacks_site; }
+waits_for_site() { lacks_site || [ "$why" = "another site" ]; }
 
 run_once() {  # sets status, step, words and why
   step=$(newest_step)

@@ -1,5 +1,5 @@
 // maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 3 a run stopped early on
-// request, 4 a run over several sites that lost one of them; both can be resumed.
+// request, 4 a run over several sites that lost one of them; both can be resumed (4 with an error: begun anew).
 #include <fmt/format.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -19,6 +19,8 @@
 #include "src/cli/commands.hpp"
 #include "src/config/text.hpp"
 #include "src/run/build.hpp"
+#include "src/simulation/run_files.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace {
 
@@ -44,11 +46,11 @@ void bound_spinning(char** argv) {
   unsetenv(variable);
 }
 
-int report(const char* message) {
-  if (maki::under_mpi()) maki::abort_job(message);  // else the other ranks would wait for this one
+int report(const char* message, int exit_code = kFailed) {
+  if (maki::under_mpi()) maki::abort_job(message, exit_code);  // else the other ranks would wait for this one
   std::fflush(stdout);
   std::fprintf(stderr, "maki: error: %s\n", message);  // fmt::print() throws where stderr is closed
-  return kFailed;
+  return exit_code;
 }
 
 // The ranks that carry out the command together. Wide-area tools, checks of sites and models run as one process, and
@@ -118,6 +120,8 @@ int main(int argc, char** argv) {
     return report_usage(usage_error(program, error), those_of(argc, argv));
   } catch (const std::bad_alloc&) {
     return report("out of memory: use fewer particles or a smaller mesh ('maki run CONFIG --estimate' tells how much)");
+  } catch (const maki::sites::SiteLost& lost) {  // before there was a state to keep
+    return report(lost.what(), maki::kExitSiteLost);
   } catch (const std::exception& error) {
     return report(error.what());
   }

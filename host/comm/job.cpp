@@ -20,20 +20,20 @@
 
 namespace maki {
 
-void abort_job(const std::string& message) {
+void abort_job(const std::string& message, int exit_code) {
   std::fflush(stdout);
   if (!under_mpi()) {
     std::fprintf(stderr, "maki: error: %s\n", message.c_str());
     std::fflush(stderr);
-    std::_Exit(1);
+    std::_Exit(exit_code);
   }
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   std::this_thread::sleep_for(std::chrono::duration<double>(mpi::turn_to_speak(rank)));
   std::fprintf(stderr, "maki: error: rank %d: %s\n", rank, message.c_str());
   std::fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::_Exit(1);
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
 }
 
 Launcher find_launcher(const std::function<const char*(const char*)>& variable) {

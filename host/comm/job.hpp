@@ -8,9 +8,9 @@
 
 namespace maki {
 
-// Prints "maki: error: rank R: message" and ends all ranks (MPI_Abort); in a single process, the message without a
-// rank, and exit code 1. Where all ranks fail alike, the lowest speaks, and the others give it a moment.
-[[noreturn]] void abort_job(const std::string& message);
+// Prints "maki: error: rank R: message" (in a single process without a rank) and ends all ranks (MPI_Abort) with the
+// exit code. Where all ranks fail alike, the lowest speaks, and the others give it a moment.
+[[noreturn]] void abort_job(const std::string& message, int exit_code = 1);
 
 // Whether this process has started MPI.
 bool under_mpi();

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 #include <parallel/algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
@@ -17,7 +19,7 @@
 namespace maki {
 namespace {
 
-// ---- particles at one point -----------------------------------------------------------------------------------------
+// ---- particles at one point or with one id --------------------------------------------------------------------------
 
 using Point = std::array<std::uint32_t, 3>;
 
@@ -45,33 +47,39 @@ class Grid {
   double low_ = 0, side_;
 };
 
-// Hash of a point (multiplications of Fowler, Noll and Vo), which spreads any set of points evenly over ranks.
-std::size_t rank_of(const Point& point, int ranks) {
+// Hash of a key's words (multiplications of Fowler, Noll and Vo), which spreads any set of keys evenly over ranks.
+template <class Key>
+std::size_t rank_of(const Key& key, int ranks) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::uint32_t x : point) hash = (hash ^ x) * 0x100000001b3u;
+  for (const std::uint32_t word : std::bit_cast<std::array<std::uint32_t, sizeof(Key) / 4>>(key))
+    hash = (hash ^ word) * 0x100000001b3u;
   hash ^= hash >> 32;
   return static_cast<std::size_t>((hash & 0xffffffffu) * static_cast<std::uint64_t>(ranks) >> 32);
 }
 
-std::vector<Point> all_points(const Snapshot& share, const Grid& grid) {
-  std::vector<Point> points(share.size());
+// The keys (points or ids) of this rank's share: `key_of(i)` is that of particle i.
+template <class KeyOf>
+auto all_keys(std::size_t count, const KeyOf& key_of) {
+  std::vector<std::decay_t<decltype(key_of(0))>> keys(count);
 #pragma omp parallel for
-  for (std::size_t i = 0; i < points.size(); ++i) points[i] = grid.point(share.positions[i]);
-  return points;
+  for (std::size_t i = 0; i < count; ++i) keys[i] = key_of(i);
+  return keys;
 }
 
-// Sends each point to the rank of its hash; returns the points received.
-std::vector<Point> hand_out(const Snapshot& share, const Grid& grid, const Communicator& ranks) {
+// Sends each key to the rank of its hash; returns the keys received.
+template <class KeyOf>
+auto hand_out(std::size_t count, const KeyOf& key_of, const Communicator& ranks) {
+  using Key = std::decay_t<decltype(key_of(0))>;
   const std::size_t size = static_cast<std::size_t>(ranks.size());
   std::vector<std::uint64_t> counts(size), next(size);
-  std::vector<Point> sorted, points;
+  std::vector<Key> sorted, keys;
   all_succeed(ranks, [&] {
-    sorted.resize(share.size());
-    for (const auto& position : share.positions) ++counts[rank_of(grid.point(position), ranks.size())];
+    sorted.resize(count);
+    for (std::size_t i = 0; i < count; ++i) ++counts[rank_of(key_of(i), ranks.size())];
     for (std::size_t r = 1; r < size; ++r) next[r] = next[r - 1] + counts[r - 1];
-    for (const auto& position : share.positions) {
-      const Point point = grid.point(position);
-      sorted[next[rank_of(point, ranks.size())]++] = point;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Key key = key_of(i);
+      sorted[next[rank_of(key, ranks.size())]++] = key;
     }
   });
   const auto coming = ranks.exchange_sizes(counts);
@@ -80,29 +88,30 @@ std::vector<Point> hand_out(const Snapshot& share, const Grid& grid, const Commu
   all_succeed(ranks, [&] {
     std::uint64_t total = 0;
     for (const std::uint64_t n : coming) total += n;
-    points.resize(total);
+    keys.resize(total);
     std::uint64_t at = 0;
     for (std::size_t r = 0; r < size; at += coming[r], ++r) {
       const int rank = static_cast<int>(r);
-      if (counts[r] > 0) out.push_back({rank, &sorted[next[r] - counts[r]], counts[r] * sizeof(Point)});
-      if (coming[r] > 0) in.push_back({rank, &points[at], coming[r] * sizeof(Point)});
+      if (counts[r] > 0) out.push_back({rank, &sorted[next[r] - counts[r]], counts[r] * sizeof(Key)});
+      if (coming[r] > 0) in.push_back({rank, &keys[at], coming[r] * sizeof(Key)});
     }
   });
   ranks.exchange(out, in);
-  return points;
+  return keys;
 }
 
-// Number of particles of all ranks at points with several, and the first such point.
-struct SharedPoints {
+// Number of particles of all ranks that share their key with others, and the first such key.
+template <class Key>
+struct Shared {
   std::uint64_t particles = 0;
-  Point first{};
+  Key first{};
 };
 
-// Shared points among sorted ones.
-SharedPoints count_shared(const std::vector<Point>& points) {
-  SharedPoints shared;
-  for (auto begin = points.begin(); begin != points.end();) {
-    const auto end = std::find_if(begin, points.end(), [&](const Point& point) { return point != *begin; });
+template <class Key>
+Shared<Key> count_shared(const std::vector<Key>& sorted) {
+  Shared<Key> shared;
+  for (auto begin = sorted.begin(); begin != sorted.end();) {
+    const auto end = std::find_if(begin, sorted.end(), [&](const Key& key) { return key != *begin; });
     if (end - begin > 1) {
       if (shared.particles == 0) shared.first = *begin;
       shared.particles += static_cast<std::uint64_t>(end - begin);
@@ -112,17 +121,19 @@ SharedPoints count_shared(const std::vector<Point>& points) {
   return shared;
 }
 
-SharedPoints shared_points(const Snapshot& share, const Grid& grid, const Communicator& ranks) {
-  SharedPoints own;
-  std::vector<Point> points;
-  if (ranks.size() > 1) points = hand_out(share, grid, ranks);
+// Collective; each rank passes the keys of its share.
+template <class KeyOf>
+auto shared_keys(std::size_t count, const KeyOf& key_of, const Communicator& ranks) {
+  using Key = std::decay_t<decltype(key_of(0))>;
+  Shared<Key> own, whole;
+  std::vector<Key> keys;
+  if (ranks.size() > 1) keys = hand_out(count, key_of, ranks);
   all_succeed(ranks, [&] {
-    if (ranks.size() == 1) points = all_points(share, grid);
-    __gnu_parallel::sort(points.begin(), points.end());
-    own = count_shared(points);
+    if (ranks.size() == 1) keys = all_keys(count, key_of);
+    __gnu_parallel::sort(keys.begin(), keys.end());
+    own = count_shared(keys);
   });
-  SharedPoints whole;
-  for (const SharedPoints& one : gathered(ranks, own)) {
+  for (const Shared<Key>& one : gathered(ranks, own)) {
     if (one.particles == 0) continue;
     if (whole.particles == 0 || one.first < whole.first) whole.first = one.first;
     whole.particles += one.particles;
@@ -311,11 +322,22 @@ void note_twins(const Examined& set, std::vector<std::string>& notes) {
                   twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
 }
 
+void note_shared_ids(const Examined& set, std::vector<std::string>& notes) {
+  const auto shared = shared_keys(
+      set.share.size(), [&](std::size_t i) { return set.share.ids[i]; }, set.ranks);
+  if (shared.particles == 0) return;
+  notes.push_back(
+      fmt::format("Warning: {} particles share their id with others, the first being id {}; forces are right, "
+                  "and what goes by ids (groups' members, links in time, comparisons of files) is not",
+                  shared.particles, shared.first));
+}
+
 }  // namespace
 
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks) {
   const Grid grid(share, ranks);
-  const SharedPoints shared = shared_points(share, grid, ranks);
+  const auto point_of = [&](std::size_t i) { return grid.point(share.positions[i]); };
+  const auto shared = shared_keys(share.size(), point_of, ranks);
   if (shared.particles == 0) return std::nullopt;
   struct Here {  // ids of this rank's first two particles at the point
     std::uint64_t count;
@@ -364,6 +386,7 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
   check_masses(set);
   check_box(set, notes);
   note_twins(set, notes);
+  note_shared_ids(set, notes);
 }
 
 void require_whole(const std::string& what, const std::string& file, const ReadReport& report) {

@@ -15,11 +15,12 @@ namespace maki {
 struct ReadReport;
 
 // Checks the arrays of `snapshot`, which came from `source` (named in messages), in this order: at least one particle,
-// finite positions and velocities, finite positive masses, positions inside the box, particles at one point (after
-// rounding to 2^-32 of the box; only noted). Positions outside of a periodic box are wrapped, unless they are so many
-// or so far outside that the box must be wrong. An isolated set that does not fit into its box loses the box. Throws
-// Error that names the first bad particle; adds sentences about repairs, and warnings, to `notes`. Collective: each
-// rank passes its share of the whole set; results and messages are those of one rank with the whole set.
+// finite positions and velocities, finite positive masses, positions inside the box; only noted are particles at one
+// point (after rounding to 2^-32 of the box) and ids that several particles have. Positions outside of a periodic box
+// are wrapped, unless they are so many or so far outside that the box must be wrong. An isolated set that does not fit
+// into its box loses the box. Throws Error that names the first bad particle; adds sentences about repairs, and
+// warnings, to `notes`. Collective: each rank passes its share of the whole set; results and messages are those of one
+// rank with the whole set.
 void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes,
                     const Communicator& ranks = Communicator::self());
 

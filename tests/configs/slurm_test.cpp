@@ -168,7 +168,7 @@ TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
       << "#!/bin/bash\n[ -e '" << path("twice") << "' ] && exit 0\n"
       << "[ ! -e '" << path("once") << "' ] || touch '" << path("twice") << "'\n"
       << "touch '" << path("once") << "'\n"
-      << "echo 'maki: error: site a is lost (seen by site b: nothing was heard of it)' >&2\nexit 1\n";
+      << "echo 'maki: error: site a is lost (seen by site b: nothing was heard of it)' >&2\nexit 4\n";
   fs::permissions(program, fs::perms::owner_all);
   SlurmStandIn in = slurm("--site b", "MAKI=" + program);
   EXPECT_EQ(run_all(in, 2), 0);

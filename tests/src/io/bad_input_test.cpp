@@ -1,6 +1,8 @@
 // Bad input: each message says what, where, and what to do.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 
@@ -266,6 +268,17 @@ TEST(BadInput, ParticlesAtOnePointAreCounted) {
   s.positions[800] = s.positions[17];
   s.positions[800][0] += 50 * 0x1p-31;  // two units of the last bit apart
   EXPECT_EQ(read_with_box(s, 50).notes, std::vector<std::string>());
+}
+
+TEST(BadInput, IdsOfSeveralParticlesAreCounted) {
+  Snapshot s = make_snapshot(1000);
+  s.ids[800] = s.ids[17];
+  s.ids[5] = s.ids[6] = s.ids[900];
+  const ReadAgain again = read_with_box(s, 50);
+  EXPECT_EQ(again.set.ids, s.ids);
+  ASSERT_EQ(again.notes.size(), 1u);
+  const std::uint64_t first = std::min(s.ids[17], s.ids[900]);
+  expect_contains(again.notes[0], {"Warning: 5 particles share their id", fmt::format("first being id {};", first)});
 }
 
 TEST(BadInput, IncompleteSet) {

@@ -96,13 +96,17 @@ class SitesResume : public TwoPrograms {
     return names;
   }
   std::size_t restarts(const std::string& site) const { return restarts_of(site).size(); }
-  // Nothing passes any more once both sites have two restarts: they wait for each other from then on.
-  void stall_after_restarts() {
-    proxy_.before_each([this] {
-      if (stalled_ || restarts("a") < 2 || restarts("b") < 2) return;
+  // Nothing passes any more once `now` is true: the sites wait for each other from then on.
+  template <class Condition>
+  void stall_once(Condition now) {
+    proxy_.before_each([this, now] {
+      if (stalled_ || !now()) return;
       proxy_.stall(true);
       stalled_ = true;
     });
+  }
+  void stall_after_restarts() {
+    stall_once([this] { return restarts("a") >= 2 && restarts("b") >= 2; });
   }
   void wait_for_stall(const SiteProcess& a, const SiteProcess& b) const {
     for (int i = 0; i < 8000 && !stalled_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -231,6 +235,16 @@ TEST_F(SitesResume, AfterASiteWasLost) {
   EXPECT_LT(steps_of(left), undisturbed().steps);
   proxy_.stall(false);
   expect_same(end_of(resume("sites.path.patience=20s")));
+}
+
+TEST_F(SitesResume, ASiteLostBeforeTheFirstStepIsAnErrorOfTheSameCode) {
+  stall_once([this] { return text_of(path("a.log")).find("path to b") != std::string::npos; });
+  SiteProcess a = start("a", "sites.path.patience=3s"), b = start("b");
+  wait_for_stall(a, b);
+  b.send(SIGKILL);
+  b.wait();
+  expect_end(a.wait(), kExitSiteLost, {"maki: error: site b is lost"});
+  EXPECT_EQ(restarts("a"), 0u);
 }
 
 TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
