@@ -84,6 +84,8 @@ std::vector<std::string> find_files(const std::string& path);
 // Name of file `part` of `files`: "a.hdf5" -> "a.3.hdf5", "a" -> "a.3".
 std::string part_name(const std::string& path, SnapshotFormat format, int part, int files);
 
+// The reason why a set is isolated; empty where it is comoving.
+std::string why_isolated(const FileHeader& header);
 // Decides whether the set is comoving and sets time and redshift accordingly; derives units that the file does not
 // state from the mean density. `mass` is the total mass in file units.
 void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes);

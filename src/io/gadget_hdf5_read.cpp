@@ -180,18 +180,40 @@ struct TypeRows {
   std::string group() const { return fmt::format("PartType{}", type); }
 };
 
+// Throws Error where the library lacks a filter that the dataset went through, such as h5py's lzf.
+void check_filters(hid_t dataset, const std::string& name) {
+  H5Id properties(H5Dget_create_plist(dataset), H5Pclose);
+  for (int i = 0; i < H5Pget_nfilters(properties); ++i) {
+    char filter[64] = "";
+    std::size_t no_values = 0;
+    const H5Z_filter_t id = H5Pget_filter2(properties, static_cast<unsigned>(i), nullptr, &no_values, nullptr,
+                                           sizeof(filter), filter, nullptr);
+    if (id >= 0 && H5Zfilter_avail(id) <= 0)
+      throw Error(fmt::format("the dataset '{}' was compressed by the filter '{}'", name, filter),
+                  "the HDF5 library of this program does not have it", "write the file with gzip or uncompressed");
+  }
+}
+
 // Reads rows of `columns` numbers each.
 void read_block(hid_t group, const TypeRows& rows, const std::string& name, std::size_t columns, hid_t memory_type,
                 void* data) {
   H5Id dataset = open_dataset(group, name);
+  check_filters(dataset, fmt::format("{}/{}", rows.group(), name));
   const auto shape = dataset_shape(dataset);
   const std::size_t entries = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-  if (shape.empty() || shape[0] != rows.all || entries != rows.all * columns) {
+  if (shape.empty() || shape.size() > 2 || shape[0] != rows.all || entries != rows.all * columns) {
     throw Error(fmt::format("the dataset '{}/{}' has the wrong size", rows.group(), name),
                 fmt::format("{} numbers, the header promises {} x {}", entries, rows.all, columns),
                 "the header and the data do not belong together; make the file again");
   }
   read_rows(dataset, rows.skip, rows.count, memory_type, data);
+}
+
+// The type as which IDs are read: negative ones keep their bits, which HDF5 would make 0.
+hid_t id_type(hid_t group) {
+  H5Id dataset = open_dataset(group, "ParticleIDs");
+  H5Id type(H5Dget_type(dataset), H5Tclose);
+  return H5Tget_class(type) == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2 ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
 }
 
 [[noreturn]] void refuse_missing(hid_t file, const std::string& where, const char* name) {
@@ -229,18 +251,34 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
                 "give them a mass in one of the two places");
   }
   if (hdf5_exists(group, "ParticleIDs")) {
-    read_block(group, rows, "ParticleIDs", 1, H5T_NATIVE_UINT64, &s.ids[rows.at]);
+    read_block(group, rows, "ParticleIDs", 1, id_type(group), &s.ids[rows.at]);
   } else {
     std::iota(&s.ids[rows.at], &s.ids[rows.at] + rows.count, rows.number + 1);
     notes.push_back(fmt::format("particles of type {} have no ids: they are numbered", rows.type));
   }
 }
 
-// SWIFT's meaning of the same names: Time is a time, velocities are peculiar, a box has three sides.
-void read_swift(const std::string& path, hid_t group, FileHeader& header) {
+// Whether names have SWIFT's meaning. Its snapshots say so; initial conditions for it, as of monofonIC and swiftsimio,
+// have its names of the units alone, and no h.
+bool is_swift(hid_t file, hid_t header) {
+  if (const auto code = read_text(header, "Code")) return *code == "SWIFT";
+  if (!hdf5_exists(file, "Units") || H5Aexists(header, "HubbleParam") > 0) return false;
+  H5Id units = open_group(file, "Units");
+  return H5Aexists(units, "Unit length in cgs (U_L)") > 0 && H5Aexists(units, "UnitLength_in_cm") <= 0;
+}
+
+// SWIFT's meaning of the same names: Time is a time, lengths and masses are without h, velocities are peculiar. Initial
+// conditions do not say whether they are comoving, and need not have a scale factor.
+void read_swift(hid_t group, FileHeader& header) {
   header.over_root_a = false;
-  header.comoving = header.comoving.value_or(false);
-  if (*header.comoving) header.set.time = read_scalar<double>(group, "Scale-factor").value_or(1);
+  header.set.units.with_h = false;
+  const double from_redshift = 1 / (1 + std::max(0.0, header.set.redshift));
+  const double scale_factor = read_scalar<double>(group, "Scale-factor").value_or(from_redshift);
+  header.comoving = header.comoving.value_or(scale_factor < 1);
+  if (*header.comoving) header.set.time = scale_factor;
+}
+
+void check_cube(const std::string& path, hid_t group) {
   const auto sides = read_attribute<double>(group, "BoxSize");
   if (std::adjacent_find(sides.begin(), sides.end(), std::not_equal_to<>()) != sides.end())
     throw Error(fmt::format("cannot read '{}'", path), "its box is no cube", "Maki's boxes are cubes");
@@ -256,7 +294,7 @@ FileHeader read_hdf5_header(const std::string& path) {
   }
   H5Id group = open_group(file, "Header");
   FileHeader header;
-  const bool swift = read_text(group, "Code") == "SWIFT";
+  const bool swift = is_swift(file, group);
   header.format = swift ? "SWIFT HDF5" : "GADGET HDF5";
   read_hdf5_facts(file, header);
   const auto counts = read_attribute<std::uint64_t>(group, "NumPart_ThisFile");
@@ -277,8 +315,8 @@ FileHeader read_hdf5_header(const std::string& path) {
   header.mass_table = six<double>(group, "MassTable");
   header.files = read_scalar<std::int32_t>(group, "NumFilesPerSnapshot").value_or(1);
   if (header.files <= 1) header.totals = header.counts;
-  if (swift) header.set.units.with_h = false;
-  if (swift) read_swift(path, group, header);
+  check_cube(path, group);
+  if (swift) read_swift(group, header);
   for (std::size_t type = 0; type < kTypes; ++type)
     for (const std::string& line : list_datasets(file, fmt::format("PartType{}", type), header.set.units))
       header.datasets.push_back(line);

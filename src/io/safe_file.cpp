@@ -186,8 +186,9 @@ void ensure_output_directory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   const int reason = error.value();
-  if (!std::filesystem::is_directory(path)) {
-    const bool file = std::filesystem::exists(path);
+  const std::filesystem::file_status found = std::filesystem::status(path, error);  // throws nothing, unlike exists()
+  if (!std::filesystem::is_directory(found)) {
+    const bool file = std::filesystem::exists(found);
     throw Error(fmt::format("cannot make the output directory '{}'", path),
                 file ? "a file has that name" : std::strerror(reason ? reason : ENOTDIR),
                 file ? "remove the file or choose another directory" : "choose a directory that you may write to");

@@ -50,6 +50,8 @@ struct ReadReport {
   std::vector<std::string> files;
   std::array<std::uint64_t, 6> counts{};  // particles of each type
   ParticleSelection selection;            // which part, where a run of Maki wrote only some particles
+  double mass = 0;                        // of all particles
+  std::string why_isolated;               // why the set is; empty where it is comoving
   double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
   std::vector<std::string> notes;         // sentences on assumptions, wrapped positions and oddities
 };
@@ -60,6 +62,9 @@ struct ReadReport {
 // gets the rows [N r / P, N (r + 1) / P); header and report are the same on all. Throws Error, the same on all ranks.
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self());
+
+// A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no cosmology.
+std::string density_note(const SnapshotHeader& header, double mass);
 
 // "it holds 20971 of the 2097152 particles of its run: a fraction of 0.01 by their IDs"; empty where the set is whole.
 std::string text_of(const ParticleSelection& selection, std::uint64_t particles);

@@ -2,8 +2,12 @@
 // the rows.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <numbers>
 #include <numeric>
@@ -81,6 +85,8 @@ FileHeader read_header(const std::string& path) {
   if (!fs::exists(path)) {
     throw Error(fmt::format("cannot read '{}'", path), "no such file", "check the name of the file");
   }
+  if (access(path.c_str(), R_OK) != 0)
+    throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "check its permissions");
   if (is_hdf5(path)) return read_hdf5_header(path);
   if (looks_binary(path)) return read_binary_header(path);
   throw Error(fmt::format("cannot read '{}'", path), "neither an HDF5 file nor GADGET binary type 1 or 2",
@@ -126,13 +132,27 @@ double mean_density_ratio(const SnapshotHeader& header, double mass) {
   return 8 * std::numbers::pi * header.newton() * density / (3 * hubble * hubble) / header.omega0;
 }
 
+std::string why_isolated(const FileHeader& header) {
+  const SnapshotHeader& set = header.set;
+  if (header.comoving) return *header.comoving ? "" : "its header says so";
+  if (!(set.box_size > 0)) return "it has no BoxSize";
+  if (!(std::abs(set.time * (1 + set.redshift) - 1) < 1e-3))
+    return fmt::format("its Time {} is not 1 / (1 + Redshift), with a Redshift of {}", set.time, set.redshift);
+  return set.omega0 > 0 || set.redshift > 0 ? "" : "it has neither Omega0 nor a Redshift";
+}
+
 void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes) {
   SnapshotHeader& set = header.set;
-  const bool consistent = std::abs(set.time * (1 + set.redshift) - 1) < 1e-3;
-  set.comoving = header.comoving.value_or(set.box_size > 0 && consistent && (set.omega0 > 0 || set.redshift > 0));
+  set.comoving = why_isolated(header).empty();
   if (!set.comoving) {
     set.redshift = 0;
-    if (!header.has_units) set.units.with_h = false;
+    if (header.has_units) return;
+    set.units.with_h = false;
+    if (set.gravitational_constant > 0) return;
+    notes.push_back(
+        fmt::format("Warning: the file states no units: Mpc, 1e10 Msun and km/s are assumed, and G = {:.4f} "
+                    "(units.gravitational_constant sets another: 43007 with kpc, 1 in pure numbers)",
+                    set.newton()));
     return;
   }
   if (!(set.time > 0)) {
@@ -141,6 +161,8 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   }
   set.redshift = 1 / set.time - 1;
   if (!(set.omega0 > 0)) notes.push_back("the file holds no cosmology: it has to come from the configuration");
+  if (!(set.omega0 > 0) && !header.over_root_a)
+    notes.push_back("its units have SWIFT's names: lengths and masses are without h, velocities peculiar");
   if (header.has_units) return;
   // Only the right length unit gives the mean density of Omega0.
   const double as_mpc = mean_density_ratio(set, mass);
@@ -161,8 +183,8 @@ namespace {
 void check_agreement(const std::vector<FileHeader>& headers, const std::vector<std::string>& files) {
   std::array<std::uint64_t, kTypes> found{};
   for (std::size_t i = 0; i < headers.size(); ++i) {
-    if (headers[i].files != headers[0].files || headers[i].totals != headers[0].totals ||
-        headers[i].set.time != headers[0].set.time) {
+    if (i > 0 && (headers[i].files != headers[0].files || headers[i].totals != headers[0].totals ||
+                  headers[i].set.time != headers[0].set.time)) {
       throw Error(fmt::format("'{}' and '{}' do not belong together", files[0], files[i]),
                   "their headers differ in time, number of files or number of particles",
                   "put all files of one snapshot, and no other, into one directory");
@@ -285,6 +307,14 @@ double total_mass(const Snapshot& s, const Communicator& ranks) {
 
 }  // namespace
 
+std::string density_note(const SnapshotHeader& header, double mass) {
+  const double ratio = gadget::mean_density_ratio(header, mass), off = std::abs(ratio - 1);
+  if (!(ratio > 0) || off <= 1e-3) return "";
+  const std::string note =
+      fmt::format("the mean density is {:.6g} times what Omega0 = {} asks for", ratio, header.omega0);
+  return off <= 0.01 ? note : fmt::format("Warning: {}; check the units, with or without h, and the cosmology", note);
+}
+
 std::uint64_t count_particles(const std::string& path, const Communicator& ranks) {
   return rows_of(gadget::read_set_headers(path, ranks));
 }
@@ -305,6 +335,8 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   Snapshot s;
   read_particles(set, s, r.notes, ranks);
   const double mass = total_mass(s, ranks);
+  r.mass = mass;
+  r.why_isolated = gadget::why_isolated(header);
   gadget::complete_header(header, mass, r.notes);
   s.header = header.set;
   r.selection = header.selection;
@@ -316,9 +348,8 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   r.mean_density_ratio = gadget::mean_density_ratio(s.header, mass);
   if (const std::string part = text_of(header.selection, gadget::sum(header.totals)); !part.empty()) {
     r.notes.push_back(part);
-  } else if (r.mean_density_ratio > 0 && std::abs(r.mean_density_ratio - 1) > 1e-3) {
-    r.notes.push_back(fmt::format("the mean density is {:.6g} times what Omega0 = {} asks for", r.mean_density_ratio,
-                                  s.header.omega0));
+  } else if (const std::string note = density_note(s.header, mass); !note.empty()) {
+    r.notes.push_back(note);
   }
   return s;
 }

@@ -150,8 +150,13 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
     ReadReport report;
     Snapshot share = read_snapshot(config.initial.file, &report, ranks);
     require_whole("a run cannot begin with", config.initial.file, report);
+    if (config.run.kind == RunKind::kCosmology && !report.why_isolated.empty())
+      throw Error(fmt::format("run.kind is \"cosmology\", but '{}' is an isolated set", config.initial.file),
+                  report.why_isolated, "set run.kind = \"isolated\", or repair the file's header");
     Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
     run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
+    const std::string density = density_note(run.initial.header, report.mass);  // with the user's cosmology
+    if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
     return run;
   }
   if (config.run.kind == RunKind::kCosmology) {

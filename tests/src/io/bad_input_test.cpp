@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <vector>
 
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -120,6 +121,54 @@ TEST(BadInput, HeaderAndDataDisagree) {
     write_attribute(header, "NumPart_ThisFile", counts, 6);
   }
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"PartType1/Coordinates", "wrong size", "11 x 3"});
+}
+
+TEST(BadInput, SidesOfTheBoxDiffer) {
+  TempDir dir;
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
+  {
+    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Id header = open_group(file, "Header");
+    H5Adelete(header, "BoxSize");
+    const double sides[3] = {50, 50, 100};
+    write_attribute(header, "BoxSize", sides, 3);
+  }
+  expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"s.hdf5", "no cube"});
+}
+
+std::size_t pass(unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) { return bytes; }
+
+// Replaces the coordinates by a dataset of this shape, in one chunk that goes through a filter.
+void replace_coordinates(const std::string& path, const std::vector<hsize_t>& shape, H5Z_filter_t filter) {
+  H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  H5Id group = open_group(file, "PartType1");
+  H5Ldelete(group, "Coordinates", H5P_DEFAULT);
+  H5Id space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
+  H5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_chunk(properties, static_cast<int>(shape.size()), shape.data());
+  H5Pset_filter(properties, filter, 0, 0, nullptr);
+  H5Id dataset(H5Dcreate2(group, "Coordinates", H5T_IEEE_F64LE, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
+  const std::vector<double> numbers(30, 1.0);
+  ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers.data()), 0);
+}
+
+TEST(BadInput, CoordinatesOfThreeDimensions) {
+  TempDir dir;
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
+  replace_coordinates(dir / "s.hdf5", {10, 3, 1}, H5Z_FILTER_FLETCHER32);
+  expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"PartType1/Coordinates", "wrong size"});
+}
+
+TEST(BadInput, AFilterThatIsNotThere) {
+  TempDir dir;
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
+  const H5Z_class2_t own{H5Z_CLASS_T_VERS, 300, 1, 1, "squeeze", nullptr, nullptr, pass};
+  ASSERT_GE(H5Zregister(&own), 0);
+  replace_coordinates(dir / "s.hdf5", {10, 3}, 300);
+  EXPECT_EQ(read_snapshot(dir / "s.hdf5").size(), 10u);
+  ASSERT_GE(H5Zunregister(300), 0);
+  expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }),
+                  {"PartType1/Coordinates", "filter 'squeeze'", "gzip"});
 }
 
 TEST(BadInput, HeaderThatPromisesTooMuch) {

@@ -168,6 +168,61 @@ TEST(ParticleTypes, Hdf5WithCosmologyInEitherGroup) {
   }
 }
 
+H5Id opened(const std::string& path) { return H5Id(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose); }
+
+// Removes attributes of Header that initial conditions for SWIFT lack, and adds SWIFT's names of the units.
+void make_swifts(const std::string& path, std::initializer_list<const char*> lacking) {
+  H5Id file = opened(path);
+  H5Id header = open_group(file, "Header");
+  for (const char* name : lacking) H5Adelete(header, name);
+  H5Id units = create_group(file, "Units");
+  write_attribute(units, "Unit length in cgs (U_L)", 3.0857e24);
+  write_attribute(units, "Unit mass in cgs (U_M)", 1.9884e43);
+  write_attribute(units, "Unit time in cgs (U_t)", 3.0857e19);
+}
+
+void expect_swifts(const std::string& path) {
+  ReadReport report;
+  const Snapshot s = read_snapshot(path, &report);
+  EXPECT_EQ(report.format, "SWIFT HDF5");
+  EXPECT_TRUE(s.header.comoving);
+  EXPECT_FALSE(s.header.units.with_h);
+  EXPECT_EQ(s.header.time, 0.5);
+  EXPECT_EQ(s.velocities[5][0], 50);  // peculiar
+  expect_contains(test::text_of(report.notes), {"SWIFT's names", "without h", "peculiar"});
+}
+
+TEST(ParticleTypes, InitialConditionsForSwift) {
+  TempDir of_monofonic, of_swiftsimio, with_h;
+  const std::string first = hdf5_file(of_monofonic, {}), second = hdf5_file(of_swiftsimio, {});
+  make_swifts(first, {"Omega0", "OmegaLambda", "HubbleParam"});
+  expect_swifts(first);
+  make_swifts(second, {"Omega0", "OmegaLambda", "HubbleParam", "Time", "Redshift"});
+  write_attribute(open_group(opened(second), "Header"), "Scale-factor", 0.5);
+  expect_swifts(second);
+  const std::string third = hdf5_file(with_h, {});
+  make_swifts(third, {});
+  expect_particles(read_snapshot(third));
+}
+
+TEST(ParticleTypes, NegativeIdsKeepTheirBits) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  const std::int32_t id = -5;
+  write_rows(open_dataset(open_group(opened(path), "PartType4"), "ParticleIDs"), 0, 1, H5T_NATIVE_INT32, &id);
+  EXPECT_EQ(read_snapshot(path).ids[5], std::uint64_t{0} - 5);
+}
+
+TEST(ParticleTypes, WhyASetIsIsolated) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  H5Adelete(open_group(opened(path), "Header"), "Redshift");
+  ReadReport report;
+  EXPECT_FALSE(read_snapshot(path, &report).header.comoving);
+  expect_contains(report.why_isolated, {"Time 0.5", "Redshift of 0"});
+  expect_contains(test::text_of(report.notes), {"Warning", "no units", "G = 43.0", "units.gravitational_constant"});
+}
+
 TEST(ParticleTypes, WithoutMassesIsAnError) {
   TempDir dir;
   expect_contains(error_of([&] { read_snapshot(hdf5_file(dir, {.masses = false})); }),
