@@ -59,10 +59,8 @@ inline void write_file(const fs::path& path, const std::string& contents) {
 inline std::string read_file(const fs::path& path) { return maki::test::text_of(path); }
 
 inline std::string random_text(std::size_t bytes, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
+  const auto all = test::pattern(bytes, seed);
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
 }
 
 // `files` small ones of 0 to 9000 bytes in nested folders, an empty folder, an empty file.
