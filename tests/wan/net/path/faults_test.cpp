@@ -144,16 +144,11 @@ struct Linked {
   ~Linked() { test::close_both(here, there); }
 };
 
-class Faults : public testing::TestWithParam<bool> {
- protected:
-  Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
-  test::TemporaryFolder folder_;
-  test::Log log_;
-};
+class Faults : public test::EncryptedOrPlain {};
 
 // The second half is for make test-full.
-INSTANTIATE_TEST_SUITE_P(Plain, Faults, testing::Values(false), [](const auto&) { return "Plain"; });
-INSTANTIATE_TEST_SUITE_P(Full, Faults, testing::Values(true), [](const auto&) { return "Encrypted"; });
+INSTANTIATE_TEST_SUITE_P(Plain, Faults, testing::Values(false), test::name_of_mode);
+INSTANTIATE_TEST_SUITE_P(Full, Faults, testing::Values(true), test::name_of_mode);
 
 void all_streams_die(const Security& security) {
   test::Pair pair(test::streams(4), security);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/connector.hpp"
@@ -12,12 +14,7 @@ using namespace test;
 
 struct SocketPair {
   Socket relay, peer;
-  SocketPair() {
-    int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    relay = Socket(ends[0]);
-    peer = Socket(ends[1]);
-  }
+  SocketPair() { std::tie(relay, peer) = local_pair(); }
 };
 
 Nonce nonce_of(unsigned char fill) {

@@ -240,12 +240,7 @@ TEST(Crowd, NetworksOfAddresses) {
 }
 
 // -1: none.
-int bound_of(const Socket& socket) {
-  int value = 0;
-  socklen_t length = sizeof(value);
-  EXPECT_EQ(getsockopt(socket.descriptor(), SOL_SOCKET, SO_MAX_PACING_RATE, &value, &length), 0);
-  return value;
-}
+int bound_of(const Socket& socket) { return option(socket.descriptor(), SOL_SOCKET, SO_MAX_PACING_RATE); }
 
 Socket with(const std::string& congestion) {
   Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

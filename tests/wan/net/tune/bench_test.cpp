@@ -159,10 +159,6 @@ TEST_F(BenchOverLoopback, WholeMeasurement) {
   EXPECT_GT(result.after_pause.in, 0);
 }
 
-}  // namespace
-
-namespace {
-
 // A line of a rate that loses what is sent above it: streams are held by a window each, and without pacing, or paced
 // above the line, a part of the rate is lost again. Streams cost a little each.
 struct ModelLink : MeasuredLink {
@@ -323,10 +319,6 @@ TEST(BenchReport, SizesLatencySilenceAndCpu) {
   EXPECT_LT(slow.time, 90);
 }
 
-}  // namespace
-
-namespace {
-
 std::string all_of(const std::vector<Limit>& limits) {
   std::string text;
   for (const Limit& limit : limits) text += limit.what + " | " + limit.remedy + "\n";
@@ -391,5 +383,4 @@ TEST(KernelLimits, WindowsAreCutAndCubicForgets) {
 }
 
 }  // namespace
-
 }  // namespace maki::wan
