@@ -316,7 +316,7 @@ void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses)
   settings.connect_timeout = settings_.answer_timeout;
   const std::uint64_t caller = client.number();
   dials_[caller] = std::make_unique<Connector>(
-      loop_, addresses, settings, nullptr,
+      loop_, addresses, settings, std::nullopt,
       [this, caller, name = client.request().name](Socket socket, const Address& peer) {
         const std::string to = fmt::format("'{}' at {}", name, peer.text());
         dials_.erase(caller);

@@ -197,7 +197,6 @@ class PipeChannel : public MessageChannel {
  public:
   PipeChannel(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
   void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
-  Bytes receive(Tag tag) override { return *state_->take_for(end_, tag, 1e6); }
   std::optional<Bytes> receive_for(Tag tag, double seconds) override { return state_->take_for(end_, tag, seconds); }
   std::uint64_t under_way() override { return 0; }
   void flush() override {}

@@ -15,6 +15,7 @@ namespace maki::wan {
 namespace {
 
 using namespace test;
+using admission::Want;
 
 void reset(Socket& socket) {
   const linger hard{1, 0};
@@ -146,9 +147,9 @@ TEST(Relay, HoldsBackASenderWhoseReaderIsSlow) {
 
 TEST(Relay, RefusesUnknownTargetsAndKeys) {
   StartedRig rig;
-  const auto nobody = RelayAdmission::connect_to(rig.key, "nobody");
-  EXPECT_THROW(admit(rig.at(), *nobody), Error);
-  EXPECT_TRUE(nobody->try_again());
+  RelayAdmission nobody(rig.key, Want::kConnect, "nobody");
+  EXPECT_THROW(admit(rig.at(), nobody), Error);
+  EXPECT_TRUE(nobody.try_again());
   // An address is only a name, and nobody has it.
   EXPECT_THROW(reach(rig.at(), rig.key, rig.server.endpoint().text()), Error);
   EXPECT_THROW(reach(rig.at(), Key::make(), "server"), SecurityError);
@@ -163,9 +164,9 @@ TEST(Relay, SaysWhenADestinationCannotBeReached) {
     rig.settings.destinations["gone"] = gone.endpoint();
   }
   rig.start();
-  const auto admission = RelayAdmission::connect_to(rig.key, "gone");
-  EXPECT_THROW(admit(rig.at(), *admission), Error);
-  EXPECT_TRUE(admission->try_again());
+  RelayAdmission admission(rig.key, Want::kConnect, "gone");
+  EXPECT_THROW(admit(rig.at(), admission), Error);
+  EXPECT_TRUE(admission.try_again());
 }
 
 TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
@@ -175,9 +176,9 @@ TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
   rig.settings.sessions = 3;
   rig.start();
   const Socket a = rig.reach("server"), b = rig.reach("server");
-  const auto third = RelayAdmission::connect_to(rig.key, "server");
-  EXPECT_THROW(admit(rig.at(), *third), Error);
-  EXPECT_TRUE(third->try_again());
+  RelayAdmission third(rig.key, Want::kConnect, "server");
+  EXPECT_THROW(admit(rig.at(), third), Error);
+  EXPECT_TRUE(third.try_again());
   const Socket c = reach(rig.at(), second, "server");
   EXPECT_THROW(reach(rig.at(), second, "server"), Error);  // three in all
 }
@@ -207,8 +208,8 @@ TEST(Relay, ACrowdFromOneAddressCrowdsOutItselfOnly) {
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_now(rig.at(), elsewhere));
   EXPECT_TRUE(comes_true([&] { return rig.relay->status().refused == 17; }));
   EXPECT_LE(get(strangers[0], 1000).size(), 48u);  // then its end
-  const auto admission = RelayAdmission::connect_to(rig.key, "server");
-  EXPECT_EQ(finish(*admission, honest.descriptor()), IoStatus::kDone);
+  RelayAdmission admission(rig.key, Want::kConnect, "server");
+  EXPECT_EQ(finish(admission, honest.descriptor()), IoStatus::kDone);
 }
 
 TEST(Relay, RubbishOnThePortHarmsNobody) {
@@ -274,7 +275,7 @@ Outcome connect(const std::vector<Address>& addresses, const PathSettings& setti
   const std::size_t before = open_descriptors();
   loop.call([&] {
     connector.emplace(
-        loop, addresses, settings, nullptr,
+        loop, addresses, settings, std::nullopt,
         [&](Socket, const Address& peer) {
           promise.set_value({peer.text(), "", 0});
         },
