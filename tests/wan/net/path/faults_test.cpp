@@ -17,7 +17,7 @@
 namespace maki::wan {
 namespace {
 
-using test::comes_true, test::pattern, test::pause;
+using test::Linked, test::pattern, test::pause;
 
 struct Transfers {
   int count = 200;               // each way
@@ -128,20 +128,6 @@ class Meanwhile {
  private:
   std::atomic<bool> stop_{false};
   std::thread thread_;
-};
-
-// A path through a proxy.
-struct Linked {
-  Listener listener;
-  test::Proxy proxy;
-  Path here, there;
-
-  explicit Linked(const PathSettings& settings, const Security& security = test::insecure())
-      : listener({"127.0.0.1", 0}, security, settings), proxy(listener.address()) {
-    here = Path::connect(proxy.address(), security, settings, {"here"});
-    there = std::move(listener.accept().path);
-  }
-  ~Linked() { test::close_both(here, there); }
 };
 
 class Faults : public test::EncryptedOrPlain {};

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <future>
 #include <optional>
-#include <random>
 
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/connector.hpp"
@@ -210,20 +209,6 @@ TEST(Relay, ACrowdFromOneAddressCrowdsOutItselfOnly) {
   EXPECT_LE(get(strangers[0], 1000).size(), 48u);  // then its end
   RelayAdmission admission(rig.key, Want::kConnect, "server");
   EXPECT_EQ(finish(admission, honest.descriptor()), IoStatus::kDone);
-}
-
-TEST(Relay, RubbishOnThePortHarmsNobody) {
-  StartedRig rig;
-  const Joined one = join(rig);
-  std::mt19937 random(1);
-  for (int i = 0; i < 300; ++i) {
-    const Socket stranger = connect_now(rig.at());
-    put(stranger, pattern(random() % 400, random()));
-    if (i % 3 == 0) shutdown(stranger.descriptor(), SHUT_WR), get(stranger, 1000);
-  }
-  EXPECT_TRUE(put(one.here, pattern(10, 1)));
-  EXPECT_EQ(get(one.there, 10), pattern(10, 1));
-  EXPECT_TRUE(comes_true([&] { return rig.relay->status().half_open == 0; }));
 }
 
 TEST(Relay, IdleSessionsEnd) {

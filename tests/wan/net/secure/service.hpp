@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <list>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -33,39 +35,26 @@ class Service {
   ~Service() {
     stop_ = true;
     thread_.join();
-    for (Path& path : paths_) path.close(0.1);
+    for (Path& path : paths_) path.close(0.1);  // which ends its echo
   }
   Endpoint address() const { return listener_.address(); }
 
  private:
   void serve() {
-    while (!stop_) {
-      if (auto accepted = listener_.accept_for(0.002)) {
-        paths_.push_back(std::move(accepted->path));
-        receives_.emplace_back(paths_.size() - 1, paths_.back().start_receive_any(kEcho, kLongestEcho));
-      }
-      echo();
-    }
+    while (!stop_)
+      if (auto accepted = listener_.accept_for(0.002))
+        echoes_.emplace_back(echo, std::ref(paths_.emplace_back(std::move(accepted->path))));
   }
-  void echo() {
-    for (auto& [path, request] : receives_) {
-      if (!request.valid()) continue;
-      try {
-        if (!request.test()) continue;
-        const Bytes message = request.take();
-        paths_[path].send(kEcho, message.view());
-        request = paths_[path].start_receive_any(kEcho, kLongestEcho);
-      } catch (const Error&) {  // that path is over
-        request = Request();
-        paths_[path].close(0);
-      }
-    }
+  static void echo(Path& path) try {
+    for (;;) path.send(kEcho, path.receive_any(kEcho, kLongestEcho).view());
+  } catch (const Error&) {  // that path is over
+    path.close(0);
   }
 
   Listener listener_;
   std::atomic<bool> stop_{false};
-  std::vector<Path> paths_;
-  std::vector<std::pair<std::size_t, Request>> receives_;
+  std::list<Path> paths_;
+  std::vector<std::jthread> echoes_;
   std::thread thread_;
 };
 
