@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <random>
@@ -96,6 +97,21 @@ bool comes_true(const Condition& condition, double seconds = 40) {
   }
   return true;
 }
+
+// Does something again and again while it lives.
+class Meanwhile {
+ public:
+  Meanwhile(double every, const std::function<void(unsigned)>& work)
+      : thread_([every, work](const std::stop_token& stop) {
+          for (unsigned i = 0; !stop.stop_requested(); ++i) {
+            pause(every);
+            work(i);
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
 
 // ---- folders, bytes, keys, settings ------------------------------------------------------------------------------------
 

@@ -149,13 +149,6 @@ TEST(Outbox, HoldsBackWhatNobodyHasAskedForBeyondTheLimit) {
   EXPECT_THROW(sender.box.matched(1, 0), ProtocolError);
 }
 
-TEST(Outbox, RefusesAnAcknowledgementOfWhatWasNeverSent) {
-  Sender sender;
-  ReceivedSet set;
-  set.add(1);
-  EXPECT_THROW(sender.box.acknowledge(set), ProtocolError);
-}
-
 // Nine of the ten segments of 1428 bytes and more that TCP sends before it hears of the other end, with all headers.
 TEST(Outbox, PiecesForManyStreamsFitWhatOneMaySendAfterAPause) {
   Sender sender;

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <future>
@@ -17,7 +16,7 @@
 namespace maki::wan {
 namespace {
 
-using test::Linked, test::pattern, test::pause;
+using test::Linked, test::Meanwhile, test::pattern, test::pause;
 
 struct Transfers {
   int count = 200;               // each way
@@ -109,26 +108,6 @@ PathSettings impatient(int streams) {
   settings.connect_timeout = settings.handshake_timeout = 1;
   return settings;
 }
-
-// Does something again and again while it lives.
-class Meanwhile {
- public:
-  Meanwhile(double every, std::function<void(unsigned)> work)
-      : thread_([this, every, work] {
-          for (unsigned i = 0; !stop_; ++i) {
-            pause(every);
-            work(i);
-          }
-        }) {}
-  ~Meanwhile() {
-    stop_ = true;
-    thread_.join();
-  }
-
- private:
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-};
 
 class Faults : public test::EncryptedOrPlain {};
 
