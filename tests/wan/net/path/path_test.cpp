@@ -286,8 +286,7 @@ TEST_F(Lost, ClosedByThePeerIsNoLoss) {
 }
 
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
-  Endpoint nobody;
-  nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  const Endpoint nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
   PathSettings settings = impatient();
   settings.patience = 0.5;
   const auto begin = Clock::now();

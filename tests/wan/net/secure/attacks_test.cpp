@@ -1,7 +1,6 @@
 // A listener under attack goes on serving: what strangers do at the port, who come in another way, what peers with a
 // key do that they should not, and calls that somebody leads back to their caller.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -89,11 +88,7 @@ class FullAttacks : public Attacks {};
 TEST_F(FullAttacks, TenThousandStrangers) { strangers(10000); }
 
 TEST_F(Attacks, ThousandHalfOpenConnections) {
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 8192));
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < 2500) GTEST_SKIP() << "needs 2500 file descriptors (ulimit -n)";
+  if (open_files(8192) < 2500) GTEST_SKIP() << "needs 2500 file descriptors (ulimit -n)";
   test::Service service(key_);
   Path path = test::connect(service, key_);
   expect_echo(path);
