@@ -2,7 +2,6 @@
 // key do that they should not, and calls that somebody leads back to their caller.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <random>
 
