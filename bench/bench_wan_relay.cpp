@@ -38,8 +38,8 @@ wan::Socket reach(const wan::Endpoint& endpoint) {
 
 wan::Socket admitted(const wan::Endpoint& relay, const wan::Key& key) {
   wan::Socket socket = reach(relay);
-  const auto admission = wan::RelayAdmission::connect_to(key, "sink");
-  while (admission->progress(socket.descriptor()) != wan::IoStatus::kDone) wait_for(socket, POLLIN);
+  wan::RelayAdmission admission(key, wan::admission::Want::kConnect, "sink");
+  while (admission.progress(socket.descriptor()) != wan::IoStatus::kDone) wait_for(socket, POLLIN);
   return socket;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <random>
@@ -19,6 +21,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "wan/net/error.hpp"
@@ -94,6 +97,21 @@ bool comes_true(const Condition& condition, double seconds = 40) {
   }
   return true;
 }
+
+// Does something again and again while it lives.
+class Meanwhile {
+ public:
+  Meanwhile(double every, const std::function<void(unsigned)>& work)
+      : thread_([every, work](const std::stop_token& stop) {
+          for (unsigned i = 0; !stop.stop_requested(); ++i) {
+            pause(every);
+            work(i);
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
 
 // ---- folders, bytes, keys, settings ------------------------------------------------------------------------------------
 
@@ -185,6 +203,15 @@ class NoDescriptors {
   rlimit before_{};
 };
 
+// ---- sockets -----------------------------------------------------------------------------------------------------------
+
+// Joined within the kernel: what one end writes the other has at once.
+inline std::pair<Socket, Socket> local_pair() {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  return {Socket(ends[0]), Socket(ends[1])};
+}
+
 // ---- paths ---------------------------------------------------------------------------------------------------------------
 
 // Closes both at once: neither waits for the other.
@@ -206,5 +233,16 @@ struct Pair {
   }
   ~Pair() { close_both(here, there); }
 };
+
+// Tests with encrypted paths, and the same with plain ones.
+class EncryptedOrPlain : public testing::TestWithParam<bool> {
+ protected:
+  Security security() { return GetParam() ? new_key(folder_) : insecure(); }
+  static std::string mode() { return GetParam() ? "encrypted" : "plain"; }
+  TemporaryFolder folder_;
+  Log log_;
+};
+
+inline std::string name_of_mode(const testing::TestParamInfo<bool>& info) { return info.param ? "Encrypted" : "Plain"; }
 
 }  // namespace maki::wan::test

@@ -105,6 +105,47 @@ bool Path::close(double seconds) {
   return core_->close(seconds);  // calls of other threads that hold the path throw from now on
 }
 
+// ---- calling until somebody answers --------------------------------------------------------------------------------
+
+PathCaller::PathCaller(Call call, double first, double longest, GoesOn goes_on)
+    : call_(std::move(call)), goes_on_(std::move(goes_on)), within_(first), longest_(longest) {
+  begin();
+}
+
+void PathCaller::begin() {
+  begun_ = WallClock::now();
+  attempt_ = std::async(std::launch::async, call_, within_);
+}
+
+std::optional<Path> PathCaller::take() {
+  if (hopeless_) std::rethrow_exception(hopeless_);
+  if (!attempt_.valid() && wanted_ && WallClock::now() >= next_) begin();
+  if (!attempt_.valid() || attempt_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return {};
+  wanted_ = false;
+  try {
+    return attempt_.get();
+  } catch (const PathError& error) {
+    const bool early = seconds_since(begun_) < within_;
+    if (!error.refused() && goes_on_(error, early)) {
+      wanted_ = true;
+      within_ = std::min(1.4 * within_, longest_);
+      if (early) again();  // its peer has closed its port, or the path
+      return {};
+    }
+    hopeless_ = std::current_exception();
+  } catch (...) {
+    hopeless_ = std::current_exception();
+  }
+  std::rethrow_exception(hopeless_);
+}
+
+void PathCaller::again() {
+  constexpr std::chrono::milliseconds kLongestPause{2000};
+  wanted_ = true;
+  next_ = WallClock::now() + pause_;
+  pause_ = std::min(2 * pause_, kLongestPause);
+}
+
 // ---- I/O threads ---------------------------------------------------------------------------------------------------
 
 Context::Context(int threads) {

@@ -9,8 +9,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -141,6 +145,35 @@ class Path {
 
  private:
   std::shared_ptr<PathCore> core_;
+};
+
+// Calls a peer in the background, again and again until it answers. Its end waits for the attempt under way.
+class PathCaller {
+ public:
+  // An attempt of at most so many seconds.
+  using Call = std::function<Path(double within)>;
+  // Called where an attempt has failed that may yet succeed: whether to go on. `early`: before its time was over.
+  using GoesOn = std::function<bool(const PathError& error, bool early)>;
+
+  // Calls at once. The first attempt has `first` seconds, later ones more, up to `longest`.
+  PathCaller(Call call, double first, double longest, GoesOn goes_on);
+  // To be polled: the path, once the peer has answered. Throws, from then on each time, where there is no hope: the peer
+  // refuses us, this side has an error, or goes_on() says so.
+  std::optional<Path> take();
+  void again();  // the path of take() was of no use: calls again, after a pause
+  std::future<Path> leave() { return std::move(attempt_); }  // before the end, to wait for the attempt elsewhere
+
+ private:
+  void begin();
+
+  const Call call_;
+  const GoesOn goes_on_;
+  double within_, longest_;
+  std::future<Path> attempt_;
+  WallClock::time_point begun_, next_{};  // begin of the attempt; earliest time of the next
+  std::chrono::milliseconds pause_{50};
+  bool wanted_ = true;
+  std::exception_ptr hopeless_;
 };
 
 }  // namespace maki::wan

@@ -1,7 +1,6 @@
 // Connects a site to its neighbours, up to the exchange of hellos.
 #pragma once
 
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,32 +14,23 @@
 
 namespace maki::sites {
 
-// Calls a neighbour again and again until it answers, in the background; its end waits for the attempt under way.
+// Calls a neighbour until it answers, and tells why it has not.
 class LinkCaller {
  public:
   // Begins to call at once. All references have to outlive this.
   LinkCaller(const RingPlan& plan, int site, wan::Context& context);
   LinkCaller(const LinkCaller&) = delete;
 
-  // To be asked again and again: the path, once the neighbour has answered. Throws Error where no further call would
-  // help: a refusal, or an error on this side.
+  // As PathCaller::take(), with the site in its errors.
   std::optional<wan::Path> take();
-  void retry(const std::string& reason = "");            // calls again, where a reason is given after a pause
+  void retry(const std::string& reason = "");            // calls again
   const std::string& reason() const { return reason_; }  // why the neighbour has not answered yet
 
  private:
-  void call();
-
-  const RingPlan& plan_;
-  const int site_;
-  wan::Context& context_;
   const SitePlace& peer_;
-  const wan::Endpoint end_;      // that is called: the neighbour's, or its relay's
-  double within_, next_within_;  // time limits of this attempt and of the next, seconds
-  wan::WallClock::time_point begun_, not_before_{};
-  bool calling_ = true;
+  const wan::Endpoint end_;  // that is called: the neighbour's, or its relay's
   std::string reason_;
-  std::future<wan::Path> attempt_;
+  wan::PathCaller caller_;
 };
 
 struct StartedLink {

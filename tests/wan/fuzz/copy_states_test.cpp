@@ -225,18 +225,15 @@ struct Place {
   }
 };
 
-class CopyStates : public testing::TestWithParam<bool> {
+class CopyStates : public test::EncryptedOrPlain {
  protected:
-  Security security() { return GetParam() ? test::new_key(keys_) : test::insecure(); }
-  static const char* mode() { return GetParam() ? "encrypted" : "plain"; }
   void clients(std::uint64_t messages);
   void servers(std::uint64_t messages);
-  test::TemporaryFolder keys_;
 };
 
 void CopyStates::clients(std::uint64_t messages) {
   const Security security = this->security();
-  run_rounds(std::string("hostile copy client, ") + mode(), messages, [&](std::uint64_t seed) {
+  run_rounds("hostile copy client, " + mode(), messages, [&](std::uint64_t seed) {
     Random random(seed);
     Place place;
     copy::ServerOptions options = copy::sharing(place.folder);
@@ -263,7 +260,7 @@ void CopyStates::clients(std::uint64_t messages) {
 
 void CopyStates::servers(std::uint64_t messages) {
   const Security security = this->security();
-  run_rounds(std::string("hostile copy server, ") + mode(), messages, [&](std::uint64_t seed) {
+  run_rounds("hostile copy server, " + mode(), messages, [&](std::uint64_t seed) {
     Random random(seed);
     Place place;
     Listener listener({"127.0.0.1", 0}, security, small());
@@ -303,9 +300,8 @@ class FullCopyStates : public CopyStates {};
 TEST_P(FullCopyStates, HostileClients) { clients(kMany); }
 TEST_P(FullCopyStates, HostileServers) { servers(kMany); }
 
-const auto name = [](const auto& info) { return std::string(info.param ? "Encrypted" : "Plain"); };
-INSTANTIATE_TEST_SUITE_P(Fuzz, CopyStates, testing::Bool(), name);
-INSTANTIATE_TEST_SUITE_P(Full, FullCopyStates, testing::Bool(), name);
+INSTANTIATE_TEST_SUITE_P(Fuzz, CopyStates, testing::Bool(), test::name_of_mode);
+INSTANTIATE_TEST_SUITE_P(Full, FullCopyStates, testing::Bool(), test::name_of_mode);
 
 }  // namespace
 }  // namespace maki::wan::fuzz

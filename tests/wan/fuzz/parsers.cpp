@@ -1,9 +1,10 @@
 #include "tests/wan/fuzz/parsers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "tests/wan/net/copy/samples.hpp"
+#include "wan/net/byte_codec.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/path/wire.hpp"
 #include "wan/net/relay/admission.hpp"
@@ -31,30 +32,22 @@ void must_be_same(View again, View bytes, const char* what) {
   must(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()), what);
 }
 
-// A block of the size that the wire gives: what is missing is zero.
-template <std::size_t n>
-std::array<std::byte, n> fixed(View bytes) {
-  std::array<std::byte, n> out{};
-  std::copy_n(bytes.begin(), std::min(n, bytes.size()), out.begin());
-  return out;
-}
-
 // ---- the path -------------------------------------------------------------------------------------------------------
 
 void feed_hello(View bytes) {
-  const auto block = fixed<kHelloBytes>(bytes);
+  const auto block = wan::block<kHelloBytes>(bytes);
   const Hello hello = decode_hello(block);
   if (hello.version == kProtocolVersion) must_be_same(encode(hello), block, "hello");
 }
 
 void feed_welcome(View bytes) {
-  const auto block = fixed<kWelcomeBytes>(bytes);
+  const auto block = wan::block<kWelcomeBytes>(bytes);
   const Welcome welcome = decode_welcome(block);
   if (welcome.version == kProtocolVersion) must_be_same(encode(welcome), block, "welcome");
 }
 
 void feed_frame(View bytes) {
-  const auto block = fixed<kFrameBytes>(bytes);
+  const auto block = wan::block<kFrameBytes>(bytes);
   const Frame frame = decode_frame(block);
   must(frame.length <= kMaxPayload, "length of a frame");
   if (frame.type == FrameType::kData)
@@ -132,7 +125,7 @@ std::vector<Block> bench_replies() {
 // ---- the relay ------------------------------------------------------------------------------------------------------
 
 void feed_challenge(View bytes) {
-  const auto block = fixed<admission::kChallengeBytes>(bytes);
+  const auto block = wan::block<admission::kChallengeBytes>(bytes);
   const admission::Challenge challenge = admission::decode_challenge(block);
   if (challenge.version == admission::kVersion) must_be_same(admission::encode(challenge), block, "challenge");
 }
@@ -143,19 +136,19 @@ admission::RequestBytes good_request() {
 }
 
 void feed_request(View bytes) {
-  const auto block = fixed<admission::kRequestBytes>(bytes);
+  const auto block = wan::block<admission::kRequestBytes>(bytes);
   const admission::Request request = admission::decode_request(block);
   must(admission::valid_name(request.name) && request.key_id.size() == admission::kKeyIdBytes, "request");
   must(admission::signed_with(Key{}, block, admission::Nonce{}) == (block == good_request()), "code of a request");
 }
 
 void feed_verdict(View bytes) {
-  const admission::Verdict verdict = admission::decode_verdict(fixed<admission::kVerdictBytes>(bytes));
+  const admission::Verdict verdict = admission::decode_verdict(wan::block<admission::kVerdictBytes>(bytes));
   must(verdict.reason.size() <= admission::kMaxReason, "reason of a verdict");
 }
 
 void feed_control(View bytes) {
-  const std::string token = decode_control(fixed<kControlBytes>(bytes));
+  const std::string token = decode_control(wan::block<kControlBytes>(bytes));
   must(token.empty() || valid_token(token), "token of a control frame");
 }
 
@@ -199,41 +192,15 @@ void feed_records(View bytes) {
 }
 
 std::vector<Block> orders() {
-  return {block(copy::encode(
-              copy::Order{.action = copy::Order::Action::kPull, .destination = "", .sources = {"a", "b/c"}})),
+  return {block(copy::encode(copy::some_order())),
           block(copy::encode(copy::Order{.action = copy::Order::Action::kPush, .destination = "d/", .sources = {}}))};
 }
-std::vector<Block> replies() {
-  return {block(copy::encode(copy::Reply{.agreed = false, .sole_file = false, .reason = "no"}))};
-}
-std::vector<Block> pieces() {
-  copy::Piece piece{.first = 3, .last = true, .entries = {}};
-  piece.entries.push_back({.kind = copy::Kind::kFolder, .path = "d", .mode = 0755});
-  piece.entries.push_back({.kind = copy::Kind::kFile, .path = "d/f", .size = 5, .mtime = -1, .mode = 0644});
-  return {block(copy::encode(piece))};
-}
+std::vector<Block> replies() { return {block(copy::encode(copy::Reply{.reason = "no"}))}; }
+std::vector<Block> pieces() { return {block(copy::encode(copy::some_piece()))}; }
 std::vector<Block> backs() {
-  copy::Answers answers{.first = 3, .answers = {}};
-  answers.answers.push_back({.request = copy::FileRequest::kSend});
-  answers.answers.push_back({.request = copy::FileRequest::kContinue, .size = 10, .checksum = {}});
-  copy::Results results;
-  results.failures = {{.index = 1, .text = "no room"}};
-  return {block(copy::encode(answers)), block(copy::encode(results))};
+  return {block(copy::encode(copy::some_answers())), block(copy::encode(copy::some_results()))};
 }
-std::vector<Block> records() {
-  Block out;
-  copy::RecordWriter writer(4096, [&](Bytes message) { out = block(message); });
-  writer.put(copy::Begin{.index = 4, .size = 100, .mtime = 7, .mode = 0644, .offset = 20, .same = false});
-  std::memset(writer.room(10).data(), 'x', 10);
-  writer.filled(10);
-  writer.put(copy::Hole{70});
-  writer.put(copy::End{});
-  writer.put(copy::Abandon{5, "vanished"});
-  writer.put(copy::Note{true, "unreadable"});
-  writer.put(copy::Finish{});
-  writer.flush();
-  return {out};
-}
+std::vector<Block> records() { return {block(copy::some_records())}; }
 
 // Refusals are the errors of this module; anything else goes through and ends the run.
 template <void (*feed)(View)>

@@ -224,15 +224,10 @@ PathSettings small() {
   return settings;
 }
 
-// Encrypted or plain.
-class PathStates : public testing::TestWithParam<bool> {
+class PathStates : public test::EncryptedOrPlain {
  protected:
-  Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
-  static const char* mode() { return GetParam() ? "encrypted" : "plain"; }
   void callers(std::uint64_t frames);
   void listeners(std::uint64_t frames);
-  test::TemporaryFolder folder_;
-  test::Log log_;
 };
 
 void expect_served(Listener& listener, const Security& security) {
@@ -251,7 +246,7 @@ void expect_served(Listener& listener, const Security& security) {
 
 void PathStates::callers(std::uint64_t frames) {
   const Security security = this->security();
-  run_rounds(std::string("hostile caller, ") + mode(), frames, [&](std::uint64_t seed) {
+  run_rounds("hostile caller, " + mode(), frames, [&](std::uint64_t seed) {
     Random random(seed);
     Listener listener({"127.0.0.1", 0}, security, small());
     HostileCaller attack(random, security, listener.address());
@@ -272,7 +267,7 @@ void PathStates::callers(std::uint64_t frames) {
 
 void PathStates::listeners(std::uint64_t frames) {
   const Security security = this->security();
-  run_rounds(std::string("hostile listener, ") + mode(), frames, [&](std::uint64_t seed) {
+  run_rounds("hostile listener, " + mode(), frames, [&](std::uint64_t seed) {
     Random random(seed);
     HostileListener attack(random, security);
     auto called = std::async(std::launch::async, [&] {
@@ -304,9 +299,8 @@ class FullPathStates : public PathStates {};
 TEST_P(FullPathStates, HostileCallers) { callers(kMany); }
 TEST_P(FullPathStates, HostileListeners) { listeners(kMany); }
 
-const auto name = [](const auto& info) { return std::string(info.param ? "Encrypted" : "Plain"); };
-INSTANTIATE_TEST_SUITE_P(Fuzz, PathStates, testing::Bool(), name);
-INSTANTIATE_TEST_SUITE_P(Full, FullPathStates, testing::Bool(), name);
+INSTANTIATE_TEST_SUITE_P(Fuzz, PathStates, testing::Bool(), test::name_of_mode);
+INSTANTIATE_TEST_SUITE_P(Full, FullPathStates, testing::Bool(), test::name_of_mode);
 
 }  // namespace
 }  // namespace maki::wan::fuzz

@@ -92,6 +92,7 @@ void clients(std::uint64_t count) {
     Rig rig;
     rig.settings.answer_timeout = rig.settings.admission_timeout = 1;
     rig.start();
+    const test::Joined kept = test::join(rig);
     std::list<HostileRelayClient> clients;
     std::list<Socket> arrived;
     for (std::uint64_t i = 0; i < kOfARound; ++i) {
@@ -106,6 +107,8 @@ void clients(std::uint64_t count) {
       while (arrived.size() > kOpen) arrived.pop_front();
     }
     expect_passed_on(rig, arrived);
+    EXPECT_TRUE(test::put(kept.here, test::pattern(10, 1)));
+    EXPECT_EQ(test::get(kept.there, 10), test::pattern(10, 1));
     return kOfARound;
   });
 }

@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/wan/helpers.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/listener.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 
@@ -193,6 +195,20 @@ class Proxy {
   const Socket listener_ = listen_on({"127.0.0.1", 0}, {});
   std::list<Link> links_;
   std::thread thread_;
+};
+
+// A path through a proxy.
+struct Linked {
+  Listener listener;
+  Proxy proxy;
+  Path here, there;
+
+  explicit Linked(const PathSettings& settings, const Security& security = insecure())
+      : listener({"127.0.0.1", 0}, security, settings), proxy(listener.address()) {
+    here = Path::connect(proxy.address(), security, settings, {"here"});
+    there = std::move(listener.accept().path);
+  }
+  ~Linked() { close_both(here, there); }
 };
 
 }  // namespace maki::wan::test

@@ -10,13 +10,15 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "tests/testbed/link.hpp"
 #include "tests/testbed/namespaces.hpp"
 #include "tests/testbed/testbed.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
@@ -26,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint16_t kPort = 7000;
 constexpr std::size_t kUdpHeaders = 28;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+using wan::seconds_since;
 
 class LinkTest : public testing::Test {
  protected:
@@ -222,30 +224,18 @@ TEST_F(LinkTest, JitterDoesNotReorder) {
 
 // Sends `bytes` over TCP from site 0 to site 1, and compares.
 void expect_intact(const Testbed& testbed, bool six, std::size_t bytes) {
-  std::vector<char> sent(bytes), received;
-  std::mt19937_64 random(3);
-  for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
-    const std::uint64_t word = random();
-    std::memcpy(sent.data() + i, &word, 8);
-  }
+  const auto sent = wan::test::pattern(bytes, 3);
   const auto address = [&](int i) { return six ? testbed.address6(i) : testbed.address(i); };
   const wan::Socket listener = socket_in(testbed, 1, SOCK_STREAM, address(1), kPort);
   ASSERT_EQ(listen(listener.descriptor(), 1), 0);
   std::thread sender([&] {
     const wan::Socket s = socket_in(testbed, 0, SOCK_STREAM, address(0), 0);
     ASSERT_EQ(connect_to(s, address(1), kPort), 0) << strerror(errno);
-    for (std::size_t done = 0; done < bytes;) {
-      const ssize_t n = send(s.descriptor(), sent.data() + done, bytes - done, MSG_NOSIGNAL);
-      ASSERT_GT(n, 0);
-      done += static_cast<std::size_t>(n);
-    }
+    EXPECT_TRUE(wan::test::put(s, sent));
   });
   const wan::Socket s(accept(listener.descriptor(), nullptr, nullptr));
-  std::vector<char> piece(1 << 16);
-  for (ssize_t n; (n = recv(s.descriptor(), piece.data(), piece.size(), 0)) > 0;)
-    received.insert(received.end(), piece.begin(), piece.begin() + n);
+  EXPECT_TRUE(wan::test::get(s, bytes + 1) == sent);
   sender.join();
-  EXPECT_TRUE(received == sent);
 }
 
 TEST_F(LinkTest, BytesSurviveLossInSuperPackets) {
@@ -292,11 +282,8 @@ TEST_F(LinkTest, KernelSettingsAreTheSites) {
 
 namespace fs = std::filesystem;
 
-class NamespaceTest : public testing::Test {
+class NamespaceTest : public LinkTest {
  protected:
-  void SetUp() override {
-    if (const std::string reason = why_not(); !reason.empty()) GTEST_SKIP() << reason;
-  }
   static fs::path space_of_thread() { return fs::read_symlink("/proc/thread-self/ns/net"); }
 };
 

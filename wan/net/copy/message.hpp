@@ -42,6 +42,7 @@ struct Order {
   bool sole_file = false;            // push: a single file, and the destination may be its new name
   std::string destination;           // push: below the server's root; a trailing slash marks a folder
   std::vector<std::string> sources;  // pull
+  bool operator==(const Order&) const = default;
 };
 
 struct Reply {
@@ -49,6 +50,7 @@ struct Reply {
   bool sole_file = false;  // pull, as above
   bool later = false;      // refused for now: the same order may succeed later
   std::string reason = {};
+  bool operator==(const Reply&) const = default;
 };
 
 enum class Kind : std::uint8_t { kFile = 1, kFolder = 2 };
@@ -59,6 +61,7 @@ struct Entry {
   std::uint64_t size = 0;
   std::int64_t mtime = 0;  // nanoseconds since 1970
   std::uint32_t mode = 0;  // permission bits, at most 0777
+  bool operator==(const Entry&) const = default;
 };
 
 // Entries are numbered over all pieces, from 0. Folders come before their contents.
@@ -66,6 +69,7 @@ struct Piece {
   std::uint64_t first = 0;
   bool last = false;
   std::vector<Entry> entries;
+  bool operator==(const Piece&) const = default;
 };
 
 enum class FileRequest : std::uint8_t {
@@ -79,11 +83,13 @@ struct Answer {
   FileRequest request = FileRequest::kNothing;
   std::uint64_t size = 0;
   Checksum checksum{};
+  bool operator==(const Answer&) const = default;
 };
 
 struct Answers {
   std::uint64_t first = 0;
   std::vector<Answer> answers;
+  bool operator==(const Answers&) const = default;
 };
 
 inline constexpr std::uint64_t kNoEntry = ~std::uint64_t{0};
@@ -91,18 +97,21 @@ inline constexpr std::uint64_t kNoEntry = ~std::uint64_t{0};
 struct Failure {
   std::uint64_t index = 0;  // kNoEntry: no particular entry
   std::string text;
+  bool operator==(const Failure&) const = default;
 };
 
 struct Counts {
   std::uint64_t files = 0, folders = 0, bytes = 0;  // accepted; bytes: those that had to be sent
   std::uint64_t skipped = 0, skipped_bytes = 0;     // already present
   std::uint64_t failed = 0;
+  bool operator==(const Counts&) const = default;
 };
 
 struct Results {
   std::vector<Failure> failures;
   bool done = false;  // the last one
   Counts counts;
+  bool operator==(const Results&) const = default;
 };
 
 Bytes make_bytes(std::size_t size);

@@ -119,27 +119,15 @@ void PathChannel::send(Tag tag, Bytes message) {
   *all_ += bytes;
 }
 
-Request& PathChannel::next_posted(Tag tag) {
+std::optional<Bytes> PathChannel::receive_for(Tag tag, double seconds) {
+  const std::lock_guard lock(lane(tag).receiving);
   std::deque<Request>& posted = lane(tag).posted;
   while (posted.size() < posted_of(tag))
     posted.push_back(start([&] { return path_.start_receive_any(tag, limit_of(tag)); }));
-  return posted.front();
-}
-
-Bytes PathChannel::receive(Tag tag) {
-  const std::lock_guard lock(lane(tag).receiving);
-  next_posted(tag).wait();
-  Request next = std::move(lane(tag).posted.front());
-  lane(tag).posted.pop_front();
+  if (!posted.front().wait_for(seconds)) return {};
+  Request next = std::move(posted.front());
+  posted.pop_front();
   return next.take();
-}
-
-std::optional<Bytes> PathChannel::receive_for(Tag tag, double seconds) {
-  {
-    const std::lock_guard lock(lane(tag).receiving);
-    if (!next_posted(tag).wait_for(seconds)) return {};
-  }
-  return receive(tag);  // it has arrived
 }
 
 void PathChannel::flush() {

@@ -89,8 +89,8 @@ class MessageChannel {
   virtual ~MessageChannel() = default;
   // Returns when the message fits among those in flight.
   virtual void send(Tag tag, Bytes message) = 0;
-  virtual Bytes receive(Tag tag) = 0;
   virtual std::optional<Bytes> receive_for(Tag tag, double seconds) = 0;  // nothing if none arrived in time
+  Bytes receive(Tag tag) { return *receive_for(tag, 1e9); }
   virtual std::uint64_t under_way() = 0;  // bytes sent that the other machine does not have yet
   virtual void flush() = 0;               // until it has all of them
   virtual void give_up() = 0;             // breaks the connection: waiting calls throw PathError now
@@ -116,7 +116,6 @@ class PathChannel : public MessageChannel {
       : peer_(path.status().peer), all_(std::move(all)), path_(std::move(path)) {}
   ~PathChannel() override;
   void send(Tag tag, Bytes message) override;
-  Bytes receive(Tag tag) override;
   std::optional<Bytes> receive_for(Tag tag, double seconds) override;
   std::uint64_t under_way() override { return path_.status().outstanding; }
   void flush() override;
@@ -135,7 +134,6 @@ class PathChannel : public MessageChannel {
   };
   void wait_for_oldest(Lane& lane);
   bool has_room(const Lane& lane, std::size_t bytes) const;
-  Request& next_posted(Tag tag);
   Lane& lane(Tag tag) { return lanes_.at(static_cast<std::size_t>(tag)); }
 
   template <class Start>

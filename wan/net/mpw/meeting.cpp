@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <iterator>
 #include <list>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "wan/net/byte_codec.hpp"
@@ -118,26 +121,45 @@ class Meeting {
   Expected expected_;
   std::shared_ptr<SharedListener> shared_listener_;
   std::string why_not_;  // why there is none
-  std::unique_ptr<Dialer> dialer_;
+  std::optional<PathCaller> caller_;
+  std::string last_failure_;  // of an attempt to call
   std::list<Candidate> candidates_;
   Clock::time_point begun_ = Clock::now();
   bool wait_reported_ = false;
 };
 
-Meeting::~Meeting() {
-  if (shared_listener_) shared_listener_->forget(expected_);
+struct LeftAttempts {
+  std::mutex mutex;
+  std::list<std::future<Path>> attempts;
+};
+
+// Never destroyed: end_attempts() may be called at the very end.
+LeftAttempts& left_attempts() {
+  static LeftAttempts& all = *new LeftAttempts;
+  return all;
 }
 
+// Does not wait: an attempt under way ends by itself, before end_attempts() returns.
+Meeting::~Meeting() {
+  if (shared_listener_) shared_listener_->forget(expected_);
+  if (!caller_) return;
+  const std::lock_guard lock(left_attempts().mutex);
+  left_attempts().attempts.push_back(caller_->leave());
+}
+
+// A side that both calls and listens may be called meanwhile.
 void Meeting::start_calling(const std::string& host) {
   const PathSettings& settings = plan_.settings;
   const bool once = plan_.manner == Manner::kCall;
   const double attempt = once ? settings.connect_timeout : std::min(5.0, settings.connect_timeout);
-  dialer_ = std::make_unique<Dialer>(DialerPlan{{host, static_cast<std::uint16_t>(plan_.ports.front())},
-                                                plan_.environment.security,
-                                                settings,
-                                                expected_.caller,
-                                                attempt,
-                                                once});
+  const Endpoint peer{host, static_cast<std::uint16_t>(plan_.ports.front())};
+  const auto call = [=, security = plan_.environment.security, name = expected_.caller](double within) {
+    return Path::connect(peer, security, settings, {.name = name, .within = within});
+  };
+  caller_.emplace(call, attempt, attempt, [this, once](const PathError& error, bool) {
+    last_failure_ = error.what();
+    return !once;
+  });
 }
 
 void Meeting::open_door() {
@@ -176,7 +198,7 @@ void Meeting::add(Path path, bool called) {
     out.wait();
     candidates_.push_back({std::move(path), called, in, {}, false, {}});
   } catch (const PathError&) {
-    if (called && dialer_) dialer_->again();
+    if (called && caller_) caller_->again();
   }
 }
 
@@ -186,9 +208,9 @@ void Meeting::collect() {
     if (!accepted) break;
     add(std::move(accepted->path), false);
   }
-  if (!dialer_) return;
+  if (!caller_) return;
   try {
-    if (auto path = dialer_->take()) add(std::move(*path), true);
+    if (auto path = caller_->take()) add(std::move(*path), true);
   } catch (const Error&) {
     if (candidates_.empty()) throw;  // else the other side has called, which is as good
   }
@@ -197,7 +219,7 @@ void Meeting::collect() {
 // Returns true: the candidate is to be removed.
 bool Meeting::drop(Candidate& candidate, const std::string& why) {
   if (!why.empty()) log(LogLevel::kInfo, why);
-  if (candidate.called && dialer_) dialer_->again();
+  if (candidate.called && caller_) caller_->again();
   return true;
 }
 
@@ -240,9 +262,8 @@ void Meeting::give_up() const {
         "if the other side only listens too, let one of them name the other's address; else see that it runs and "
         "that the port is open to it; " +
             longer);
-  const std::string failure = dialer_ ? dialer_->last_failure() : "";
   throw Error(fmt::format("No path to {} port {} came about {}", plan_.host, port, waited),
-              fmt::format("{}; {}", failure.empty() ? "it was called without an answer" : failure,
+              fmt::format("{}; {}", last_failure_.empty() ? "it was called without an answer" : last_failure_,
                           shared_listener_ ? "nobody came to that port here" : why_not_),
               "see that the other side runs, names the same port, and that one of the two can be reached; " + longer);
 }
@@ -275,5 +296,11 @@ Met Meeting::run() {
 }  // namespace
 
 Met meet(const MeetingPlan& plan) { return Meeting(plan).run(); }
+
+void end_attempts() {
+  std::list<std::future<Path>> attempts;  // each is joined on destruction
+  const std::lock_guard lock(left_attempts().mutex);
+  attempts.swap(left_attempts().attempts);
+}
 
 }  // namespace maki::wan::mpw

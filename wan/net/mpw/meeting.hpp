@@ -2,11 +2,8 @@
 // path.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -40,41 +37,8 @@ Environment read_environment(const Lookup& lookup);
 // "streams = 32, window = 4 MB": into `environment`. Throws Error, naming `source`.
 void read_settings(const std::string& text, const std::string& source, Environment& environment);
 
-struct DialerPlan {
-  Endpoint peer;
-  Security security;
-  PathSettings settings;
-  std::string name;    // our own name
-  double attempt = 5;  // seconds
-  bool once = false;   // a single attempt
-};
-
-// Calls a peer until it answers, in the background: a side that both calls and listens may be called meanwhile.
-class Dialer {
- public:
-  explicit Dialer(DialerPlan plan) : plan_(std::move(plan)) { call(); }
-  ~Dialer();  // does not wait: a running attempt ends by itself, before end_all() returns
-  Dialer(const Dialer&) = delete;
-  static void end_all();
-
-  // To be polled: the path, once. Throws if there is no hope: the peer refuses us, or the only attempt has failed.
-  std::optional<Path> take();
-  void again();  // the path of take() was unusable: calls again
-  const std::string& last_failure() const { return last_failure_; }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  void call();
-  void failed(const std::exception& error, bool may_come);
-
-  const DialerPlan plan_;
-  std::future<Path> attempt_;
-  Clock::time_point begun_, next_{};  // begin of the attempt; earliest time of the next
-  std::chrono::milliseconds pause_{50};
-  bool wanted_ = true;
-  std::exception_ptr hopeless_;
-  std::string last_failure_;
-};
+// Waits for the attempts to call that meetings have left behind.
+void end_attempts();
 
 // The peer that a meeting expects at a port. No addresses: anyone. `caller`: that peer's own name; if its host is this
 // machine, it may call its own port.

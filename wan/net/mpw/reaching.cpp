@@ -2,9 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
-#include <list>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,77 +13,6 @@
 #include "wan/net/settings.hpp"
 
 namespace maki::wan::mpw {
-
-// ---- calling -------------------------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr std::chrono::milliseconds kLongestPause{2000};  // after an unusable path
-
-struct EndingAttempts {
-  std::mutex mutex;
-  std::list<std::future<Path>> attempts;
-};
-
-// Never destroyed: end_all() may be called at the very end.
-EndingAttempts& ending() {
-  static EndingAttempts& all = *new EndingAttempts;
-  return all;
-}
-
-}  // namespace
-
-Dialer::~Dialer() {
-  if (!attempt_.valid()) return;
-  const std::lock_guard lock(ending().mutex);
-  ending().attempts.push_back(std::move(attempt_));
-}
-
-void Dialer::end_all() {
-  std::list<std::future<Path>> attempts;  // each is joined on destruction
-  const std::lock_guard lock(ending().mutex);
-  attempts.swap(ending().attempts);
-}
-
-void Dialer::call() {
-  begun_ = Clock::now();
-  attempt_ = std::async(std::launch::async, [plan = plan_] {
-    return Path::connect(plan.peer, plan.security, plan.settings, {.name = plan.name, .within = plan.attempt});
-  });
-}
-
-std::optional<Path> Dialer::take() {
-  if (hopeless_) std::rethrow_exception(hopeless_);
-  if (!attempt_.valid() && wanted_ && Clock::now() >= next_) call();
-  if (!attempt_.valid() || attempt_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return {};
-  try {
-    wanted_ = false;
-    return attempt_.get();
-  } catch (const PathError& error) {
-    // An attempt that fails early was refused, or its peer has just closed its port.
-    const bool closed = error.seconds_down() == 0;
-    failed(error, !plan_.once && (closed || seconds_since(begun_) >= plan_.attempt));
-    if (closed) again();
-  } catch (const std::exception& error) {
-    failed(error, false);
-  }
-  return {};
-}
-
-// Called within a handler: rethrows if no other attempt is to be made.
-void Dialer::failed(const std::exception& error, bool may_come) {
-  last_failure_ = error.what();
-  wanted_ = may_come;
-  if (wanted_) return;
-  hopeless_ = std::current_exception();
-  throw;
-}
-
-void Dialer::again() {
-  wanted_ = true;
-  next_ = Clock::now() + pause_;
-  pause_ = std::min(2 * pause_, kLongestPause);
-}
 
 // ---- being called --------------------------------------------------------------------------------------------------
 

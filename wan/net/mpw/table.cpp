@@ -21,7 +21,7 @@ Table& Table::get() {
 // The I/O thread must outlive the paths, so it is made first.
 Table::Table() { Context::shared(); }
 
-Table::~Table() { Dialer::end_all(); }
+Table::~Table() { end_attempts(); }
 
 const Environment& Table::environment() {
   const std::lock_guard lock(mutex_);
@@ -312,7 +312,7 @@ void Table::finalize() {
     autotuning_ = true;
   }
   for (const auto& link : left) link->leave();
-  Dialer::end_all();
+  end_attempts();
 }
 
 }  // namespace maki::wan::mpw

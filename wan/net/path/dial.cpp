@@ -10,9 +10,10 @@ namespace maki::wan {
 Dial::Dial(EventLoop& loop, const DialPlan& plan, Done done, Failed failed)
     : loop_(loop), plan_(plan), done_(std::move(done)), failed_(std::move(failed)) {
   const RelayRoute& relay = plan_.relay;
+  std::optional<RelayAdmission> admission;
+  if (relay.used()) admission.emplace(read_key(relay.key_file), admission::Want::kConnect, relay.target);
   connector_.emplace(
-      loop_, plan_.addresses, plan_.settings,
-      relay.used() ? RelayAdmission::connect_to(read_key(relay.key_file), relay.target) : nullptr,
+      loop_, plan_.addresses, plan_.settings, std::move(admission),
       [this](Socket socket, const Address& peer) { connected(std::move(socket), peer); },
       [this](Connector::Failure failure, const std::string& reason) {
         fail(failure == Connector::Failure::kAgain ? DialFailure::kAgain : unless_it_stood(), reason);

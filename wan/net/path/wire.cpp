@@ -145,6 +145,18 @@ void read_rest(ByteReader& in, Message& message) {
   if (const std::string fault = fault_of(message); !fault.empty()) in.fail(fault);
 }
 
+// A Hello or Welcome.
+template <class Message, std::size_t size>
+Message greeting_in(std::span<const std::byte, size> bytes, ByteReader in, std::uint64_t magic) {
+  if (in.number<std::uint64_t>() != magic) in.fail("the other side speaks something else");
+  Message message;
+  in.field(message.version);
+  if (message.version != kProtocolVersion) return message;
+  check_seal(bytes, in);
+  read_rest(in, message);
+  return message;
+}
+
 }  // namespace
 
 std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
@@ -157,16 +169,10 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
 }
 
 Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
-  ByteReader in = reader(bytes, "a greeting of a path", "not a greeting of a path");
+  const ByteReader in = reader(bytes, "a greeting of a path", "not a greeting of a path");
   if (bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3})
     in.fail("the other side speaks TLS, and this side is insecure");
-  if (in.number<std::uint64_t>() != kHelloMagic) in.fail("the other side speaks something else");
-  Hello hello;
-  in.field(hello.version);
-  if (hello.version != kProtocolVersion) return hello;
-  check_seal(bytes, in);
-  read_rest(in, hello);
-  return hello;
+  return greeting_in<Hello>(bytes, in, kHelloMagic);
 }
 
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
@@ -181,14 +187,7 @@ std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
 }
 
 Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes) {
-  ByteReader in = reader(bytes, "a welcome of a path", "not a welcome of a path");
-  if (in.number<std::uint64_t>() != kWelcomeMagic) in.fail("the other side speaks something else");
-  Welcome welcome;
-  in.field(welcome.version);
-  if (welcome.version != kProtocolVersion) return welcome;
-  check_seal(bytes, in);
-  read_rest(in, welcome);
-  return welcome;
+  return greeting_in<Welcome>(bytes, reader(bytes, "a welcome of a path", "not a welcome of a path"), kWelcomeMagic);
 }
 
 std::array<std::byte, kFrameBytes> encode(const Frame& frame) {

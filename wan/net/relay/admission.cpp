@@ -283,16 +283,4 @@ void RelayAdmission::judge() {
   throw Error("the relay did not " + action, verdict.reason);
 }
 
-std::unique_ptr<RelayAdmission> RelayAdmission::connect_to(const Key& key, const std::string& target) {
-  return std::make_unique<RelayAdmission>(key, Want::kConnect, target);
-}
-
-std::unique_ptr<RelayAdmission> RelayAdmission::listen_as(const Key& key, const std::string& name) {
-  return std::make_unique<RelayAdmission>(key, Want::kListen, name);
-}
-
-std::unique_ptr<RelayAdmission> RelayAdmission::answer(const Key& key, const std::string& token) {
-  return std::make_unique<RelayAdmission>(key, Want::kAnswer, token);
-}
-
 }  // namespace maki::wan

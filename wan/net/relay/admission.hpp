@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,10 +97,6 @@ namespace maki::wan {
 // The peer's side on a connected socket: call progress() when the socket is ready, until kDone.
 class RelayAdmission {
  public:
-  static std::unique_ptr<RelayAdmission> connect_to(const Key& key, const std::string& target);
-  // For hidden listeners (relay/connector.hpp).
-  static std::unique_ptr<RelayAdmission> listen_as(const Key& key, const std::string& name);
-  static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
   // Throws Error for an invalid name.
   RelayAdmission(const Key& key, admission::Want want, const std::string& name);
   // Reads no byte beyond the verdict. kClosed if the relay closed the connection. Throws SecurityError if the key was

@@ -24,7 +24,7 @@ constexpr double kAskAgain = 2;
 }  // namespace
 
 Connector::Connector(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings,
-                     std::unique_ptr<RelayAdmission> admission, Done done, Failed failed)
+                     std::optional<RelayAdmission> admission, Done done, Failed failed)
     : loop_(loop), addresses_(std::move(addresses)), settings_(settings), admission_(std::move(admission)),
       done_(std::move(done)), failed_(std::move(failed)) {
   timer_ = loop_.after(0, [this] { start_next(); });  // later: the owner must have this object by then
@@ -262,6 +262,8 @@ void ControlChannel::end(const std::string& reason) {
 
 namespace {
 
+using admission::Want;
+
 // Connections being made at once, within 512 sockets, and calls that wait meanwhile.
 constexpr std::size_t kMaxAnswers = 512 / Connector::kAtOnce, kMaxCalls = 512;
 constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
@@ -292,13 +294,13 @@ std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const Rel
 HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
     : loop_(loop), name_(route.target), relay_(route.relay), settings_(settings), arrived_(std::move(arrived)),
       key_(read_key(route.key_file)), addresses_(resolve(route.relay)), wait_(kFirstWait) {
-  RelayAdmission::listen_as(key_, name_);  // throws for an invalid name
+  RelayAdmission(key_, Want::kListen, name_);  // throws for an invalid name
 }
 
 void HiddenListener::enroll() {
   again_ = 0;
   dial_ = std::make_unique<Connector>(
-      loop_, addresses_, settings_, RelayAdmission::listen_as(key_, name_),
+      loop_, addresses_, settings_, RelayAdmission(key_, Want::kListen, name_),
       [this](Socket socket, const Address&) { enrolled(std::move(socket)); },
       [this](Connector::Failure failure, const std::string& reason) { not_enrolled(failure, reason); });
 }
@@ -365,7 +367,7 @@ void HiddenListener::answer_waiting() {
 void HiddenListener::answer(const std::string& token) {
   const auto place = answers_.emplace(answers_.end());
   *place = std::make_unique<Connector>(
-      loop_, addresses_, settings_, RelayAdmission::answer(key_, token),
+      loop_, addresses_, settings_, RelayAdmission(key_, Want::kAnswer, token),
       [this, place](Socket socket, const Address& relay) {
         const Address from = relay;
         answers_.erase(place);

@@ -36,7 +36,7 @@ class Connector {
   // Exactly one of the two is called, later, unless the Connector ends first. It may be ended inside them. Without
   // `admission`: no relay.
   Connector(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings,
-            std::unique_ptr<RelayAdmission> admission, Done done, Failed failed);
+            std::optional<RelayAdmission> admission, Done done, Failed failed);
   ~Connector();
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
@@ -66,7 +66,7 @@ class Connector {
   EventLoop& loop_;
   std::vector<Address> addresses_;
   PathSettings settings_;
-  std::unique_ptr<RelayAdmission> admission_;
+  std::optional<RelayAdmission> admission_;
   Done done_;
   Failed failed_;
   std::size_t next_ = 0;  // attempts so far; addresses are tried in turn

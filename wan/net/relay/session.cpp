@@ -263,11 +263,7 @@ void RelayPump::ended(std::uint64_t number, const std::string& how) {
 }
 
 void RelayPump::watch_idle() {
-  end_idle();
   loop_.after(std::clamp(idle_timeout_ / 10, 0.01, 10.0), [this] { watch_idle(); });
-}
-
-void RelayPump::end_idle() {
   for (auto next = sessions_.begin(); next != sessions_.end();) {
     RelaySession& session = *(next++)->second.session;
     if (seconds_since(session.last_moved()) > idle_timeout_) session.end("nothing moved for too long");

@@ -141,7 +141,6 @@ class RelayPump {
   };
   void start(std::uint64_t number, Socket caller, Socket target);
   void ended(std::uint64_t number, const std::string& how);
-  void end_idle();
   void watch_idle();
 
   double idle_timeout_;

@@ -117,7 +117,10 @@ void EventLoop::forget(int descriptor) {
   if (watched_.erase(descriptor) > 0) epoll_ctl(epoll_.descriptor(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
-EventLoop::Timer EventLoop::at(Clock::time_point when, std::function<void()> work) {
+EventLoop::Timer EventLoop::after(double seconds, std::function<void()> work) {
+  // Bounded, so that the sum stays within the clock's range.
+  const std::chrono::duration<double> wait(std::clamp(std::isnan(seconds) ? 0.0 : seconds, 0.0, 1e8));
+  const auto when = Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
   const Timer timer = next_timer_++;
   timers_.emplace(std::pair{when, timer}, std::move(work));
   timer_times_.emplace(timer, when);
@@ -222,12 +225,6 @@ void EventLoop::call(const std::function<void()>& work) {
   auto done = task->get_future();
   post([task] { (*task)(); });
   done.get();
-}
-
-EventLoop::Timer EventLoop::after(double seconds, std::function<void()> work) {
-  // Bounded, so that the sum stays within the clock's range.
-  const std::chrono::duration<double> wait(std::clamp(std::isnan(seconds) ? 0.0 : seconds, 0.0, 1e8));
-  return at(Clock::now() + std::chrono::duration_cast<Clock::duration>(wait), std::move(work));
 }
 
 // ---- accepting connections -----------------------------------------------------------------------------------------

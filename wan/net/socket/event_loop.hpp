@@ -49,7 +49,6 @@ class EventLoop {
   void change(int descriptor, bool read, bool write);
   void forget(int descriptor);
 
-  Timer at(Clock::time_point when, std::function<void()> work);
   Timer after(double seconds, std::function<void()> work);
   void cancel(Timer timer);  // no effect after it has run
 

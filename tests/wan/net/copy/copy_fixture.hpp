@@ -59,10 +59,8 @@ inline void write_file(const fs::path& path, const std::string& contents) {
 inline std::string read_file(const fs::path& path) { return maki::test::text_of(path); }
 
 inline std::string random_text(std::size_t bytes, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
+  const auto all = test::pattern(bytes, seed);
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
 }
 
 // `files` small ones of 0 to 9000 bytes in nested folders, an empty folder, an empty file.
@@ -199,7 +197,6 @@ class PipeChannel : public MessageChannel {
  public:
   PipeChannel(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
   void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
-  Bytes receive(Tag tag) override { return *state_->take_for(end_, tag, 1e6); }
   std::optional<Bytes> receive_for(Tag tag, double seconds) override { return state_->take_for(end_, tag, seconds); }
   std::uint64_t under_way() override { return 0; }
   void flush() override {}

@@ -70,16 +70,8 @@ TEST_F(CopyPath, StreamsThatDieCostNothing) {
   auto channel = std::make_unique<PathChannel>(service.path());
   Path& path = channel->path();
   Client client(std::move(channel));
-  std::atomic<bool> done{false};
-  std::thread breaking([&] {
-    for (int i = 0; !done; ++i) {
-      path.drop_stream(i % 4);
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  });
+  const test::Meanwhile breaking(0.05, [&](unsigned i) { path.drop_stream(static_cast<int>(i % 4)); });
   const CopyReport report = client.push({(here_ / "local/large").string()}, "");
-  done = true;
-  breaking.join();
   EXPECT_TRUE(report.complete());
   EXPECT_EQ(difference(here_ / "local", here_ / "served"), "");
 }
@@ -131,24 +123,13 @@ class CopySync : public CopyPath {
     return comes_true([&] { return fs::exists(here_ / "served/in" / name); });
   }
 
-  // One that watches the folder while it lives.
-  class RunningSync {
-   public:
-    explicit RunningSync(SyncOptions options) {
-      options.stop = [this] { return stop_.load(); };
-      sync_.emplace(options);
-      thread_ = std::thread([this] { EXPECT_NO_THROW(sync_->run()); });
-    }
-    ~RunningSync() {
-      stop_ = true;
-      thread_.join();
-    }
-
-   private:
-    std::atomic<bool> stop_{false};
-    std::optional<Sync> sync_;
-    std::thread thread_;
-  };
+  // Watches the folder while it lives.
+  static std::jthread watch(SyncOptions options) {
+    return std::jthread([options = std::move(options)](const std::stop_token& stop) mutable {
+      options.stop = [stop] { return stop.stop_requested(); };
+      EXPECT_NO_THROW(Sync(options).run());
+    });
+  }
 };
 
 TEST_F(CopySync, OnceShipsWhatIsThere) {
@@ -169,7 +150,7 @@ TEST_F(CopySync, OnceShipsWhatIsThere) {
 
 TEST_F(CopySync, ShipsFilesAsTheyAreClosedOrMovedIn) {
   const RunningServer service = serve();
-  const RunningSync sync(options(service));
+  const std::jthread sync = watch(options(service));
   const fs::path local = here_ / "local", there = here_ / "served/in";
   write_file(local / "first", "1");
   EXPECT_TRUE(comes("first"));
@@ -201,7 +182,7 @@ TEST_F(CopySync, GoesOnAfterTheServerWasAway) {
   PathSettings settings = test::streams(2);
   settings.patience = 2;
   watching.connect = [&] { return Path::connect(where, security_, settings, {"test"}); };
-  const RunningSync sync(watching);
+  const std::jthread sync = watch(watching);
   write_file(here_ / "local/a", "A");
   EXPECT_TRUE(comes("a"));
   service.reset();
@@ -224,7 +205,7 @@ TEST_F(CopySync, GoesOnAfterANameHadNoAddress) {
     return path;
   };
   {
-    const RunningSync sync(watching);
+    const std::jthread sync = watch(watching);
     write_file(here_ / "local/a", "A");
     EXPECT_TRUE(comes("a"));
   }

@@ -31,10 +31,7 @@ class TwoFolders : public ::testing::Test {
   TwoFolders() {
     fs::create_directories(here_ / "served");
     fs::create_directories(here_ / "local");
-    start({});
-  }
-  void start(ServerOptions options) {
-    if (!options.others) options.others = Share{served().string()};
+    ServerOptions options = sharing(served());
     options.batch = kSmallBatch;
     server_ = std::make_unique<Server>(options);
   }
@@ -162,18 +159,6 @@ TEST_F(Copy, AFileInPlaceOfAFolder) {
   const CopyReport report = push("t", "");
   EXPECT_EQ(report.counts.failed, 2u);  // the folder and what is in it
   EXPECT_EQ(read_file(served() / "t/z"), "Z");
-}
-
-TEST_F(Copy, AReadOnlyServer) {
-  ServerOptions options;
-  options.others = Share{served().string(), true};
-  start(options);
-  write_file(local() / "a", "A");
-  write_file(served() / "b", "B");
-  EXPECT_THROW(push("a", "a"), Error);
-  EXPECT_FALSE(fs::exists(served() / "a"));
-  pull("b", "b");
-  EXPECT_EQ(read_file(local() / "b"), "B");
 }
 
 TEST_F(Copy, TwoClientsAtOnce) {

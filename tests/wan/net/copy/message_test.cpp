@@ -10,113 +10,31 @@
 #include <cstring>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
+#include "tests/wan/net/copy/samples.hpp"
 #include "wan/net/copy/digest.hpp"
 #include "wan/net/copy/root.hpp"
 
 namespace maki::wan::copy {
 namespace {
 
-Checksum some_checksum(int seed) {
-  Checksum checksum;
-  for (std::size_t i = 0; i < checksum.size(); ++i)
-    checksum[i] = static_cast<std::byte>(seed + static_cast<int>(i) * 3);
-  return checksum;
+TEST(CopyMessage, EachComesBackAsItWas) {
+  EXPECT_EQ(decode_order(encode(some_order()).view()), some_order());
+  EXPECT_EQ(decode_piece(encode(some_piece()).view()), some_piece());
+  for (const Reply& reply : {Reply{.agreed = true, .sole_file = true}, Reply{.later = true, .reason = "why"}, Reply{}})
+    EXPECT_EQ(decode_reply(encode(reply).view()), reply);
+  const Bytes answers = encode(some_answers()), results = encode(some_results());
+  EXPECT_EQ(decode_answers(answers.view()), some_answers());
+  EXPECT_EQ(decode_results(results.view()), some_results());
+  EXPECT_FALSE(is_results(answers.view()));
+  EXPECT_TRUE(is_results(results.view()));
 }
 
-Order some_order() {
-  Order order;
-  order.action = Order::Action::kPull;
-  order.checksum = true;
-  order.destination = "a/b/";
-  order.sources = {"x", "", "y/z"};
-  return order;
-}
-
-Piece some_piece() {
-  Piece piece{.first = 77, .last = true, .entries = {}};
-  piece.entries.push_back({.kind = Kind::kFolder, .path = "d", .size = 0, .mtime = -5, .mode = 0755});
-  piece.entries.push_back(
-      {.kind = Kind::kFile, .path = "d/f", .size = std::uint64_t{5} << 32, .mtime = 1234567890123456789, .mode = 0});
-  return piece;
-}
-
-Answers some_answers() {
-  Answers answers{.first = 3, .answers = {}};
-  answers.answers.push_back({.request = FileRequest::kNothing});
-  answers.answers.push_back(
-      {.request = FileRequest::kContinue, .size = std::uint64_t{6} << 32, .checksum = some_checksum(1)});
-  answers.answers.push_back({.request = FileRequest::kSend});
-  answers.answers.push_back({.request = FileRequest::kCompare, .size = 1, .checksum = some_checksum(9)});
-  return answers;
-}
-
-Results some_results() {
-  Results results;
-  results.done = true;
-  results.counts = {.files = 1, .folders = 2, .bytes = 3, .skipped = 4, .skipped_bytes = 5, .failed = 6};
-  results.failures = {{9, "no room"}, {11, ""}};
-  return results;
-}
-
-Bytes some_records() {
-  Bytes out;
-  RecordWriter writer(4096, [&](Bytes message) { out = std::move(message); });
-  writer.put(Begin{.index = 4, .size = 100, .mtime = 7, .mode = 0644, .offset = 20, .same = false});
-  std::memset(writer.room(10).data(), 'x', 10);
-  writer.filled(10);
-  writer.put(Hole{70});
-  writer.put(End{some_checksum(2)});
-  writer.put(Abandon{5, "vanished"});
-  writer.put(Note{true, "unreadable"});
-  writer.put(Finish{});
-  writer.flush();
-  return out;
-}
-
-TEST(CopyMessage, OrdersAndReplies) {
-  const Order order = decode_order(encode(some_order()).view());
-  EXPECT_EQ(order.action, Order::Action::kPull);
-  EXPECT_TRUE(order.checksum);
-  EXPECT_FALSE(order.sole_file);
-  EXPECT_EQ(order.destination, "a/b/");
-  EXPECT_EQ(order.sources, some_order().sources);
+TEST(CopyMessage, OtherVersionsAndLongTexts) {
   Order newer = some_order();
   newer.version = kVersion + 1;
   EXPECT_EQ(decode_order(encode(newer).view()).version, kVersion + 1);
-  const Reply reply = decode_reply(encode(Reply{.agreed = true, .sole_file = true, .reason = "why"}).view());
-  EXPECT_TRUE(reply.agreed && reply.sole_file);
-  EXPECT_EQ(reply.reason, "why");
-  EXPECT_FALSE(reply.later);
-  EXPECT_TRUE(decode_reply(encode(Reply{.later = true}).view()).later);
-}
-
-TEST(CopyMessage, PiecesAndAnswers) {
-  const Piece piece = decode_piece(encode(some_piece()).view());
-  ASSERT_EQ(piece.entries.size(), 2u);
-  EXPECT_EQ(piece.first, 77u);
-  EXPECT_TRUE(piece.last);
-  EXPECT_EQ(piece.entries[0].kind, Kind::kFolder);
-  EXPECT_EQ(piece.entries[0].mtime, -5);
-  EXPECT_EQ(piece.entries[1].path, "d/f");
-  EXPECT_EQ(piece.entries[1].size, std::uint64_t{5} << 32);
-  const Bytes message = encode(some_answers());
-  EXPECT_FALSE(is_results(message.view()));
-  const Answers answers = decode_answers(message.view());
-  ASSERT_EQ(answers.answers.size(), 4u);
-  EXPECT_EQ(answers.answers[1].size, std::uint64_t{6} << 32);
-  EXPECT_EQ(answers.answers[3].checksum, some_checksum(9));
-}
-
-TEST(CopyMessage, ResultsAndLongTexts) {
-  Results results = some_results();
-  results.failures[1].text = std::string(10000, 'x');
-  const Bytes message = encode(results);
-  EXPECT_TRUE(is_results(message.view()));
-  const Results back = decode_results(message.view());
-  EXPECT_TRUE(back.done);
-  EXPECT_EQ(back.counts.failed, 6u);
-  EXPECT_EQ(back.failures[0].index, 9u);
-  EXPECT_EQ(back.failures[1].text.size(), kMaxText);
+  const Results results{.failures = {{9, std::string(10000, 'x')}}, .done = false, .counts = {}};
+  EXPECT_EQ(decode_results(encode(results).view()).failures[0].text.size(), kMaxText);
 }
 
 TEST(CopyMessage, Records) {

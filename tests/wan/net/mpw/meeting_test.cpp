@@ -32,7 +32,7 @@ MeetingPlan plan(const std::string& host, Manner manner, std::vector<int> ports,
 
 class Meetings : public testing::Test {
  protected:
-  ~Meetings() override { Dialer::end_all(); }
+  ~Meetings() override { end_attempts(); }
 
   // Both at once; what one end sends the other gets.
   static void expect_one_path(const MeetingPlan& a, const MeetingPlan& b) {

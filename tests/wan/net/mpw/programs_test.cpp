@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "tests/places.hpp"
 #include "tests/testbed/testbed.hpp"
 #include "tests/wan/helpers.hpp"
@@ -43,16 +41,11 @@ class Programs : public testing::Test {
   // Exit status; -1 where it took too long.
   int status(std::size_t number) {
     Started& one = started_[number];
-    for (const auto begun = std::chrono::steady_clock::now();
-         std::chrono::steady_clock::now() - begun < std::chrono::duration<double>(kPatience);) {
-      int status = 0;
-      if (waitpid(one.process, &status, WNOHANG) == one.process) {
-        one.process = -1;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      }
-      test::pause(0.002);
-    }
-    return -1;
+    int status = 0;
+    const auto ended = [&] { return waitpid(one.process, &status, WNOHANG) == one.process; };
+    if (!test::comes_true(ended, kPatience)) return -1;
+    one.process = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   std::string output(std::size_t number) const { return maki::test::text_of(started_[number].file); }
   void end(std::size_t number) {

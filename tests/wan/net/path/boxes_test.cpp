@@ -149,13 +149,6 @@ TEST(Outbox, HoldsBackWhatNobodyHasAskedForBeyondTheLimit) {
   EXPECT_THROW(sender.box.matched(1, 0), ProtocolError);
 }
 
-TEST(Outbox, RefusesAnAcknowledgementOfWhatWasNeverSent) {
-  Sender sender;
-  ReceivedSet set;
-  set.add(1);
-  EXPECT_THROW(sender.box.acknowledge(set), ProtocolError);
-}
-
 // Nine of the ten segments of 1428 bytes and more that TCP sends before it hears of the other end, with all headers.
 TEST(Outbox, PiecesForManyStreamsFitWhatOneMaySendAfterAPause) {
   Sender sender;
@@ -196,25 +189,15 @@ TEST(Outbox, EmptyMessagesCountToo) {
   EXPECT_EQ(given, 150);
 }
 
-TEST(Inbox, RefusesContradictionsAndFloods) {
+TEST(Inbox, RefusesContradictions) {
   Receiver receiver;
   Frame frame{.type = FrameType::kData, .length = 10, .sequence = 1, .tag = 1, .index = 0, .total = 100, .offset = 0};
-  std::vector<std::unique_ptr<Landing>> open;
-  open.push_back(receiver.box.begin(frame));
+  const auto open = receiver.box.begin(frame);
   frame.total = 200;
   EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
   frame.total = std::uint64_t{1} << 40;
   frame.index = 1;
   EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
-  frame = {
-      .type = FrameType::kData, .length = 1 << 20, .sequence = 1, .tag = 2, .index = 0, .total = 1 << 30, .offset = 0};
-  EXPECT_THROW(
-      for (int i = 0; i < 20; ++i) {
-        open.push_back(receiver.box.begin(frame));
-        frame.offset += frame.length;
-        ++frame.sequence;
-      },
-      ProtocolError);
 }
 
 // Chunks whose bytes add up to their message, and leave some of it out.

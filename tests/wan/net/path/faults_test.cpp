@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <future>
@@ -17,7 +16,7 @@
 namespace maki::wan {
 namespace {
 
-using test::comes_true, test::pattern, test::pause;
+using test::Linked, test::Meanwhile, test::pattern, test::pause;
 
 struct Transfers {
   int count = 200;               // each way
@@ -110,50 +109,11 @@ PathSettings impatient(int streams) {
   return settings;
 }
 
-// Does something again and again while it lives.
-class Meanwhile {
- public:
-  Meanwhile(double every, std::function<void(unsigned)> work)
-      : thread_([this, every, work] {
-          for (unsigned i = 0; !stop_; ++i) {
-            pause(every);
-            work(i);
-          }
-        }) {}
-  ~Meanwhile() {
-    stop_ = true;
-    thread_.join();
-  }
-
- private:
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-};
-
-// A path through a proxy.
-struct Linked {
-  Listener listener;
-  test::Proxy proxy;
-  Path here, there;
-
-  explicit Linked(const PathSettings& settings, const Security& security = test::insecure())
-      : listener({"127.0.0.1", 0}, security, settings), proxy(listener.address()) {
-    here = Path::connect(proxy.address(), security, settings, {"here"});
-    there = std::move(listener.accept().path);
-  }
-  ~Linked() { test::close_both(here, there); }
-};
-
-class Faults : public testing::TestWithParam<bool> {
- protected:
-  Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
-  test::TemporaryFolder folder_;
-  test::Log log_;
-};
+class Faults : public test::EncryptedOrPlain {};
 
 // The second half is for make test-full.
-INSTANTIATE_TEST_SUITE_P(Plain, Faults, testing::Values(false), [](const auto&) { return "Plain"; });
-INSTANTIATE_TEST_SUITE_P(Full, Faults, testing::Values(true), [](const auto&) { return "Encrypted"; });
+INSTANTIATE_TEST_SUITE_P(Plain, Faults, testing::Values(false), test::name_of_mode);
+INSTANTIATE_TEST_SUITE_P(Full, Faults, testing::Values(true), test::name_of_mode);
 
 void all_streams_die(const Security& security) {
   test::Pair pair(test::streams(4), security);

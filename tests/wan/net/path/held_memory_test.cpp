@@ -186,9 +186,7 @@ class Promised : public testing::Test {
     }
   }
   void end_all() {
-    for (OnePath& one : paths_) {
-      const HandMadeStream gone = std::move(one.stream);
-    }
+    for (OnePath& one : paths_) one.stream.close();
     for (OnePath& one : paths_) one.path.close(0);
   }
   ~Promised() override { end_all(); }

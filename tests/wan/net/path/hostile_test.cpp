@@ -12,9 +12,8 @@ namespace {
 
 using test::comes_true, test::HandMadeStream;
 
-class Hostile : public testing::TestWithParam<bool> {
+class Hostile : public test::EncryptedOrPlain {
  protected:
-  Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
   Security key(const std::string& name) { return test::new_key(folder_, name); }
   // Streams made by hand give no sign of life.
   static PathSettings patient() {
@@ -22,12 +21,9 @@ class Hostile : public testing::TestWithParam<bool> {
     settings.stream_timeout = 300;
     return settings;
   }
-  test::TemporaryFolder folder_;
-  test::Log log_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
+INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(), test::name_of_mode);
 
 TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   const Security security = this->security();
@@ -45,36 +41,6 @@ TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   EXPECT_TRUE(comes_true([&] { return path.status().reconnections == 299 && path.status().streams_up == 2; }));
   first.send({.type = FrameType::kData, .length = 3, .sequence = 1, .tag = 1, .total = 3}, test::pattern(3, 1));
   EXPECT_EQ(path.receive_any(1, 10).size, 3u);
-  path.close(0);
-}
-
-// The buffer of a message holds what memory held before: none of it may be told.
-TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
-  const Security security = this->security();
-  Listener listener({"127.0.0.1", 0}, security, patient());
-  HandMadeStream good(listener.address(), security);
-  const Welcome welcome = good.greet(test::hello_of(0, 1));
-  Path path = std::move(listener.accept().path);
-  const auto bytes = test::pattern(100'000, 3);
-  Request request = path.start_receive_any(1, 200'000);
-  Frame frame{.type = FrameType::kData, .length = 50'000, .sequence = 1, .tag = 1, .total = 100'000};
-  good.send(frame, std::span(bytes).first(50'000));
-  for (std::uint64_t offset = 0; offset < 50'000; offset += 10'000) {
-    HandMadeStream bad(listener.address(), security);
-    ASSERT_EQ(bad.greet(test::hello_of(1, static_cast<unsigned>(1 + offset), welcome.session)).answer,
-              Answer::kWelcome);
-    Frame overlapping = frame;
-    overlapping.sequence = 5 + offset;
-    overlapping.offset = offset;
-    bad.send(overlapping, std::span(bytes).first(50'000));
-    EXPECT_TRUE(bad.closed_by_peer());
-    EXPECT_FALSE(request.test());
-  }
-  frame.sequence = 2;
-  frame.offset = 50'000;
-  good.send(frame, std::span(bytes).subspan(50'000));
-  const Bytes whole = (request.wait(), request.take());
-  EXPECT_TRUE(test::same(bytes, whole.view()));
   path.close(0);
 }
 

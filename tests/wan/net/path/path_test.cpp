@@ -213,14 +213,11 @@ INSTANTIATE_TEST_SUITE_P(FullRefused, LostLink, testing::Values(false));
 
 TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
   const bool silent = GetParam();
-  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient());
-  test::Proxy proxy(listener.address());
-  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), {"leiden"});
-  Path there = std::move(listener.accept().path);
-  const Ends ends = ends_after(here, there, [&] {
-    proxy.stall(silent);
-    proxy.refuse(!silent);
-    if (!silent) proxy.cut();
+  test::Linked link(impatient());
+  const Ends ends = ends_after(link.here, link.there, [&] {
+    link.proxy.stall(silent);
+    link.proxy.refuse(!silent);
+    if (!silent) link.proxy.cut();
   });
   EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
   EXPECT_GT(ends.seconds, 0.5);
@@ -232,29 +229,26 @@ TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
     EXPECT_LT(end.down, 10) << end.message;
   }
   EXPECT_GT(ends.here.outstanding, 0u);
-  EXPECT_TRUE(test::says(ends.here.message, proxy.address().text()));
-  EXPECT_TRUE(test::says(ends.there.message, "leiden at 127.0.0.1"));
-  EXPECT_THROW(here.send(1, {}), PathError);  // and it stays so
-  EXPECT_FALSE(here.status().up);
-  EXPECT_FALSE(there.status().up);
+  EXPECT_TRUE(test::says(ends.here.message, link.proxy.address().text()));
+  EXPECT_TRUE(test::says(ends.there.message, "here at 127.0.0.1"));
+  EXPECT_THROW(link.here.send(1, {}), PathError);  // and it stays so
+  EXPECT_FALSE(link.here.status().up);
+  EXPECT_FALSE(link.there.status().up);
 }
 
 // The program at the other end was started anew: it knows nothing of the path.
 TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
-  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient()),
-      anew({"127.0.0.1", 0}, test::insecure(), impatient());
-  test::Proxy proxy(listener.address());
-  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
-  Path there = std::move(listener.accept().path);
-  const Ends ends = ends_after(here, there, [&] {
-    proxy.lead_to(anew.address());
-    proxy.cut();
+  test::Linked link(impatient());
+  Listener anew({"127.0.0.1", 0}, test::insecure(), impatient());
+  const Ends ends = ends_after(link.here, link.there, [&] {
+    link.proxy.lead_to(anew.address());
+    link.proxy.cut();
   });
   EXPECT_TRUE(test::says(ends.here.message, "started anew"));
   EXPECT_GT(ends.here.outstanding, 0u);
   EXPECT_TRUE(test::says(ends.there.message, "patience"));
   // A path of its own is welcome.
-  Path again = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
+  Path again = Path::connect(link.proxy.address(), test::insecure(), impatient(), {"here"});
   Path taken = std::move(anew.accept().path);
   again.send(1, test::pattern(100, 1));
   EXPECT_EQ(taken.receive_any(1, 100).size, 100u);
@@ -292,8 +286,7 @@ TEST_F(Lost, ClosedByThePeerIsNoLoss) {
 }
 
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
-  Endpoint nobody;
-  nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  const Endpoint nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
   PathSettings settings = impatient();
   settings.patience = 0.5;
   const auto begin = Clock::now();

@@ -4,11 +4,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "wan/net/error.hpp"
@@ -117,46 +114,5 @@ inline Welcome welcome_of(Answer answer) {
   if (answer != Answer::kWelcome) welcome.reason = "because of the test";
   return welcome;
 }
-
-class RawPeer {
- public:
-  explicit RawPeer(Socket socket) : socket_(std::move(socket)) {}
-  explicit RawPeer(const Endpoint& endpoint) : socket_(connect_now(endpoint)) {}
-
-  bool write(std::span<const std::byte> bytes) { return put(socket_, bytes); }
-  bool write(const std::string& text) { return write(std::as_bytes(std::span(text))); }
-  // Waits for the other side to end it; false where it sends something instead, or nothing at all.
-  bool closed() { return ready(socket_.descriptor(), POLLIN) && recv(socket_.descriptor(), &byte_, 1, 0) <= 0; }
-  bool quiet(int milliseconds) { return !ready(socket_.descriptor(), POLLIN, milliseconds); }
-
-  std::optional<Hello> read_hello() {
-    const auto bytes = read<kHelloBytes>();
-    return bytes ? std::optional(decode_hello(*bytes)) : std::nullopt;
-  }
-  std::optional<Welcome> read_welcome() {
-    const auto bytes = read<kWelcomeBytes>();
-    return bytes ? std::optional(decode_welcome(*bytes)) : std::nullopt;
-  }
-  std::optional<Welcome> greet(const Hello& hello) { return write(encode(hello)) ? read_welcome() : std::nullopt; }
-
-  // Nothing where the connection ended before.
-  template <std::size_t size>
-  std::optional<std::array<std::byte, size>> read() try {
-    const auto got = get(socket_, size);
-    if (got.size() < size) return std::nullopt;
-    std::array<std::byte, size> bytes;
-    std::copy(got.begin(), got.end(), bytes.begin());
-    return bytes;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-
-  int descriptor() const { return socket_.descriptor(); }
-  void close() { socket_ = Socket(); }
-
- private:
-  Socket socket_;
-  char byte_ = 0;
-};
 
 }  // namespace maki::wan::test

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/connector.hpp"
@@ -12,12 +14,7 @@ using namespace test;
 
 struct SocketPair {
   Socket relay, peer;
-  SocketPair() {
-    int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    relay = Socket(ends[0]);
-    peer = Socket(ends[1]);
-  }
+  SocketPair() { std::tie(relay, peer) = local_pair(); }
 };
 
 Nonce nonce_of(unsigned char fill) {
@@ -77,24 +74,25 @@ TEST(RelayAdmission, RequestAndVerdictSurviveTheWire) {
 TEST(RelayAdmission, WrongAndUnknownKeysAreRefused) {
   const Key key = Key::make();
   Key wrong = Key::make();
-  EXPECT_THROW(converse(ring(key), *RelayAdmission::connect_to(wrong, "amsterdam")), SecurityError);
+  RelayAdmission unknown(wrong, Want::kConnect, "amsterdam");
+  EXPECT_THROW(converse(ring(key), unknown), SecurityError);
   wrong.id = key.id;
-  const auto admission = RelayAdmission::connect_to(wrong, "amsterdam");
-  EXPECT_THROW(converse(ring(key), *admission), SecurityError);
-  EXPECT_FALSE(admission->try_again());
+  RelayAdmission admission(wrong, Want::kConnect, "amsterdam");
+  EXPECT_THROW(converse(ring(key), admission), SecurityError);
+  EXPECT_FALSE(admission.try_again());
 }
 
 TEST(RelayAdmission, RefusalsTellWhetherToTryAgain) {
   const Key key = Key::make();
-  const auto later = RelayAdmission::connect_to(key, "amsterdam");
-  EXPECT_THROW(converse(ring(key), *later, {Code::kNobody, "not there"}), Error);
-  EXPECT_TRUE(later->try_again());
-  const auto never = RelayAdmission::listen_as(key, "amsterdam");
+  RelayAdmission later(key, Want::kConnect, "amsterdam");
+  EXPECT_THROW(converse(ring(key), later, {Code::kNobody, "not there"}), Error);
+  EXPECT_TRUE(later.try_again());
+  RelayAdmission never(key, Want::kListen, "amsterdam");
   EXPECT_TRUE(says(error_of([&] {
-                     converse(ring(key), *never, {Code::kRefused, "the name is taken"});
+                     converse(ring(key), never, {Code::kRefused, "the name is taken"});
                    }),
                    "the name is taken"));
-  EXPECT_FALSE(never->try_again());
+  EXPECT_FALSE(never.try_again());
 }
 
 // An answer that was heard on another connection serves nobody: its nonce is not this one's.
@@ -103,9 +101,9 @@ TEST(RelayAdmission, ReplayedAnswerIsRefused) {
   const KeyRing keys = ring(key);
   SocketPair first, second;
   AdmissionCheck gate(keys), next(keys);
-  const auto admission = RelayAdmission::connect_to(key, "amsterdam");
+  RelayAdmission admission(key, Want::kConnect, "amsterdam");
   EXPECT_EQ(gate.receive(first.relay.descriptor()), IoStatus::kWantRead);
-  admission->progress(first.peer.descriptor());
+  admission.progress(first.peer.descriptor());
   RequestBytes heard;
   ASSERT_EQ(recv(first.relay.descriptor(), heard.data(), heard.size(), 0), static_cast<ssize_t>(heard.size()));
   EXPECT_EQ(next.receive(second.relay.descriptor()), IoStatus::kWantRead);
@@ -118,14 +116,14 @@ TEST(RelayAdmission, ReplayedAnswerIsRefused) {
 TEST(RelayAdmission, RelayWithoutTheKeyIsFoundOut) {
   const Key key = Key::make();
   SocketPair sockets;
-  const auto admission = RelayAdmission::connect_to(key, "amsterdam");
+  RelayAdmission admission(key, Want::kConnect, "amsterdam");
   const auto challenge = encode(Challenge{kVersion, nonce_of(3)});
   ASSERT_GT(send(sockets.relay.descriptor(), challenge.data(), challenge.size(), 0), 0);
-  EXPECT_EQ(admission->progress(sockets.peer.descriptor()), IoStatus::kWantRead);
+  EXPECT_EQ(admission.progress(sockets.peer.descriptor()), IoStatus::kWantRead);
   const auto old = encode(admission::Request{Want::kConnect, "amsterdam", key.id, nonce_of(9)}, nonce_of(3), key);
   const auto verdict = encode(Verdict{}, old, nonce_of(3), &key);
   ASSERT_GT(send(sockets.relay.descriptor(), verdict.data(), verdict.size(), 0), 0);
-  EXPECT_THROW(admission->progress(sockets.peer.descriptor()), SecurityError);
+  EXPECT_THROW(admission.progress(sockets.peer.descriptor()), SecurityError);
 }
 
 TEST(RelayAdmission, ReadsNothingBeyondTheVerdictAndTakesBytesOneByOne) {
@@ -133,19 +131,19 @@ TEST(RelayAdmission, ReadsNothingBeyondTheVerdictAndTakesBytesOneByOne) {
   const KeyRing keys = ring(key);
   SocketPair sockets;
   AdmissionCheck gate(keys);
-  const auto admission = RelayAdmission::connect_to(key, "amsterdam");
-  ask(sockets, gate, *admission);
+  RelayAdmission admission(key, Want::kConnect, "amsterdam");
+  ask(sockets, gate, admission);
   gate.decide({});
   SocketPair drops;
   gate.send_verdict(drops.relay.descriptor());
   VerdictBytes verdict;
   ASSERT_EQ(recv(drops.peer.descriptor(), verdict.data(), verdict.size(), 0), static_cast<ssize_t>(verdict.size()));
   for (std::size_t i = 0; i < verdict.size(); ++i) {
-    EXPECT_EQ(admission->progress(sockets.peer.descriptor()), IoStatus::kWantRead);
+    EXPECT_EQ(admission.progress(sockets.peer.descriptor()), IoStatus::kWantRead);
     ASSERT_EQ(send(sockets.relay.descriptor(), &verdict[i], 1, 0), 1);
   }
   ASSERT_EQ(send(sockets.relay.descriptor(), "mine", 4, 0), 4);
-  EXPECT_EQ(admission->progress(sockets.peer.descriptor()), IoStatus::kDone);
+  EXPECT_EQ(admission.progress(sockets.peer.descriptor()), IoStatus::kDone);
   EXPECT_EQ(get(sockets.peer, 4).size(), 4u);
 }
 
@@ -154,17 +152,17 @@ TEST(RelayAdmission, AnotherVersionAndOtherServersAreNamed) {
   SocketPair sockets, other;
   const auto challenge = encode(Challenge{kVersion + 1, {}});
   ASSERT_GT(send(sockets.relay.descriptor(), challenge.data(), challenge.size(), 0), 0);
-  EXPECT_THROW(RelayAdmission::connect_to(key, "a")->progress(sockets.peer.descriptor()), Error);
+  EXPECT_THROW(RelayAdmission(key, Want::kConnect, "a").progress(sockets.peer.descriptor()), Error);
   const std::string greeting = "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3; and some more bytes";
   ASSERT_GT(send(other.relay.descriptor(), greeting.data(), greeting.size(), 0), 0);
-  EXPECT_THROW(RelayAdmission::connect_to(key, "a")->progress(other.peer.descriptor()), ProtocolError);
+  EXPECT_THROW(RelayAdmission(key, Want::kConnect, "a").progress(other.peer.descriptor()), ProtocolError);
 }
 
 TEST(RelayAdmission, BadNamesAreFoundBeforeAnythingIsSent) {
   const Key key = Key::make();
   for (const std::string& name : {std::string(), std::string("two words"), std::string(64, 'x'), std::string("a\nb")})
-    EXPECT_THROW(RelayAdmission::connect_to(key, name), Error) << name;
-  EXPECT_NO_THROW(RelayAdmission::connect_to(key, std::string(63, 'x')));
+    EXPECT_THROW(RelayAdmission(key, Want::kConnect, name), Error) << name;
+  EXPECT_NO_THROW(RelayAdmission(key, Want::kConnect, std::string(63, 'x')));
 }
 
 TEST(RelayKeys, DirectoriesFilesAndFaults) {

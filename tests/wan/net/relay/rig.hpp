@@ -25,9 +25,10 @@ inline Socket admit(const Endpoint& relay, RelayAdmission& admission) {
   if (finish(admission, socket.descriptor()) != IoStatus::kDone) throw Error("the relay closed the connection");
   return socket;
 }
+inline Socket admit(const Endpoint& relay, RelayAdmission&& admission) { return admit(relay, admission); }
 
 inline Socket reach(const Endpoint& relay, const Key& key, const std::string& target) {
-  return admit(relay, *RelayAdmission::connect_to(key, target));
+  return admit(relay, RelayAdmission(key, admission::Want::kConnect, target));
 }
 
 // A relay on loopback with one key and one destination, "server".

@@ -1,12 +1,8 @@
 // For tests: two channels joined by a TCP connection within this machine, and what it takes to run both in one thread.
 #pragma once
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <span>
 #include <string>
@@ -19,27 +15,15 @@
 
 namespace maki::wan::test {
 
-// Connected, non-blocking; the first is the side that connected. `buffer`: SO_SNDBUF and SO_RCVBUF, 0 leaves them.
-inline std::pair<Socket, Socket> socket_pair(int buffer = 0) {
-  const Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  Socket connecting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (buffer > 0) {
-    for (const int descriptor : {listener.descriptor(), connecting.descriptor()})
-      for (const int option : {SO_SNDBUF, SO_RCVBUF})
-        ::setsockopt(descriptor, SOL_SOCKET, option, &buffer, sizeof buffer);
-  }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(::bind(listener.descriptor(), any, length), 0);
-  EXPECT_EQ(::listen(listener.descriptor(), 1), 0);
-  EXPECT_EQ(::getsockname(listener.descriptor(), any, &length), 0);
-  EXPECT_EQ(::connect(connecting.descriptor(), any, length), 0);
-  Socket accepted(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  EXPECT_EQ(::fcntl(connecting.descriptor(), F_SETFL, O_NONBLOCK), 0);
-  return {std::move(connecting), std::move(accepted)};
+// The first is the side that connected. `window`: of both, 0 leaves it to the kernel.
+inline std::pair<Socket, Socket> socket_pair(std::size_t window = 0) {
+  PathSettings settings = streams(1);
+  settings.window = window;
+  const Socket listener = listen_on({"127.0.0.1", 0}, settings);
+  Socket near = connect_now({"127.0.0.1", local_address(listener.descriptor()).port()}, settings);
+  ready(listener.descriptor(), POLLIN);
+  Address peer;
+  return {std::move(near), accept_from(listener.descriptor(), peer)};
 }
 
 struct Outcome {

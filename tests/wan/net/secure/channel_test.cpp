@@ -24,7 +24,7 @@ using test::carry, test::pattern;
 
 struct Way {
   bool encrypted;
-  int buffer;
+  std::size_t buffer;
   std::uint64_t rekey;
 };
 

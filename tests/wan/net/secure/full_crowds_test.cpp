@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
-
 // One key asks for 1024 sessions and more, again and again; the holder of another one comes in and copies.
 TEST(FullCrowds, AThousandSessionsOfOneKey) {
   const test::TemporaryFolder keys;
@@ -41,17 +39,20 @@ TEST(FullCrowds, AThousandSessionsOfOneKey) {
       } catch (const Error&) {  // refused, in one way or another
       }
   });
-  while (welcomed + busy < 1024 && since(begin) < 60) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  std::printf("  %d sessions welcomed, %d told to wait, in %.1f s\n", welcomed.load(), busy.load(), since(begin));
+  while (welcomed + busy < 1024 && seconds_since(begin) < 60)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::printf("  %d sessions welcomed, %d told to wait, in %.1f s\n", welcomed.load(), busy.load(),
+              seconds_since(begin));
   EXPECT_GE(welcomed + busy, 1024);
   for (int i = 0; i < 3; ++i) {
     const auto start = Clock::now();
     copy::Client client(Path::connect(server.address(), other, test::streams(4)));
-    const double connected = since(start);
+    const double connected = seconds_since(start);
     const std::string got = scratch / ("got " + std::to_string(i));
     EXPECT_TRUE(client.pull({"file"}, got).complete());
     EXPECT_TRUE(copy::read_file(scratch / "file") == copy::read_file(got));
-    std::printf("  another key: connected in %.3f s, 50 MB copied in %.3f s\n", connected, since(start) - connected);
+    std::printf("  another key: connected in %.3f s, 50 MB copied in %.3f s\n", connected,
+                seconds_since(start) - connected);
     EXPECT_LT(connected, 5);
   }
   crowd.request_stop();
@@ -72,7 +73,7 @@ class FullFarCrowds : public testing::Test {
     const auto address = resolve(to).front();
     while (!stop.stop_requested()) {
       try {
-        for (; count < rate * since(begin); ++count) sockets.push_back(start_connect(address, {}));
+        for (; count < rate * seconds_since(begin); ++count) sockets.push_back(start_connect(address, {}));
       } catch (const Error&) {  // no port just now
       }
       while (sockets.size() > 2000) sockets.pop_front();
@@ -109,12 +110,12 @@ class FullFarCrowds : public testing::Test {
     for (int i = 0; i < 10; ++i) {
       const auto start = Clock::now();
       far.within([&] { paths.push_back(Path::connect(address, key, test::streams(1), {.within = 60}, *there)); });
-      least = std::min(least, since(start));
-      most = std::max(most, since(start));
+      least = std::min(least, seconds_since(start));
+      most = std::max(most, seconds_since(start));
     }
-    std::printf("  %.0f strangers a second; 10 paths at 270 ms: each up in %.2f to %.2f s\n", count / since(begin),
-                least, most);
-    EXPECT_GT(count / since(begin), 600);
+    std::printf("  %.0f strangers a second; 10 paths at 270 ms: each up in %.2f to %.2f s\n",
+                count / seconds_since(begin), least, most);
+    EXPECT_GT(count / seconds_since(begin), 600);
     EXPECT_LT(most, same_address ? 30 : 5);
     strangers.request_stop();
     strangers.join();

@@ -54,11 +54,16 @@ class Peers : public testing::Test {
     auto channel = make_channel(SecurityContext::make(listening), std::move(b), Side::kListening);
     SSL* ssl = SSL_new(client);
     SSL_set_fd(ssl, a.descriptor());
-    SSL_connect(ssl);
-    const test::Outcome outcome = test::shake_alone(*channel);
+    test::Outcome outcome;
+    for (int i = 0; i < 3 && outcome.error.empty(); ++i) {
+      SSL_connect(ssl);
+      outcome = test::shake_alone(*channel);
+    }
     EXPECT_FALSE(outcome.done);
+    EXPECT_EQ(channel->identity(), "");
     channel.reset();
-    EXPECT_NE(SSL_connect(ssl), 1);
+    char byte = 0;
+    EXPECT_LE(SSL_read(ssl, &byte, 1), 0);
     SSL_free(ssl);
     SSL_CTX_free(client);
     return outcome.error;
@@ -73,20 +78,13 @@ class Peers : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(Peers, SameKeyMeets) {
-  const Security key = test::new_key(folder_, "a.key");
-  const Meeting meeting = meet(key, key);
-  EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
-  const std::string id = read_key(key.key_files[0]).id;
-  EXPECT_EQ(meeting.connecting_sees, id);
-  EXPECT_EQ(meeting.listening_sees, id);
-}
-
 TEST_F(Peers, ListenerKnowsThemByTheirKeys) {
   const Security first = test::new_key(folder_, "a.key"), second = test::new_key(folder_, "b.key");
   const Meeting meeting = meet(second, test::both_of(first, second));
-  EXPECT_TRUE(meeting.listening.done) << meeting.listening.error;
-  EXPECT_EQ(meeting.listening_sees, read_key(second.key_files[0]).id);
+  EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
+  const std::string id = read_key(second.key_files[0]).id;
+  EXPECT_EQ(meeting.connecting_sees, id);
+  EXPECT_EQ(meeting.listening_sees, id);
 }
 
 TEST_F(Peers, WrongKeyIsRefused) {
@@ -131,17 +129,6 @@ TEST_F(Peers, PlainBytesAreRefused) {
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(200, '\0'), std::string(200, 'x'),
         std::string(reinterpret_cast<const char*>(hello.data()), hello.size()), std::string("SSH-2.0-OpenSSH_9\r\n")})
     EXPECT_TRUE(test::says(refuse_bytes(key, bytes), "speaks no TLS")) << bytes;
-}
-
-TEST_F(Peers, KeyAndCertificateDoNotMeet) {
-  test::Authority authority(folder_, "authority");
-  const Security key = test::new_key(folder_, "a.key");
-  const Security certificate =
-      authority.issue("site", {.common_name = "site.example", .alternative = "DNS:site.example"});
-  EXPECT_TRUE(test::says(meet(key, certificate).connecting.error, "certificate in place of the key"));
-  const Meeting meeting = meet(certificate, key);
-  EXPECT_TRUE(test::says(meeting.listening.error, "offers no key"));
-  EXPECT_TRUE(test::says(meeting.connecting.error, "both sides have to use keys"));
 }
 
 TEST_F(Peers, CertificatesMeet) {
@@ -228,21 +215,7 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
 TEST_F(Peers, ClientWithoutCertificateIsRefused) {
   test::Authority authority(folder_, "authority");
   const Security site = authority.issue("site", {.common_name = "site.example"});
-  auto [a, b] = test::socket_pair();
-  auto channel = make_channel(SecurityContext::make(site), std::move(b), Side::kListening);
-  SSL_CTX* client = SSL_CTX_new(TLS_client_method());
-  SSL* ssl = SSL_new(client);
-  SSL_set_fd(ssl, a.descriptor());
-  for (int i = 0; i < 3; ++i) {
-    SSL_connect(ssl);
-    if (const auto outcome = test::shake_alone(*channel); !outcome.error.empty()) {
-      EXPECT_TRUE(test::says(outcome.error, "shows no certificate"));
-      break;
-    }
-  }
-  EXPECT_EQ(channel->identity(), "");
-  SSL_free(ssl);
-  SSL_CTX_free(client);
+  EXPECT_TRUE(test::says(refuse_client(site, SSL_CTX_new(TLS_client_method())), "shows no certificate"));
 }
 
 TEST_F(Peers, BadCertificateFilesAreRefusedAtOnce) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <list>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -33,39 +35,26 @@ class Service {
   ~Service() {
     stop_ = true;
     thread_.join();
-    for (Path& path : paths_) path.close(0.1);
+    for (Path& path : paths_) path.close(0.1);  // which ends its echo
   }
   Endpoint address() const { return listener_.address(); }
 
  private:
   void serve() {
-    while (!stop_) {
-      if (auto accepted = listener_.accept_for(0.002)) {
-        paths_.push_back(std::move(accepted->path));
-        receives_.emplace_back(paths_.size() - 1, paths_.back().start_receive_any(kEcho, kLongestEcho));
-      }
-      echo();
-    }
+    while (!stop_)
+      if (auto accepted = listener_.accept_for(0.002))
+        echoes_.emplace_back(echo, std::ref(paths_.emplace_back(std::move(accepted->path))));
   }
-  void echo() {
-    for (auto& [path, request] : receives_) {
-      if (!request.valid()) continue;
-      try {
-        if (!request.test()) continue;
-        const Bytes message = request.take();
-        paths_[path].send(kEcho, message.view());
-        request = paths_[path].start_receive_any(kEcho, kLongestEcho);
-      } catch (const Error&) {  // that path is over
-        request = Request();
-        paths_[path].close(0);
-      }
-    }
+  static void echo(Path& path) try {
+    for (;;) path.send(kEcho, path.receive_any(kEcho, kLongestEcho).view());
+  } catch (const Error&) {  // that path is over
+    path.close(0);
   }
 
   Listener listener_;
   std::atomic<bool> stop_{false};
-  std::vector<Path> paths_;
-  std::vector<std::pair<std::size_t, Request>> receives_;
+  std::list<Path> paths_;
+  std::vector<std::jthread> echoes_;
   std::thread thread_;
 };
 
@@ -86,28 +75,22 @@ inline void expect_echo(Path& path) {
 // One stream by hand, of either side; all calls wait, but not for ever.
 class HandMadeStream {
  public:
-  HandMadeStream(const Endpoint& to, const Security& security) {
-    Socket socket = start_connect(resolve(to).front(), {});
-    channel_ = make_channel(SecurityContext::make(security), std::move(socket), Side::kConnecting, to.host);
-    if (!wait_for_status(*channel_, IoStatus::kWantWrite)) throw Error("no connection for the test");
+  explicit HandMadeStream(const Endpoint& to, const Security& security = insecure())
+      : channel_(make_channel(SecurityContext::make(security), connect_now(to), Side::kConnecting, to.host)) {
     shake_hands();
   }
-  HandMadeStream(Socket accepted, const Security& security)
+  explicit HandMadeStream(Socket accepted, const Security& security = insecure())
       : channel_(make_channel(SecurityContext::make(security), std::move(accepted), Side::kListening)) {
     shake_hands();
   }
   Welcome greet(const Hello& hello) {
     send(encode(hello));
-    std::array<std::byte, kWelcomeBytes> bytes;
-    read(bytes);
-    return decode_welcome(bytes);
+    return welcome();
   }
+  Welcome welcome() { return decode_welcome(read<kWelcomeBytes>()); }
   // Of the side that accepted.
-  Hello hear() {
-    std::array<std::byte, kHelloBytes> bytes;
-    read(bytes);
-    return decode_hello(bytes);
-  }
+  Hello hear() { return decode_hello(read<kHelloBytes>()); }
+  void send(const std::string& text) { send(std::as_bytes(std::span(text))); }
   void send(std::span<const std::byte> bytes) {
     while (true) {
       const IoResult result = channel_->write({}, bytes);
@@ -144,6 +127,19 @@ class HandMadeStream {
   } catch (const SecurityError&) {
     return false;
   }
+  template <std::size_t size>
+  std::array<std::byte, size> read() {
+    std::array<std::byte, size> bytes;
+    for (std::span<std::byte> left = bytes; !left.empty();) {
+      const IoResult result = channel_->read(left);
+      left = left.subspan(result.bytes);
+      if (result.status == IoStatus::kClosed || (result.bytes == 0 && !wait_for_status(*channel_, result.status)))
+        throw Error("no greeting for the test");
+    }
+    return bytes;
+  }
+  void close() { channel_.reset(); }
+  bool quiet(int milliseconds) const { return !ready(channel_->descriptor(), POLLIN, milliseconds); }
   // Reads frames until the other side closes; false where it does not.
   bool closed_by_peer() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -164,14 +160,6 @@ class HandMadeStream {
   void shake_hands() {
     for (IoStatus status; (status = channel_->handshake()) != IoStatus::kDone;)
       if (status == IoStatus::kClosed || !wait_for_status(*channel_, status)) throw Error("no handshake for the test");
-  }
-  void read(std::span<std::byte> bytes) {
-    while (!bytes.empty()) {
-      const IoResult result = channel_->read(bytes);
-      bytes = bytes.subspan(result.bytes);
-      if (result.status == IoStatus::kClosed || (result.bytes == 0 && !wait_for_status(*channel_, result.status)))
-        throw Error("no greeting for the test");
-    }
   }
   std::unique_ptr<Channel> channel_;
 };

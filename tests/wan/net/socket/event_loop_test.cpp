@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,12 +21,7 @@
 namespace maki::wan {
 namespace {
 
-std::array<Socket, 2> pair_of_sockets() {
-  int two[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, two) != 0)
-    throw std::runtime_error("socketpair");
-  return {Socket(two[0]), Socket(two[1])};
-}
+using test::local_pair;
 
 class Calls : public Pollable {
  public:
@@ -101,17 +95,16 @@ TEST(EventLoop, TimersNeverRunEarly) {
   EventLoop loop("test-loop");
   for (double seconds : {0.0, 0.0003, 0.004}) {
     std::promise<void> done;
-    const auto due = EventLoop::Clock::now() +
-                     std::chrono::duration_cast<EventLoop::Clock::duration>(std::chrono::duration<double>(seconds));
-    loop.call([&] { loop.at(due, [&] { done.set_value(); }); });
+    const auto begin = EventLoop::Clock::now();
+    loop.call([&] { loop.after(seconds, [&] { done.set_value(); }); });
     done.get_future().wait();
-    EXPECT_GE(EventLoop::Clock::now(), due);
+    EXPECT_GE(seconds_since(begin), seconds);
   }
 }
 
 TEST(EventLoop, ReportsReadinessAndHangUp) {
   EventLoop loop("test-loop");
-  auto [near, far] = pair_of_sockets();
+  auto [near, far] = local_pair();
   std::promise<void> closed;
   std::string got;
   Calls reader([&](bool readable, bool writable) {
@@ -133,7 +126,7 @@ TEST(EventLoop, ReportsReadinessAndHangUp) {
 
 TEST(EventLoop, ChangesWhatIsWatched) {
   EventLoop loop("test-loop");
-  auto [near, far] = pair_of_sockets();
+  auto [near, far] = local_pair();
   std::promise<void> written;
   Calls writer([&](bool, bool writable) {
     EXPECT_TRUE(writable);
@@ -151,26 +144,26 @@ TEST(EventLoop, ChangesWhatIsWatched) {
 TEST(EventLoop, ForgottenWithinTheBatchIsNotReported) {
   for (int round = 0; round < 20; ++round) {
     EventLoop loop("test-loop");
-    std::array<std::array<Socket, 2>, 2> sockets = {pair_of_sockets(), pair_of_sockets()};
-    auto late = pair_of_sockets();
+    std::array<std::pair<Socket, Socket>, 2> sockets = {local_pair(), local_pair()};
+    auto late = local_pair();
     std::array<std::unique_ptr<Calls>, 2> calls;
     std::atomic<int> count{0}, wrong{0};
     Calls third([&](bool, bool) { ++wrong; });
     for (int i : {0, 1}) {
       calls[i] = std::make_unique<Calls>([&, i](bool, bool) {
         ++count;
-        const int other = 1 - i, number = sockets[other][0].descriptor();
+        const int other = 1 - i, number = sockets[other].first.descriptor();
         loop.forget(number);
         calls[other].reset();
-        dup2(late[0].descriptor(), number);  // never ready
+        dup2(late.first.descriptor(), number);  // never ready
         loop.watch(number, true, false, third);
-        loop.forget(sockets[i][0].descriptor());
+        loop.forget(sockets[i].first.descriptor());
       });
     }
     loop.call([&] {
       for (int i : {0, 1}) {
-        loop.watch(sockets[i][0].descriptor(), true, false, *calls[i]);
-        EXPECT_EQ(write(sockets[i][1].descriptor(), "x", 1), 1);
+        loop.watch(sockets[i].first.descriptor(), true, false, *calls[i]);
+        EXPECT_EQ(write(sockets[i].second.descriptor(), "x", 1), 1);
       }
     });
     loop.call([] {});
@@ -182,7 +175,7 @@ TEST(EventLoop, ForgottenWithinTheBatchIsNotReported) {
 
 TEST(EventLoop, WritingToAPeerThatIsGoneDoesNotKill) {
   EventLoop loop("test-loop");
-  auto [near, far] = pair_of_sockets();
+  auto [near, far] = local_pair();
   far = Socket();
   loop.call([&, fd = near.descriptor()] {
     EXPECT_EQ(write(fd, "x", 1), -1);

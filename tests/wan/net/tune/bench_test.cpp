@@ -145,24 +145,6 @@ TEST_F(BenchOverLoopback, EndsWhenAskedWhoeverIsThere) {
   server_ = std::thread([] {});
 }
 
-TEST_F(BenchOverLoopback, WholeMeasurement) {
-  BenchClient link(address_, security_);
-  BenchOptions options;
-  options.seconds = 2;
-  options.pause = 0.05;
-  options.sizes = {100'000, 1'000'000};
-  options.bytes_after_pause = 1'000'000;
-  const BenchResult result = measure(link, trial(4), options);
-  EXPECT_GT(result.latency.count, 0);
-  ASSERT_FALSE(result.rows.empty());
-  EXPECT_GT(result.rows[0].out, 0);
-  EXPECT_GT(result.after_pause.in, 0);
-}
-
-}  // namespace
-
-namespace {
-
 // A line of a rate that loses what is sent above it: streams are held by a window each, and without pacing, or paced
 // above the line, a part of the rate is lost again. Streams cost a little each.
 struct ModelLink : MeasuredLink {
@@ -323,10 +305,6 @@ TEST(BenchReport, SizesLatencySilenceAndCpu) {
   EXPECT_LT(slow.time, 90);
 }
 
-}  // namespace
-
-namespace {
-
 std::string all_of(const std::vector<Limit>& limits) {
   std::string text;
   for (const Limit& limit : limits) text += limit.what + " | " + limit.remedy + "\n";
@@ -391,5 +369,4 @@ TEST(KernelLimits, WindowsAreCutAndCubicForgets) {
 }
 
 }  // namespace
-
 }  // namespace maki::wan
