@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "wan/net/error.hpp"
+#include "wan/net/relay/relay_core.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
@@ -56,10 +57,19 @@ std::size_t RelaySettings::descriptors() const {
          kOfAThread * static_cast<std::size_t>(thread_count(*this)) + kOthers;
 }
 
+Relay::Relay(const RelaySettings& settings) {
+  settings.check();
+  core_ = std::make_unique<RelayCore>(settings, thread_count(settings));
+}
+
+Relay::~Relay() = default;
+Endpoint Relay::address() const { return {core_->address().host(), core_->address().port()}; }
+RelayStatus Relay::status() const { return core_->status(); }
+
 // ---- a client, until it is refused or passed on --------------------------------------------------------------------
 
-RelayClient::RelayClient(EventLoop& loop, Relay& relay, const KeyRing& keys, Connection connection, double timeout)
-    : loop_(loop), relay_(relay), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
+RelayClient::RelayClient(EventLoop& loop, RelayCore& core, const KeyRing& keys, Connection connection, double timeout)
+    : loop_(loop), core_(core), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
   loop_.watch(connection_.socket.descriptor(), true, true, *this);
   limit_time("did not say what it wants");
 }
@@ -95,7 +105,7 @@ void RelayClient::receive_request() {
   loop_.cancel(timer_);
   step_ = Step::kWaiting;
   loop_.change(connection_.socket.descriptor(), true, false);
-  relay_.asked(*this);
+  core_.asked(*this);
 }
 
 // The client must not send anything before the verdict.
@@ -131,7 +141,7 @@ Socket RelayClient::take() {
 void RelayClient::leave(const std::string& why) {
   loop_.cancel(timer_);
   const std::string reason = why;
-  relay_.gone(*this, reason);
+  core_.gone(*this, reason);
 }
 
 // ---- decisions -----------------------------------------------------------------------------------------------------
@@ -152,11 +162,11 @@ void bound_unsent(const Socket& socket) {
 
 }  // namespace
 
-Relay::Relay(const RelaySettings& settings)
-    : settings_((settings.check(), settings)), keys_(KeyRing::read(settings.key_files)) {
+RelayCore::RelayCore(const RelaySettings& settings, int threads)
+    : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
   settings_.socket.streams = 1;
   for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = resolve(endpoint);
-  for (int i = 0; i < thread_count(settings); ++i) {
+  for (int i = 0; i < threads; ++i) {
     pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
                                                  [this](const SessionReport& report) {
                                                    loop_.post([this, report] { ended(report); });
@@ -169,12 +179,12 @@ Relay::Relay(const RelaySettings& settings)
 }
 
 // First no new sessions, then none at all; the loop sees the end of each before its own.
-Relay::~Relay() {
+RelayCore::~RelayCore() {
   loop_.call([this] { stop(); });
   pumps_.clear();
 }
 
-void Relay::stop() {
+void RelayCore::stop() {
   acceptor_.reset();
   end_calls([](const Call&) { return true; });
   answers_.clear();
@@ -185,7 +195,7 @@ void Relay::stop() {
   names_.clear();
 }
 
-RelayStatus Relay::status() {
+RelayStatus RelayCore::status() {
   RelayStatus status;
   loop_.call([&] {
     status = {.sessions = static_cast<int>(sessions_.size()),
@@ -199,7 +209,7 @@ RelayStatus Relay::status() {
   return status;
 }
 
-void Relay::take(Socket socket, const Address& address) {
+void RelayCore::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
   RelayClient::Connection connection{number, std::move(socket), address};
   asking_[number] =
@@ -209,7 +219,7 @@ void Relay::take(Socket socket, const Address& address) {
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
 }
 
-void Relay::asked(RelayClient& client) {
+void RelayCore::asked(RelayClient& client) {
   strangers_.leave(client);
   waiting_.insert(asking_.extract(client.number()));
   if (!client.admitted())
@@ -222,13 +232,13 @@ void Relay::asked(RelayClient& client) {
 }
 
 // A client that has gone cancels its pending connection.
-void Relay::gone(RelayClient& client, const std::string& why) {
+void RelayCore::gone(RelayClient& client, const std::string& why) {
   ++refused_;
   note(fmt::format("{}: {}", client.address().text(), why));
   drop(client.number());
 }
 
-void Relay::drop(std::uint64_t client) {
+void RelayCore::drop(std::uint64_t client) {
   dials_.erase(client);
   end_calls([client](const Call& call) { return call.caller == client; });
   if (const auto answering = answers_.find(client); answering != answers_.end()) {
@@ -243,7 +253,7 @@ void Relay::drop(std::uint64_t client) {
   waiting_.erase(client);
 }
 
-void Relay::end_calls(const std::function<bool(const Call&)>& which) {
+void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
   std::erase_if(calls_, [&](const auto& item) {
     if (!which(item.second)) return false;
     loop_.cancel(item.second.timer);
@@ -251,19 +261,19 @@ void Relay::end_calls(const std::function<bool(const Call&)>& which) {
   });
 }
 
-void Relay::refuse(RelayClient& client, Code code, const std::string& reason) {
+void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason) {
   ++refused_;
   note(fmt::format("{} (key {}) refused: {}", client.address().text(), client.request().key_id, reason));
   client.decide({code, reason}, [this](RelayClient& told) { drop(told.number()); });
 }
 
-void Relay::refuse_caller(std::uint64_t caller, const std::string& reason) {
+void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
   const auto client = waiting_.find(caller);
   if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
 }
 
 // Limits the log: strangers must not be able to fill a disk.
-void Relay::note(const std::string& text) {
+void RelayCore::note(const std::string& text) {
   const auto now = EventLoop::Clock::now();
   if (now - note_second_ > std::chrono::seconds(1)) {
     if (notes_ > kNotesPerSecond)
@@ -274,7 +284,7 @@ void Relay::note(const std::string& text) {
   if (++notes_ <= kNotesPerSecond) log(LogLevel::kInfo, text);
 }
 
-bool Relay::room_for(RelayClient& client) {
+bool RelayCore::room_for(RelayClient& client) {
   const std::string& key = client.request().key_id;
   const auto coming = dials_.size() + calls_.size() + answers_.size();
   if (sessions_.size() + coming >= static_cast<std::size_t>(settings_.sessions)) {
@@ -293,7 +303,7 @@ bool Relay::room_for(RelayClient& client) {
   return false;
 }
 
-void Relay::connect(RelayClient& client) {
+void RelayCore::connect(RelayClient& client) {
   if (!room_for(client)) return;
   const std::string& name = client.request().name;
   if (const auto found = destinations_.find(name); found != destinations_.end()) return dial(client, found->second);
@@ -301,7 +311,7 @@ void Relay::connect(RelayClient& client) {
   refuse(client, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
 }
 
-void Relay::dial(RelayClient& client, const std::vector<Address>& addresses) {
+void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses) {
   PathSettings settings = settings_.socket;
   settings.connect_timeout = settings_.answer_timeout;
   const std::uint64_t caller = client.number();
@@ -318,7 +328,7 @@ void Relay::dial(RelayClient& client, const std::vector<Address>& addresses) {
       });
 }
 
-void Relay::call(RelayClient& client, Registered& listener) {
+void RelayCore::call(RelayClient& client, Registered& listener) {
   const std::string token = make_token();
   Call& call = calls_[token];
   call = {client.number(), client.request().name, listener.key_id, 0};
@@ -330,7 +340,7 @@ void Relay::call(RelayClient& client, Registered& listener) {
   listener.control->call(token);
 }
 
-void Relay::answer(RelayClient& client) {
+void RelayCore::answer(RelayClient& client) {
   const auto found = calls_.find(client.request().name);
   if (found == calls_.end() || found->second.key_id != client.request().key_id)
     return refuse(client, Code::kRefused, "no call waits for this answer");
@@ -348,7 +358,7 @@ void Relay::answer(RelayClient& client) {
 }
 
 // Joins a target to its caller, who may have gone.
-void Relay::join(std::uint64_t caller, Socket target, const std::string& to) {
+void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to) {
   const auto found = waiting_.find(caller);
   if (found == waiting_.end()) return;
   auto kept = std::make_shared<Socket>(std::move(target));
@@ -367,7 +377,7 @@ void Relay::join(std::uint64_t caller, Socket target, const std::string& to) {
   });
 }
 
-void Relay::ended(const SessionReport& report) {
+void RelayCore::ended(const SessionReport& report) {
   const auto found = sessions_.find(report.number);
   if (found == sessions_.end()) return;
   log(LogLevel::kInfo,
@@ -376,7 +386,7 @@ void Relay::ended(const SessionReport& report) {
   sessions_.erase(found);
 }
 
-void Relay::enroll(RelayClient& client) {
+void RelayCore::enroll(RelayClient& client) {
   const std::string& name = client.request().name;
   if (destinations_.count(name) > 0)
     return refuse(client, Code::kRefused, fmt::format("'{}' is one of the relay's own destinations", name));
@@ -392,7 +402,7 @@ void Relay::enroll(RelayClient& client) {
   client.decide({}, [this](RelayClient& told) { enrolled(told); });
 }
 
-void Relay::enrolled(RelayClient& client) {
+void RelayCore::enrolled(RelayClient& client) {
   const std::string name = client.request().name, key = client.request().key_id;
   const Address from = client.address();
   Socket socket = client.take();
@@ -404,7 +414,7 @@ void Relay::enrolled(RelayClient& client) {
   names_[name] = {key, from, std::move(control)};
 }
 
-void Relay::unenroll(const std::string& name, const std::string& reason) {
+void RelayCore::unenroll(const std::string& name, const std::string& reason) {
   log(LogLevel::kInfo, fmt::format("'{}' is gone: {}", name, reason));
   names_.erase(name);
   std::vector<std::uint64_t> callers;
