@@ -92,15 +92,11 @@ struct Table {
   }
 
   void units() {
-    using enum InitialKind;
-    const auto made = [](Key& key) -> Key& {
-      return key.above(0).with(kLpt, kPancake, kPlummer, kColdSphere, kKeplerDisk, kTwoBody);
-    };
-    made(KEY(units.length)).unit(Dimension::kLength)
-        .means("of plain numbers and output files; auto: Mpc/h, isolated runs: pure numbers; a file brings its own");
-    made(KEY(units.mass)).unit(Dimension::kMass).means("auto: 1e10 Msun/h, isolated runs: pure numbers");
-    made(KEY(units.velocity)).unit(Dimension::kVelocity)
-        .means("auto: km/s, isolated runs: such that Newton's constant is 1");
+    KEY(units.length).above(0).unit(Dimension::kLength)
+        .means("of plain numbers and output files; auto: Mpc/h, isolated runs: pure numbers, with a file those that it states");
+    KEY(units.mass).above(0).unit(Dimension::kMass).means("auto: 1e10 Msun/h, isolated runs: pure numbers");
+    KEY(units.velocity).above(0).unit(Dimension::kVelocity)
+        .means("auto: km/s, isolated runs: such that Newton's constant is 1 (but km/s or the like has to be said for a file)");
     KEY(units.gravitational_constant).above(0).only(RunKind::kIsolated)
         .means("Newton's constant; auto: from the units, 1 where they are pure numbers");
   }

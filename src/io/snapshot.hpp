@@ -28,6 +28,7 @@ struct UnitSystem {
 
   // Newton's constant in these units: 43.0 for Mpc, 1e10 Msun, km/s. h drops out.
   double gravitational_constant() const { return kNewtonCgs * mass_cgs / (length_cgs * velocity_cgs * velocity_cgs); }
+  bool operator==(const UnitSystem&) const = default;
 };
 
 struct SnapshotHeader {

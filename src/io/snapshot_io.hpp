@@ -51,6 +51,7 @@ struct ReadReport {
   std::array<std::uint64_t, 6> counts{};  // particles of each type
   ParticleSelection selection;            // which part, where a run of Maki wrote only some particles
   double mass = 0;                        // of all particles
+  bool has_units = false;                 // stated by the file
   std::string why_isolated;               // why the set is; empty where it is comoving
   double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
   std::vector<std::string> notes;         // sentences on assumptions, wrapped positions and oddities

@@ -146,13 +146,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   set.comoving = why_isolated(header).empty();
   if (!set.comoving) {
     set.redshift = 0;
-    if (header.has_units) return;
-    set.units.with_h = false;
-    if (set.gravitational_constant > 0) return;
-    notes.push_back(
-        fmt::format("Warning: the file states no units: Mpc, 1e10 Msun and km/s are assumed, and G = {:.4f} "
-                    "(units.gravitational_constant sets another: 43007 with kpc, 1 in pure numbers)",
-                    set.newton()));
+    if (!header.has_units) set.units.with_h = false;
     return;
   }
   if (!(set.time > 0)) {
@@ -336,6 +330,7 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   read_particles(set, s, r.notes, ranks);
   const double mass = total_mass(s, ranks);
   r.mass = mass;
+  r.has_units = header.has_units;
   r.why_isolated = gadget::why_isolated(header);
   gadget::complete_header(header, mass, r.notes);
   s.header = header.set;

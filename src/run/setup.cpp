@@ -82,6 +82,33 @@ Snapshot make_model(const Config& config, const UnitSystem& units, const Communi
   }
 }
 
+// The units of an isolated set whose file states none: those of the configuration; pure numbers where only Newton's
+// constant is given; else GADGET's usual ones, with a warning.
+void settle_units(const Config& config, const ReadReport& report, SnapshotHeader& header,
+                  std::vector<std::string>& notes) {
+  const Config::Units& given = config.units;
+  const bool any = given.length || given.mass || given.velocity;
+  if (report.has_units || header.comoving) {
+    if (any && run_units(config, nullptr) != header.units)
+      throw Error(fmt::format("'{}' has its own units", config.initial.file),
+                  "units.length, units.mass and units.velocity are for isolated sets whose file states none",
+                  "leave them out");
+    return;
+  }
+  if (any && !given.velocity)
+    throw Error("units.velocity is missing",
+                fmt::format("'{}' holds velocities and states no units", config.initial.file),
+                "give length, mass and velocity, such as \"1 kpc\", \"1e10 Msun\" and \"1 km/s\"");
+  if (any || given.gravitational_constant) {
+    header.units = run_units(config, nullptr);
+  } else if (header.gravitational_constant == 0) {
+    notes.push_back(
+        fmt::format("Warning: the file states no units: Mpc, 1e10 Msun and km/s are assumed, and G = {:.4f} "
+                    "(set units.length, units.mass and units.velocity, or units.gravitational_constant)",
+                    header.newton()));
+  }
+}
+
 void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
   Config& config = run.config;
   resolve(config, {run.particles, file, isolated_side}, run.notes);
@@ -153,6 +180,7 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
     if (config.run.kind == RunKind::kCosmology && !report.why_isolated.empty())
       throw Error(fmt::format("run.kind is \"cosmology\", but '{}' is an isolated set", config.initial.file),
                   report.why_isolated, "set run.kind = \"isolated\", or repair the file's header");
+    settle_units(config, report, share.header, report.notes);
     Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
     run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
     const std::string density = density_note(run.initial.header, report.mass);  // with the user's cosmology

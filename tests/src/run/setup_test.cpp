@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "src/config/parse.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/forces.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
@@ -67,6 +71,39 @@ TEST(Setup, ModelsFollowTheConstantOfGravity) {
   for (int axis = 0; axis < 3; ++axis) {
     EXPECT_FLOAT_EQ(four.initial.velocities[0][axis], 2 * one.initial.velocities[0][axis]);
   }
+}
+
+// GADGET's binary files state none.
+TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
+  Snapshot set;
+  set.header.comoving = false;
+  set.header.units = {1, 1, 1, false};
+  set.positions = {{-1, 0, 0}, {1, 0, 0}};
+  set.velocities = {{0, -1, 0}, {0, 1, 0}};
+  set.masses = {1, 1};
+  set.ids = {1, 2};
+  test::TempDir dir;
+  const std::string bare = dir / "bare", own = dir / "own.hdf5";
+  write_snapshot(bare, set, {}, {.format = SnapshotFormat::kGadgetBinary1});
+  write_snapshot(own, set, {}, {});
+  const auto prepared = [](const std::string& file, std::vector<std::string> settings) {
+    settings.insert(settings.end(),
+                    {"run.kind=isolated", "initial.kind=file", "softening=0.01", "initial.file=" + file});
+    return prepare(parse_config("", "t", settings));
+  };
+  const std::vector<std::string> kpc = {"units.length=1 kpc", "units.mass=1e10 Msun", "units.velocity=1 km/s"};
+  const Prepared galaxy = prepared(bare, kpc);
+  EXPECT_NEAR(galaxy.gravitational_constant, 43009, 1);
+  EXPECT_NEAR(galaxy.initial.header.units.length_cgs, 3.0857e21, 1e17);
+  EXPECT_EQ(test::text_of(galaxy.notes).find("Warning"), std::string::npos);
+  const Prepared pure = prepared(bare, {"units.gravitational_constant=1"});
+  EXPECT_EQ(pure.gravitational_constant, 1);
+  EXPECT_EQ(pure.initial.header.units, (UnitSystem{1, 1, 1, false}));
+  const Prepared usual = prepared(bare, {});
+  EXPECT_NEAR(usual.gravitational_constant, 43.0092, 1e-4);
+  test::expect_contains(test::text_of(usual.notes), {"Warning", "states no units", "G = 43.0092", "units.length"});
+  test::expect_contains(test::error_of([&] { prepared(bare, {kpc[0], kpc[1]}); }), {"units.velocity is missing"});
+  test::expect_contains(test::error_of([&] { prepared(own, kpc); }), {"own.hdf5' has its own units", "leave them out"});
 }
 
 TEST(SpreadTargets, AreEvenAndAscending) {

@@ -131,6 +131,17 @@ TEST_F(Peers, PlainBytesAreRefused) {
     EXPECT_TRUE(test::says(refuse_bytes(key, bytes), "speaks no TLS")) << bytes;
 }
 
+TEST_F(Peers, KeyAndCertificateDoNotMeet) {
+  test::Authority authority(folder_, "authority");
+  const Security key = test::new_key(folder_, "a.key");
+  const Security certificate =
+      authority.issue("site", {.common_name = "site.example", .alternative = "DNS:site.example"});
+  EXPECT_TRUE(test::says(meet(key, certificate).connecting.error, "certificate in place of the key"));
+  const Meeting meeting = meet(certificate, key);
+  EXPECT_TRUE(test::says(meeting.listening.error, "offers no key"));
+  EXPECT_TRUE(test::says(meeting.connecting.error, "both sides have to use keys"));
+}
+
 TEST_F(Peers, CertificatesMeet) {
   test::Authority authority(folder_, "authority");
   const Security amsterdam = authority.issue("amsterdam", {.common_name = "x", .alternative = "DNS:amsterdam.example"});
