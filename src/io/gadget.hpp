@@ -29,6 +29,7 @@ struct FileFacts {
   bool has_units = false;
   std::optional<bool> comoving;  // where the file says so
   bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
+  bool other_expansion = false;  // its universe has radiation, neutrinos or dark energy that is no Lambda
   bool light_cone = false;       // positions relative to an observer, each particle at its own time, in many images
   ParticleSelection selection;   // the part of a run's particles in a file of Maki
 };

@@ -79,6 +79,8 @@ void read_cosmology(const Lookup& number, FileHeader& header) {
   set.hubble = number({"HubbleParam", "h"}).value_or(0);
   set.gravitational_constant = number({"GravityConstantInternal"}).value_or(0);
   if (const auto comoving = number({"ComovingIntegrationOn", "Cosmological run"})) header.comoving = *comoving != 0;
+  header.other_expansion = number({"w_0"}).value_or(-1) != -1 || number({"w_a"}).value_or(0) != 0 ||
+                           number({"Omega_r"}).value_or(0) != 0 || number({"Omega_nu_0"}).value_or(0) != 0;
 }
 
 void read_writer(hid_t file, hid_t group, FileHeader& header) {

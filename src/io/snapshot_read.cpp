@@ -157,6 +157,10 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   if (!(set.omega0 > 0)) notes.push_back("the file holds no cosmology: it has to come from the configuration");
   if (!(set.omega0 > 0) && !header.over_root_a)
     notes.push_back("its units have SWIFT's names: lengths and masses are without h, velocities peculiar");
+  if (header.other_expansion)
+    notes.push_back(
+        "Warning: the file's universe has radiation, neutrinos or dark energy that is no Lambda (w_0, w_a, Omega_r, "
+        "Omega_nu_0); they are left out, and expansion and growth will differ");
   if (header.has_units) return;
   // Only the right length unit gives the mean density of Omega0.
   const double as_mpc = mean_density_ratio(set, mass);

@@ -16,20 +16,40 @@ namespace maki {
 
 namespace {
 
+// v^2 / 2 and 1 / r of a particle, r from the middle in sides.
+struct Flight {
+  double kinetic, nearness;
+};
+
+Flight flight_of(const HostParticles& out, std::size_t i) {
+  double r2 = 0, v2 = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const double offset = out.fractions[i][axis] - 0.5;
+    r2 += offset * offset;
+    v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
+  }
+  return {0.5 * v2, 1 / std::sqrt(r2)};
+}
+
 // 1/2 sum m v^2 and sum m / r.
 std::array<ExactSum, 2> sums_of(const HostParticles& out) {
   std::array<ExactSum, 2> sums;
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
-    double r2 = 0, v2 = 0;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double offset = out.fractions[i][axis] - 0.5;
-      r2 += offset * offset;
-      v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
-    }
-    sums[0].add(0.5 * out.masses[i] * v2);
-    sums[1].add(out.masses[i] / std::sqrt(r2));
+    const Flight flight = flight_of(out, i);
+    sums[0].add(out.masses[i] * flight.kinetic);
+    sums[1].add(out.masses[i] * flight.nearness);
   }
   return sums;
+}
+
+// Number of particles that a mass in the middle would pull back; `attraction`: G times the mass over the side.
+std::uint64_t number_bound(const HostParticles& out, double attraction) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < out.ids.size(); ++i) {
+    const Flight flight = flight_of(out, i);
+    number += flight.kinetic < attraction * flight.nearness ? 1 : 0;
+  }
+  return number;
 }
 
 }  // namespace
@@ -138,6 +158,9 @@ void GravityField::take_out(double t, bool from_here) {
   const HostParticles out = from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{};
   const Left left = sums_over_all(out);
   if (left.count == 0) return;  // over sites: no particle has gone as far as the bound
+  sites::Sites& sites = agreement_.sites();
+  const std::uint64_t bound = sites.sum(sites::Phase::kControl, sites.next_number(sites::Phase::kControl),
+                                        sum_of(ranks_, number_bound(out, frame_.potential_unit() * left.others)));
   gravity_.particles_removed();
   total_ -= left.count;
   if (total_ == 0)
@@ -146,8 +169,11 @@ void GravityField::take_out(double t, bool from_here) {
   keep_escapers(out, t);
   escapers_.total += left.count;
   escapers_.energy += left.kinetic - frame_.potential_unit() * left.others * left.nearness;
-  log_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
-                   left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total));
+  log_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.{}",
+                   left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total,
+                   bound == 0 ? ""
+                              : fmt::format(" Warning: {} of them would have come back: give a box.size above {:g}.",
+                                            bound, frame_.side)));
 }
 
 // Sums over the particles that leave, over all ranks of all sites.

@@ -254,5 +254,26 @@ TEST(SwiftLayout, HoldsWhatItsReadersExpect) {
   EXPECT_EQ(back.header.omega_baryon, 0.0482);
 }
 
+TEST(SwiftLayout, AnotherExpansionIsReported) {
+  TempDir dir;
+  for (const auto& [name, value] : {std::pair{"w_0", -0.9}, {"w_a", 0.1}, {"Omega_r", 9e-5}, {"Omega_nu_0", 1e-3}}) {
+    const std::string path = dir / (std::string(name) + ".hdf5");
+    write_snapshot(path, make_snapshot(100), make_provenance(), {.layout = FileLayout::kSwift});
+    const auto warnings = [&path] {
+      ReadReport report;
+      read_snapshot(path, &report);
+      return std::ranges::count_if(report.notes, [](const auto& note) { return note.find("w_0") != note.npos; });
+    };
+    EXPECT_EQ(warnings(), 0);
+    {
+      const H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+      const H5Id cosmology = open_group(file, "Cosmology");
+      const H5Id number(H5Aopen(cosmology, name, H5P_DEFAULT), H5Aclose);
+      ASSERT_GE(H5Awrite(number, H5T_NATIVE_DOUBLE, &value), 0);
+    }
+    EXPECT_EQ(warnings(), 1) << name;
+  }
+}
+
 }  // namespace
 }  // namespace maki

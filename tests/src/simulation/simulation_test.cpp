@@ -143,6 +143,29 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   ASSERT_EQ(end.size(), 3u);
   EXPECT_NEAR(by_id(end).at(99)[2], 0.3 + 6 * 9.7, 2);
   EXPECT_LT(result.worst_energy_error, 1e-3);
+  EXPECT_EQ(recorder.messages.back().find("Warning"), std::string::npos);
+}
+
+// From pericentre at 0.1 to apocentre at 1.9, where the largest box ends at 1.
+TEST(Simulation, BoundParticlesThatAreSetAsideAreReported) {
+  TwoBodyParameters bodies;
+  bodies.mass2 = 1e-6;
+  bodies.eccentricity = 0.9;
+  Snapshot initial = make_two_body(bodies);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      initial.positions[i][axis] *= -1.0 / 19;
+      initial.velocities[i][axis] *= -19;
+    }
+  }
+  Recorder recorder;
+  Simulation run(test::test_stream(), initial, isolated_options(0.25, 1e-3, 3), Timeline::newtonian(), recorder);
+  run.run();
+  EXPECT_EQ(run.frame().side, 4);
+  ASSERT_EQ(recorder.messages.size(), 5u);
+  EXPECT_NE(recorder.messages.back().find("Warning: 1 of them would have come back: give a box.size above 4"),
+            std::string::npos)
+      << recorder.messages.back();
 }
 
 TEST(Simulation, StopsWhereTheObserverWants) {
