@@ -1,5 +1,6 @@
 // maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 3 a run stopped early on
 // request, 4 a run over several sites that lost one of them; both can be resumed (4 with an error: begun anew).
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -46,6 +47,14 @@ void bound_spinning(char** argv) {
   unsetenv(variable);
 }
 
+// Keeps files and sockets out of the places of standard streams that were closed, whose text would go into them.
+// Writing to such a stream still fails.
+void fill_standard_streams() {
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = open("/dev/null", O_RDONLY);
+  if (descriptor >= 0) close(descriptor);
+}
+
 int report(const char* message, int exit_code = kFailed) {
   if (maki::under_mpi()) maki::abort_job(message, exit_code);  // else the other ranks would wait for this one
   std::fflush(stdout);
@@ -88,6 +97,7 @@ int report_usage(const std::string& error, const maki::Communicator& ranks) {
 
 int main(int argc, char** argv) {
   bound_spinning(argv);
+  fill_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit on file sizes is an error of the write, with a message
   CLI::App program("Maki: gravitational N-body simulations, from a desk to many sites.", "maki");
   program.set_version_flag("--version", [] { return maki::version_text(); });

@@ -25,8 +25,8 @@ using enum Gradient;
 constexpr std::array kPresets = {
     //            preset             theta early n  r_cut mesh assign interl. gradient   root   reuse  eta  dlna  long
     PresetNumbers{Preset::kFast, 0.8, 0.4, 3, 2.48, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.50, 0.08, 0.04},
-    PresetNumbers{Preset::kStandard, 0.7, 0.4, 4, 2.95, 1.53, kPcs, kFull, kAnalytic, false, 1.5, 0.30, 0.08, 0.02},
-    PresetNumbers{Preset::kPrecise, 0.35, 0.3, 6, 5.0, 1.5, kPcs, kFull, kSpectral, true, 1.2, 0.15, 0.02, 0.01},
+    PresetNumbers{Preset::kStandard, 0.7, 0.3, 4, 2.95, 1.53, kPcs, kFull, kAnalytic, false, 1.5, 0.30, 0.08, 0.02},
+    PresetNumbers{Preset::kPrecise, 0.35, 0.2, 6, 5.0, 1.5, kPcs, kFull, kSpectral, true, 1.2, 0.15, 0.02, 0.01},
 };
 
 struct ErrorNumbers {
@@ -45,11 +45,11 @@ struct ErrorNumbers {
 constexpr std::array kErrors = {
     //           error   theta early n  r_cut gradient   root   isolated
     ErrorNumbers{2.4e-3, 0.8, 0.4, 3, 2.48, kAnalytic, false, 0.9},
-    ErrorNumbers{1.9e-3, 0.7, 0.4, 4, 2.85, kAnalytic, false, 0.9},
-    ErrorNumbers{1e-3, 0.7, 0.4, 4, 2.85, kAnalytic, true, 0.8},
-    ErrorNumbers{4.2e-4, 0.6, 0.35, 5, 3.5, kAnalytic, true, 0.55},
-    ErrorNumbers{2.8e-4, 0.5, 0.33, 5, 4.0, kAnalytic, true, 0.5},
-    ErrorNumbers{2.3e-4, 0.4, 0.3, 6, 4.5, kSpectral, true, 0.5},
+    ErrorNumbers{1.9e-3, 0.7, 0.3, 4, 2.85, kAnalytic, false, 0.9},
+    ErrorNumbers{1e-3, 0.7, 0.3, 4, 2.85, kAnalytic, true, 0.8},
+    ErrorNumbers{4.2e-4, 0.6, 0.25, 5, 3.5, kAnalytic, true, 0.55},
+    ErrorNumbers{2.8e-4, 0.5, 0.2, 5, 4.0, kAnalytic, true, 0.5},
+    ErrorNumbers{2.3e-4, 0.4, 0.2, 6, 4.5, kSpectral, true, 0.5},
     ErrorNumbers{kLeastForceError, 0.25, 0.15, 8, 7.5, kSpectral, true, 0.4},
 };
 constexpr double kReuseTolerance = 1.2;  // error of kept lists over that of fresh ones
@@ -76,7 +76,8 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
   fill(gravity.gradient, numbers.gradient);
   if (gravity.mesh) return;
   const double per_side = std::cbrt(static_cast<double>(particles));
-  gravity.mesh = good_mesh(std::max({numbers.mesh_factor * per_side - 1e-6, *gravity.r_cut / kMaxReach + 0.1, 8.0}));
+  const auto least = std::max(*gravity.r_cut / kMaxReach + 0.1, 8.0);
+  gravity.mesh = good_mesh(std::max(force_mesh(numbers.mesh_factor, per_side), least));
 }
 
 // ---- units, and the cosmology of a file -----------------------------------------------------------------------------
@@ -168,6 +169,12 @@ std::int64_t good_mesh(double least) {
     }
     if (rest == 1) return cells;
   }
+}
+
+double force_mesh(double factor, double per_side) {
+  constexpr double kWidest = 1.5625;
+  const auto cells = [&](double ratio) { return static_cast<double>(good_mesh(ratio * per_side - 1e-6)); };
+  return cells(factor) <= kWidest * per_side ? cells(factor) : cells(kMeshFactor);
 }
 
 void resolve_presets(Config& config, std::uint64_t particles) {

@@ -145,6 +145,7 @@ bool Follower::read_on() {
   struct stat status {};
   if (stat(path_.c_str(), &status) != 0) return false;
   const auto size = static_cast<std::uint64_t>(status.st_size);
+  const std::uint64_t before = read_;
   if (read_ == 0 || size < read_ || status.st_ino != inode_) start();
   inode_ = status.st_ino;
   if (read_ == 0) return false;
@@ -157,14 +158,22 @@ bool Follower::read_on() {
     read_ += line.size() + 1;
   }
   reader_.keep_last(kStepsRemembered);
+  listen(read_ != before, status.st_mtime);
   return any;
+}
+
+// Between two looks the time is measured here: the file's clock may be another one, and this machine's may be set.
+void Follower::listen(bool heard, std::time_t written) {
+  const auto now = std::chrono::steady_clock::now();
+  const double passed = looked_ ? std::chrono::duration<double>(now - *looked_).count() : INFINITY;
+  silent_ = heard ? std::min(passed, std::max(0.0, std::difftime(std::time(nullptr), written))) : silent_ + passed;
+  looked_ = now;
 }
 
 Signs Follower::signs() const {
   Signs signs;
   signs.now = static_cast<double>(std::time(nullptr));
-  struct stat status {};
-  if (stat(path_.c_str(), &status) == 0) signs.silent = std::max(0.0, signs.now - static_cast<double>(status.st_mtime));
+  signs.silent = silent_;
   if (begun() && records().beginnings.back().host == host_name()) signs.gone = is_locked_here(directory_) == false;
   return signs;
 }

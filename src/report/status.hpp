@@ -1,7 +1,9 @@
 // The state of a run in words, and watching it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,11 +49,14 @@ class Follower {
 
  private:
   void start();
+  void listen(bool heard, std::time_t written);
 
   std::string directory_, path_;
   RecordReader reader_;
   std::uint64_t read_ = 0;  // bytes
   std::uint64_t inode_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> looked_;  // for lines
+  double silent_ = 0;                                            // s
 };
 
 enum class Life {

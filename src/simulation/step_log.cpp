@@ -138,9 +138,8 @@ std::ofstream open_new(const std::string& path, bool overwrite) {
   if (!overwrite && std::filesystem::exists(path))
     throw Error("cannot write " + path, "the file exists",
                 "choose another output directory, or set run.overwrite = true");
-  std::ofstream file(path);
-  if (!file) throw Error("cannot write " + path, "it cannot be opened", "check the directory and its permissions");
-  return file;
+  std::ofstream(path).close();
+  return open_old(path);  // adds, so that lines stand at the beginning of a file that logrotate has emptied
 }
 
 std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts& all) {
@@ -206,7 +205,7 @@ std::optional<std::string> run_in(const std::string& directory) {
   std::ifstream file(metrics_path_in(directory));
   std::string line;
   if (!std::getline(file, line) || file.eof()) return {};  // none, or cut off
-  return json_member(line, "run").value_or("");
+  return json_member(line, "run");
 }
 
 bool has_ended(const std::string& directory) {

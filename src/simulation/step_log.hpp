@@ -75,7 +75,7 @@ class StepLog {
   int lines_since_header_ = -1;
 };
 
-// The name of the run whose metrics are in the directory, "" where they have no name; none where there are no metrics.
+// The name of the run whose metrics are in the directory; none where their first line is missing.
 std::optional<std::string> run_in(const std::string& directory);
 // Whether that run has come to its end, by the last line of its metrics.
 bool has_ended(const std::string& directory);

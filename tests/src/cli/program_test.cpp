@@ -1,5 +1,6 @@
 // The program itself, as a user calls it.
 #include <cmath>
+#include <fstream>
 #include <sstream>
 
 #include "tests/src/cli/program_fixture.hpp"
@@ -203,6 +204,13 @@ TEST_F(Program, ARunNeedsNoReader) {
   const std::string run = program() + " run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("run");
   expect_words(call_shell("{ { " + run + "; echo code $? >&2; } | head -n 1; }"), {"code 0"});
   EXPECT_TRUE(fs::exists(path("run/report.html")));
+}
+
+TEST_F(Program, TextOfClosedStreamsIsInNoFile) {
+  const std::string run = program() + " run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("run");
+  ASSERT_EQ(call_shell("{ " + run + " <&- >&- 2>&-; }").code, 0);
+  std::ifstream metrics(path("run/metrics.jsonl"));
+  for (std::string line; std::getline(metrics, line);) EXPECT_TRUE(line.starts_with('{')) << line;
 }
 
 TEST_F(Program, ErrorsThatNobodyCanReadHaveTheirCodes) {

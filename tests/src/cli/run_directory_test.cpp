@@ -157,6 +157,14 @@ TEST_F(RunDirectory, TheRestartOfAnotherRunIsRefused) {
   expect_end(call("resume " + path("three")), 1, {"restarts of several runs", "metrics.jsonl"});
 }
 
+// As logrotate's copytruncate leaves it.
+TEST_F(RunDirectory, ARunWhoseMetricsHaveLostTheirFirstLineGoesOn) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  std::ofstream(path("one/metrics.jsonl")) << "{\"step\": 1}\n";
+  EXPECT_EQ(call("resume " + path("one") + " time_limit=\"1 h\"").code, 0);
+  EXPECT_EQ(call("report " + path("one")).code, 0);
+}
+
 class DamagedRestart : public Program {
  protected:
   DamagedRestart() {

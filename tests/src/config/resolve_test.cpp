@@ -130,6 +130,14 @@ TEST(Presets, MeshesSuitTheTransforms) {
   EXPECT_EQ(good_mesh(2 * 131), 270);
 }
 
+TEST(Presets, MeshesHaveThreeCellsToTwoParticlesOrLittleMore) {
+  EXPECT_EQ(force_mesh(1.53, 64), 98);
+  EXPECT_EQ(force_mesh(1.53, 36), 56);
+  EXPECT_EQ(force_mesh(1.53, 24), 36);  // not 40
+  EXPECT_EQ(force_mesh(1.53, 48), 72);  // not 80
+  EXPECT_EQ(force_mesh(1.5, 128), 192);
+}
+
 TEST(Resolve, TwiceIsOnce) {
   const Config once = resolved(box_50());
   EXPECT_EQ(resolved(once), once);

@@ -7,7 +7,9 @@
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "kernels/error.hpp"
 #include "src/report/status.hpp"
@@ -174,6 +176,23 @@ TEST_F(ReportOfARun, IsWatchedWhenItDied) {
   const test::Result dead = test::call("watch " + directory());
   EXPECT_EQ(dead.code, 1);
   test::expect_words(dead, {"The run has died: no line for 1 h 00 min", "maki resume"});
+}
+
+TEST_F(ReportOfARun, IsWatchedByAClockThatIsNotTheFiles) {
+  const std::vector<std::string> all = metrics();
+  const std::vector<std::string> lines(all.begin(), all.end() - 3);
+  write_metrics(lines);
+  fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() + std::chrono::hours(5));
+  Follower run(directory());
+  EXPECT_TRUE(run.read_on());
+  EXPECT_EQ(run.signs().silent, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(run.read_on());
+  EXPECT_GE(run.signs().silent, 0.1);
+  std::ofstream(file("metrics.jsonl"), std::ios::app) << all[lines.size()] << '\n';
+  fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() - std::chrono::hours(5));
+  EXPECT_TRUE(run.read_on());
+  EXPECT_LT(run.signs().silent, 60);
 }
 
 TEST_F(ReportOfARun, IsReadOnAsItIsWritten) {

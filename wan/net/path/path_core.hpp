@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -175,9 +176,11 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void remove(int number);
   void count_connection(int number, int change);
   void tick();
+  void allow_for_sleep(Clock::time_point now);
   void check_streams(Clock::time_point now);
   int streams_up() const;
   void log_streams(const std::string& text);
+  void up_again(double after);
   // traffic
   bool note_received(std::uint64_t sequence);
   template <class Work>
@@ -202,6 +205,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   double patience_ = 0;                                               // the shorter of both sides'
   std::string last_failure_;                                          // of the latest attempt to connect
   std::string last_logged_;
+  std::optional<Clock::time_point> down_since_;  // without a stream
 
   Outbox outbox_;
   Inbox inbox_;
@@ -214,6 +218,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   std::size_t turn_ = 0;          // the stream that is asked first
   Clock::time_point last_heard_;  // anything from the peer
   EventLoop::Timer tick_ = 0;
+  Clock::time_point ticked_ = Clock::now();
   std::shared_ptr<PathCore> self_;  // keeps this alive while the loop may call
 
   bool acknowledgement_due_ = false;  // on the next frame that any stream writes

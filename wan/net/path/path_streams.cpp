@@ -14,6 +14,7 @@ namespace {
 constexpr double kFirstPause = 0.1, kLongestPause = 2;  // seconds between attempts
 constexpr int kDialsAtOnce = 128;
 constexpr double kLongSend = 0.3;  // seconds
+constexpr double kAwake = 2;       // seconds between two ticks of a loop that runs, at most
 constexpr double kFirstWords =
     5;  // stream_timeouts for which a session is kept if its peer has sent nothing but its greeting
 
@@ -30,6 +31,13 @@ void PathCore::log_streams(const std::string& text) {
   if (text == last_logged_) return;
   last_logged_ = text;
   log(LogLevel::kInfo, text);
+}
+
+// After a short break nothing is logged, and the next one like it is not either.
+void PathCore::up_again(double after) {
+  if (after < kLongestPause) return;
+  last_logged_.clear();
+  log(LogLevel::kInfo, fmt::format("the path to {} is up again, after {:.0f} s", peer_, after));
 }
 
 // ---- connecting side ----
@@ -143,6 +151,7 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   if (epoch > 1) ++reconnections_;
   slot.epoch = epoch;
   set_options(*channel, settings_);
+  if (const auto since = std::exchange(down_since_, {})) up_again(seconds(Clock::now() - *since));
   slot.stream = std::make_unique<Stream>(*this, number, std::move(channel));
   last_heard_ = Clock::now();
   acknowledgement_due_ = true;  // the last connection may have lost one
@@ -192,7 +201,10 @@ void PathCore::ended(Stream& stream, const std::string& why) {
     return;
   }
   last_failure_ = why;
-  if (streams_up() == 0) log_streams(fmt::format("the path to {} is down: {}", peer_, why));
+  if (streams_up() == 0) {
+    down_since_ = Clock::now();
+    log_streams(fmt::format("the path to {} is down: {}", peer_, why));
+  }
   if (side_ == Side::kConnecting && standing_) retry_later(number);
   kick();
 }
@@ -233,6 +245,16 @@ void PathCore::drop_stream(int number) {
   });
 }
 
+// A pause of the loop that is longer than a moment is no silence of the peer: this process was stopped, or its whole
+// job suspended, and what has come since waits to be read.
+void PathCore::allow_for_sleep(Clock::time_point now) {
+  const auto slept = now - std::exchange(ticked_, now);
+  if (seconds(slept) < kAwake) return;
+  last_heard_ = std::min(last_heard_ + slept, now);
+  for (const Slot& slot : slots_)
+    if (slot.stream) slot.stream->last_heard = std::min(slot.stream->last_heard + slept, now);
+}
+
 // Periodic checks, several times within the path's shortest timeout.
 void PathCore::tick() {
   if (over_) return;
@@ -240,6 +262,7 @@ void PathCore::tick() {
       std::clamp(std::min({settings_.heartbeat, settings_.stream_timeout / 4, patience_ / 8}), 0.005, 0.25);
   tick_ = loop_.after(pause, [this] { tick(); });
   const auto now = Clock::now();
+  allow_for_sleep(now);
   const double silent = seconds(now - last_heard_);
   // A session that was never used is not kept for a peer who may never come.
   if (silent > (spoken_ || side_ == Side::kConnecting ? patience_

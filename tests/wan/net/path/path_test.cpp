@@ -7,6 +7,7 @@
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/proxy.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/socket/event_loop.hpp"
 
 namespace maki::wan {
 namespace {
@@ -306,6 +307,41 @@ TEST_F(Lost, WaitsForAListenerThatComesLate) {
   Listener listener(address, test::insecure(), impatient());
   Accepted accepted = listener.accept();
   EXPECT_TRUE(connecting.get().status().up);
+}
+
+// Both programs were suspended for longer than they are patient.
+TEST_F(Lost, ThoseWhoSleptBlameNobody) {
+  Context context(1);
+  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient(), {}, {}, context);
+  Path here = Path::connect(listener.address(), test::insecure(), impatient(), {}, context);
+  Path there = std::move(listener.accept().path);
+  here.send(1, test::pattern(100, 1));
+  there.receive_any(1, 100);
+  context.next_loop().post([] { test::pause(2 * impatient().patience); });
+  test::pause(2 * impatient().patience + 1);
+  there.send(2, test::pattern(100, 2));
+  EXPECT_EQ(here.receive_any(2, 100).size, 100u);
+}
+
+TEST_F(Lost, EachLongBreakIsLoggedWithItsEnd) {
+  PathSettings settings = impatient();
+  settings.patience = 30;
+  Listener listener({"127.0.0.1", 0}, test::insecure(), settings);
+  test::Proxy proxy(listener.address());
+  Path here = Path::connect(proxy.address(), test::insecure(), settings, {"here"});
+  Path there = std::move(listener.accept().path);
+  const auto count = [&](const char* words) {
+    const auto lines = log_.all();
+    return std::ranges::count_if(lines, [&](const std::string& line) { return test::says(line, words); });
+  };
+  for (int breaks = 1; breaks <= 2; ++breaks) {
+    proxy.refuse(true);
+    proxy.cut();
+    test::pause(3);
+    proxy.refuse(false);
+    EXPECT_TRUE(comes_true([&] { return count("is up again, after") == 2 * breaks; }));  // both sides
+    EXPECT_EQ(count("is down"), 2 * breaks);
+  }
 }
 
 }  // namespace
