@@ -76,8 +76,8 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
   fill(gravity.gradient, numbers.gradient);
   if (gravity.mesh) return;
   const double per_side = std::cbrt(static_cast<double>(particles));
-  const auto least = std::max(*gravity.r_cut / kMaxReach + 0.1, 8.0);
-  gravity.mesh = good_mesh(std::max(force_mesh(numbers.mesh_factor, per_side), least));
+  const std::int64_t least = good_mesh(std::max(*gravity.r_cut / kMaxReach + 0.1, 8.0));
+  gravity.mesh = std::max(force_mesh(numbers.mesh_factor, per_side), least);
 }
 
 // ---- units, and the cosmology of a file -----------------------------------------------------------------------------
@@ -160,21 +160,35 @@ double preset_max_dlna(const Config& config) {
   return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
 }
 
-std::int64_t good_mesh(double least) {
-  auto cells = static_cast<std::int64_t>(std::ceil(least / 2)) * 2;
-  for (;; cells += 2) {
-    std::int64_t rest = cells;
-    for (const int prime : {2, 3, 5, 7}) {
-      while (rest % prime == 0) rest /= prime;
-    }
-    if (rest == 1) return cells;
-  }
+namespace {
+
+std::int64_t even_above(double least) { return static_cast<std::int64_t>(std::ceil(least / 2)) * 2; }
+
+std::int64_t largest_prime_of(std::int64_t number) {
+  std::int64_t prime = 2;
+  for (; number > 1; ++prime)
+    while (number % prime == 0) number /= prime;
+  return prime - 1;
 }
 
-double force_mesh(double factor, double per_side) {
-  constexpr double kWidest = 1.5625;
-  const auto cells = [&](double ratio) { return static_cast<double>(good_mesh(ratio * per_side - 1e-6)); };
-  return cells(factor) <= kWidest * per_side ? cells(factor) : cells(kMeshFactor);
+}  // namespace
+
+std::int64_t good_mesh(double least) {
+  std::int64_t cells = even_above(least);
+  while (largest_prime_of(cells) > 7) cells += 2;
+  return cells;
+}
+
+std::int64_t force_mesh(double factor, double per_side) {
+  constexpr double kRounding = 1e-6, kWide = 0.03, kWidest = 0.0625;  // cells a spacing beyond 1.5
+  const double fewest = kMeshFactor * per_side - kRounding;
+  const std::int64_t usual = good_mesh(factor * per_side - kRounding);
+  if (static_cast<double>(usual) <= fewest + (factor > kMeshFactor ? kWidest : kWide) * per_side + 2 * kRounding)
+    return usual;
+  std::int64_t best = even_above(fewest);
+  for (std::int64_t cells = best; static_cast<double>(cells) <= fewest + kWide * per_side; cells += 2)
+    if (largest_prime_of(cells) < largest_prime_of(best)) best = cells;
+  return best;
 }
 
 void resolve_presets(Config& config, std::uint64_t particles) {

@@ -57,10 +57,10 @@ void choose_again(Config& config, const Config& before, std::uint64_t particles)
 // The smallest even number >= `least` without prime factors above 7: transforms of other lengths are slow.
 std::int64_t good_mesh(double least);
 
-// Cells a side of the force's mesh for `per_side` particles, about `factor` cells to each. On a lattice with more than
-// 1.56 cells a spacing the waves that a mesh takes for one another are long (with 5/3 cells, errors at z = 49 are five
-// times larger); the mesh next to 1.5 cells is then taken.
-double force_mesh(double factor, double per_side);
+// Cells a side of the force's mesh for `per_side` particles, even: without prime factors above 7 about `factor` (1.5 to
+// 1.56) to each particle where that can be had, else 1.5 or a little more. On a lattice errors grow with the cells a
+// spacing beyond 1.5, as the waves that a mesh takes for one another become longer (docs/accuracy.md).
+std::int64_t force_mesh(double factor, double per_side);
 
 // Facts of the initial conditions: their number, and the header where they come from a file.
 struct InitialFacts {

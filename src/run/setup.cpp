@@ -317,6 +317,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.side = run.side;
   options.centre = run.centre;
   options.energy_interval = static_cast<int>(config.output.energy_interval);
+  options.largest_error = config.gravity.error.value_or(0);
   options.error_targets = static_cast<std::uint64_t>(config.output.error_targets.value_or(0));
   options.theta_early = config.gravity.theta_early.value_or(0);
   if (config.run.kind == RunKind::kIsolated) {

@@ -34,6 +34,7 @@ struct SimulationOptions {
   std::vector<double> film;         // scale factors, or times, in order: moments of a film's pictures
   int energy_interval = 10;         // steps between computations of the energy; 0: never
   std::uint64_t error_targets = 0;  // particles whose forces are compared with exact sums at each output; 0: none
+  double largest_error = 0;         // rms error of forces that was asked for, over the rms force; 0: none was
 };
 
 // The state at an output; positions and momenta are of the same time. Particles are this rank's.

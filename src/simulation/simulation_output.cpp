@@ -147,6 +147,9 @@ void Simulation::write_output(int index) {
         measure_force_error(stream_, particles_, *gravity_, ranks_, *sites_, options_.error_targets);
     if (error.targets > 0) output.force_error = error;
     observer_.message("Force error: " + (error.targets > 0 ? text_of(error) : "no particle was chosen, ask for more"));
+    if (options_.largest_error > 0 && error.rms > options_.largest_error)
+      observer_.message(fmt::format("Warning: this is more than gravity.error = {:g} asks for: give a smaller one.",
+                                    options_.largest_error));
   }
   observer_.output(output);
 }

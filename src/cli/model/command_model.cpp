@@ -61,7 +61,7 @@ void fill_defaults(Options& given) {
   if (given.cut == 0) given.cut = preset_numbers(Preset::kStandard).r_cut;
   if (given.rebuild_every == 0) given.rebuild_every = model::MakiRun().rebuild_every;
   if (given.kind == "maki" && given.mesh == 0)
-    given.mesh = force_mesh(preset_numbers(Preset::kStandard).mesh_factor, given.particles);
+    given.mesh = static_cast<double>(force_mesh(preset_numbers(Preset::kStandard).mesh_factor, given.particles));
 }
 
 void check(const Options& given) {

@@ -1,6 +1,9 @@
 // The error of forces that a run measures at its outputs: against exact sums made apart from it, and the same over
 // ranks and sites.
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "src/run/forces.hpp"
 #include "tests/src/simulation/runs_on_ranks.hpp"
@@ -42,7 +45,9 @@ energy_interval = 0
 
 struct Errors : RunObserver {
   void output(const OutputState& state) override { all.push_back(state.force_error.value()); }
+  void message(const std::string& text) override { warnings += text.starts_with("Warning: this is more than"); }
   std::vector<ForceError> all;
+  std::ptrdiff_t warnings = 0;
 };
 
 std::vector<ForceError> errors_of(const Prepared& run, Snapshot share, const RunPlace& place) {
@@ -78,6 +83,20 @@ TEST(ForceCheck, IsTheErrorOfTheSet) {
   const ForceError of_sphere = at_start_alone(sphere);
   EXPECT_NEAR(static_cast<double>(of_sphere.targets), 500, 100);
   EXPECT_NEAR(of_sphere.rms / error_of_set(sphere, ForceMethod::kDirect), 1, 0.3);
+}
+
+TEST(ForceCheck, AnErrorAboveTheOneThatWasAskedForIsReported) {
+  if (Communicator::world().size() > 1) GTEST_SKIP() << "one rank";
+  const Prepared run = prepared(kUniverse, {"gravity.error=0.002", "output.error_targets=300"});
+  for (const double theta : {0.3, 1.5}) {
+    SimulationOptions options = simulation_options(run);
+    options.gravity.theta = options.theta_early = theta;
+    Errors errors;
+    Simulation(test::test_stream(), run.initial, options, timeline_of(run), errors, {}).run();
+    ASSERT_EQ(errors.all.size(), 2u);
+    EXPECT_EQ(errors.warnings, std::ranges::count_if(errors.all, [](const ForceError& e) { return e.rms > 0.002; }));
+    EXPECT_EQ(errors.warnings > 0, theta > 1);
+  }
 }
 
 void expect_same(const std::vector<ForceError>& a, const std::vector<ForceError>& b) {
