@@ -42,6 +42,7 @@ class HostileClient : public ::testing::Test {
   unsigned mode_of_executable() {
     push();
     peer_.say(kPlanTag, Piece{.last = true, .entries = {file_entry("run", 8, 0777)}});
+    decode_answers(peer_.theirs().receive(kBackTag).view());
     peer_.send_records([](RecordWriter& writer) {
       put_file(writer, 0, "contents", 0777);
       writer.put(Finish{});
