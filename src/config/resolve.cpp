@@ -137,29 +137,6 @@ void take_from_file(Auto<double>& field, double file_value, const char* key, std
 
 const PresetNumbers& preset_numbers(Preset preset) { return kPresets[static_cast<std::size_t>(preset)]; }
 
-PresetNumbers numbers_of(const Config& config) {
-  PresetNumbers numbers = preset_numbers(config.run.preset);
-  if (!config.gravity.error) return numbers;
-  const auto good = [&](const ErrorNumbers& row) { return row.error <= *config.gravity.error; };
-  const ErrorNumbers& row = *std::ranges::find_if(kErrors, good);
-  numbers.theta = row.theta;
-  if (config.run.kind == RunKind::kIsolated)
-    numbers.theta = row.theta_isolated * (config.gravity.opening == Opening::kAngle ? kAngleAsGood : 1);
-  numbers.theta_early = row.theta_early;
-  numbers.split_order = row.split_order;
-  numbers.r_cut = row.r_cut;
-  numbers.mesh_factor = kMeshFactor;
-  numbers.gradient = row.gradient;
-  numbers.refine_root = row.refine_root;
-  numbers.reuse_tolerance = kReuseTolerance;
-  return numbers;
-}
-
-double preset_max_dlna(const Config& config) {
-  const PresetNumbers& numbers = preset_numbers(config.run.preset);
-  return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
-}
-
 namespace {
 
 std::int64_t even_above(double least) { return static_cast<std::int64_t>(std::ceil(least / 2)) * 2; }
@@ -191,6 +168,43 @@ std::int64_t force_mesh(double factor, double per_side) {
   return best;
 }
 
+namespace {
+
+// Whether the particles are no lattice, or one whose mesh can have 1.5 cells a spacing.
+bool suits_mesh(std::uint64_t particles) {
+  const auto side = static_cast<std::uint64_t>(std::llround(std::cbrt(static_cast<double>(particles))));
+  return side * side * side != particles ||
+         2 * force_mesh(kMeshFactor, static_cast<double>(side)) == static_cast<std::int64_t>(3 * side);
+}
+
+}  // namespace
+
+PresetNumbers numbers_of(const Config& config, std::uint64_t particles) {
+  PresetNumbers numbers = preset_numbers(config.run.preset);
+  if (!config.gravity.error) return numbers;
+  const auto good = [&](const ErrorNumbers& row) { return row.error <= *config.gravity.error; };
+  auto place = std::ranges::find_if(kErrors, good) - kErrors.begin();
+  if (config.run.kind == RunKind::kCosmology && !suits_mesh(particles))
+    place = std::min<std::ptrdiff_t>(place + 2, kErrors.size() - 1);
+  const ErrorNumbers& row = kErrors[static_cast<std::size_t>(place)];
+  numbers.theta = row.theta;
+  if (config.run.kind == RunKind::kIsolated)
+    numbers.theta = row.theta_isolated * (config.gravity.opening == Opening::kAngle ? kAngleAsGood : 1);
+  numbers.theta_early = row.theta_early;
+  numbers.split_order = row.split_order;
+  numbers.r_cut = row.r_cut;
+  numbers.mesh_factor = kMeshFactor;
+  numbers.gradient = row.gradient;
+  numbers.refine_root = row.refine_root;
+  numbers.reuse_tolerance = kReuseTolerance;
+  return numbers;
+}
+
+double preset_max_dlna(const Config& config) {
+  const PresetNumbers& numbers = preset_numbers(config.run.preset);
+  return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
+}
+
 void resolve_presets(Config& config, std::uint64_t particles) {
   if (config.run.kind == RunKind::kIsolated) {
     // Error estimates need quadrupoles. A restart has no accelerations, and runs with these keys have to resume with
@@ -199,7 +213,7 @@ void resolve_presets(Config& config, std::uint64_t particles) {
                           config.run.deterministic || config.gravity.reuse;
     fill(config.gravity.opening, by_angle ? Opening::kAngle : Opening::kError);
   }
-  const PresetNumbers numbers = numbers_of(config);
+  const PresetNumbers numbers = numbers_of(config, particles);
   fill(config.output.error_targets, config.gravity.error ? kErrorTargets : 0);
   fill(config.gravity.theta, numbers.theta);
   fill(config.gravity.reuse_tolerance, numbers.reuse_tolerance);

@@ -36,9 +36,9 @@ struct PresetNumbers {
 
 const PresetNumbers& preset_numbers(Preset preset);
 // The numbers of the preset. Where gravity.error is given, the numbers of forces are the cheapest whose measured errors
-// were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by error"). `theta` of an
-// isolated set differs.
-PresetNumbers numbers_of(const Config& config);
+// were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by error"); two rows more
+// precise for a lattice of `particles` whose mesh cannot have 1.5 cells a spacing. `theta` of an isolated set differs.
+PresetNumbers numbers_of(const Config& config, std::uint64_t particles = 0);
 // The smallest gravity.error.
 inline constexpr double kLeastForceError = 1e-4;
 // The targets of output.error_targets where gravity.error is given.

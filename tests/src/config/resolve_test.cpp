@@ -78,6 +78,15 @@ Config sphere(const std::vector<std::string>& settings) {
   return parse_config(text + "[box]\nsize = 8\n", "run.toml", settings);
 }
 
+TEST(Presets, AnErrorOfForcesOnALatticeWithoutItsMeshHasTighterNumbers) {
+  const auto r_cut = [](std::uint64_t particles) {
+    return *resolved(box_50({"gravity.error=1e-3"}), particles).gravity.r_cut;
+  };
+  EXPECT_EQ(r_cut(48 * 48 * 48), 2.85);
+  EXPECT_EQ(r_cut(50 * 50 * 50), 4.0);
+  EXPECT_EQ(r_cut(50 * 50 * 50 + 1), 2.85);  // no lattice
+}
+
 // Cells open by angle where errors cannot be estimated, by a smaller one for as good forces.
 TEST(Presets, AnErrorOfForcesMakesTheAngleSmallerWhereCellsOpenByIt) {
   const Config by_error = resolved(sphere({"gravity.error=1e-3"}));
