@@ -53,7 +53,7 @@ void PathCore::connect(const DialPlan& plan, double within) {
     lock.lock();
     changed_.wait(lock, settled);
   }
-  if (end_) std::rethrow_exception(end_);
+  if (!connected_) std::rethrow_exception(end_);  // a path that stood and has ended says so in its next call
 }
 
 std::shared_ptr<PathCore> PathCore::accept(EventLoop& loop, AcceptedSession session) {
