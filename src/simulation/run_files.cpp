@@ -72,6 +72,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
   if (!place_.sites->alone()) sites_report_.emplace(*place_.sites);
+  if (place_.sites->ring()) place_.sites->ring()->leave_when(stop_.made());
 }
 
 StepLog& RunFiles::log() {

@@ -49,6 +49,16 @@ std::string StopRequest::reason(double next_seconds) const {
   return {};
 }
 
+std::function<bool()> StopRequest::made() const {
+  const std::chrono::duration<double> limit(time_limit_);
+  return [file = stop_file_, limit, begin = begin_] {
+    const bool late = limit.count() > 0 && std::chrono::steady_clock::now() - begin > limit;
+    std::error_code ignored;
+    return late || kStopSignals.contains(int{received_signal}) ||
+           (!file.empty() && std::filesystem::exists(file, ignored));
+  };
+}
+
 double StopRequest::elapsed() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }

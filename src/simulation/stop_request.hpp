@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -26,6 +27,9 @@ class StopRequest {
   // The reason to end the run now, as a phrase ("SIGTERM", "a file named stop"), or empty. `next_seconds`: time of the
   // next piece of work; the run ends before this passes the time limit. Removes the stop file once seen.
   std::string reason(double next_seconds) const;
+
+  // A call that returns whether reason() would give one; for any thread, also after this object's end.
+  std::function<bool()> made() const;
 
   double elapsed() const;  // seconds
 

@@ -163,7 +163,12 @@ Message NetRing::receive(int from, Phase phase, std::uint64_t number) {
   Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
   if (in.arrived.empty()) {
     const auto begun = WallClock::now();
-    changed_.wait(lock, [&] { return failed_ || in.ended || !in.arrived.empty(); });
+    const auto over = [&] { return failed_ || in.ended || !in.arrived.empty(); };
+    while (!changed_.wait_for(lock, std::chrono::seconds(1), over)) {
+      lock.unlock();
+      leave_if_asked();
+      lock.lock();
+    }
     ++traffic.waits;
     traffic.waited += seconds_since(begun);
     throw_if_failed();

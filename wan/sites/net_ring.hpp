@@ -40,6 +40,7 @@ class NetRing : public Ring {
   void publish(Phase phase, std::uint64_t number, Message message) override;
   Message receive(int from, Phase phase, std::uint64_t number) override;
   bool arrived(int from, Phase phase) override;
+  void leave_when(std::function<bool()> asked) override { asked_to_leave_ = std::move(asked); }
   std::array<Traffic, kPhases> take_traffic() override;
   // Also waits until all other sites close.
   void close() override;
@@ -94,6 +95,7 @@ class NetRing : public Ring {
   void report_loss(const Link& link, const wan::PathError& error);
   void await_notice(Link& link);
   void throw_if_failed() const;  // under the lock
+  void leave_if_asked();
 
   Link& right() { return links_.front(); }
   Link& left() { return links_.back(); }  // the same where there are two sites
@@ -110,6 +112,7 @@ class NetRing : public Ring {
   wan::Context context_;
   std::unique_ptr<wan::Listener> listener_;
   std::deque<Link> links_;
+  std::function<bool()> asked_to_leave_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and phase; null: this site's own
 
   mutable std::mutex mutex_;  // guards the members below, and the queues of lanes and links

@@ -231,6 +231,14 @@ void NetRing::report_loss(const Link& link, const wan::PathError& error) {
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
 }
 
+void NetRing::leave_if_asked() {
+  const auto down = std::ranges::find_if(links_, [](const Link& link) { return !link.path.status().up; });
+  if (down == links_.end() || !asked_to_leave_ || !asked_to_leave_()) return;
+  const SiteLost lost("site " + name(down->site) + " is lost",
+                      "seen by site " + name(routes_.me) + ": the path is down, and the run is asked to stop");
+  fail(std::make_exception_ptr(lost), lost.what(), nullptr);
+}
+
 void NetRing::await_notice(Link& link) {
   try {
     link.notice.wait();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,6 +67,10 @@ class Ring {
   // another number: then the sites are not in step.
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
   virtual bool arrived(int from, Phase phase) = 0;  // whether receive() would not wait
+
+  // While a neighbour's path is down, receive() calls `asked` once a second, and throws SiteLost where it returns true:
+  // whoever is to end does not wait for the path's patience. Not called while another thread is in receive().
+  virtual void leave_when(std::function<bool()>) {}
 
   // The traffic by phase; counting begins anew.
   virtual std::array<Traffic, kPhases> take_traffic() = 0;

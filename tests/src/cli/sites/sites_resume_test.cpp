@@ -237,6 +237,19 @@ TEST_F(SitesResume, AfterASiteWasLost) {
   expect_same(end_of(resume("sites.path.patience=20s")));
 }
 
+// Long before the patience of their path is over.
+TEST_F(SitesResume, SitesThatAreAskedToStopWhileTheirPathIsDown) {
+  undisturbed();
+  stall_after_restarts();
+  SiteProcess a = start("a", "sites.path.patience=1000s"), b = start("b", "sites.path.patience=1000s");
+  wait_for_stall(a, b);
+  for (const SiteProcess* one : {&a, &b}) one->send(SIGTERM);
+  expect_end(a.wait(), kExitSiteLost, {"site b is lost", "the path is down, and the run is asked to stop"});
+  expect_end(b.wait(), kExitSiteLost, {"site a is lost"});
+  proxy_.stall(false);
+  expect_same(end_of(resume("sites.path.patience=20s")));
+}
+
 TEST_F(SitesResume, ASiteLostBeforeTheFirstStepIsAnErrorOfTheSameCode) {
   stall_once([this] { return text_of(path("a.log")).find("path to b") != std::string::npos; });
   SiteProcess a = start("a", "sites.path.patience=3s"), b = start("b");
