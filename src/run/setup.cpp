@@ -82,24 +82,27 @@ Snapshot make_model(const Config& config, const UnitSystem& units, const Communi
   }
 }
 
+bool has_units(const Config::Units& given) { return given.length || given.mass || given.velocity; }
+
+// Throws Error where the configuration gives other units than those of a set that has its own. `set` names it.
+void require_units(const Config& config, const SnapshotHeader& header, const std::string& set) {
+  if (has_units(config.units) && run_units(config, nullptr) != header.units)
+    throw Error(set + " has its own units",
+                "units.length, units.mass and units.velocity are for isolated sets whose file states none",
+                "leave them out");
+}
+
 // The units of an isolated set whose file states none: those of the configuration; pure numbers where only Newton's
 // constant is given; else GADGET's usual ones, with a warning.
 void settle_units(const Config& config, const ReadReport& report, SnapshotHeader& header,
                   std::vector<std::string>& notes) {
   const Config::Units& given = config.units;
-  const bool any = given.length || given.mass || given.velocity;
-  if (report.has_units || header.comoving) {
-    if (any && run_units(config, nullptr) != header.units)
-      throw Error(fmt::format("'{}' has its own units", config.initial.file),
-                  "units.length, units.mass and units.velocity are for isolated sets whose file states none",
-                  "leave them out");
-    return;
-  }
-  if (any && !given.velocity)
-    throw Error("units.velocity is missing",
-                fmt::format("'{}' holds velocities and states no units", config.initial.file),
+  const std::string file = fmt::format("'{}'", config.initial.file);
+  if (report.has_units || header.comoving) return require_units(config, header, file);
+  if (has_units(given) && !given.velocity)
+    throw Error("units.velocity is missing", file + " holds velocities and states no units",
                 "give length, mass and velocity, such as \"1 kpc\", \"1e10 Msun\" and \"1 km/s\"");
-  if (any || given.gravitational_constant) {
+  if (has_units(given) || given.gravitational_constant) {
     header.units = run_units(config, nullptr);
   } else if (header.gravitational_constant == 0) {
     notes.push_back(
@@ -195,6 +198,7 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
 }
 
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
+  require_units(config, share.header, "the set");
   return prepare_set(std::move(config), std::move(share), true, ranks);
 }
 

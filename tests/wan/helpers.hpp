@@ -235,7 +235,7 @@ struct Pair {
 };
 
 // Tests with encrypted paths, and the same with plain ones.
-class EncryptedOrPlain : public testing::TestWithParam<bool> {
+class EncryptedOrPlain : public ::testing::TestWithParam<bool> {
  protected:
   Security security() { return GetParam() ? new_key(folder_) : insecure(); }
   static std::string mode() { return GetParam() ? "encrypted" : "plain"; }
@@ -243,6 +243,6 @@ class EncryptedOrPlain : public testing::TestWithParam<bool> {
   Log log_;
 };
 
-inline std::string name_of_mode(const testing::TestParamInfo<bool>& info) { return info.param ? "Encrypted" : "Plain"; }
+inline std::string name_of_mode(const ::testing::TestParamInfo<bool>& info) { return info.param ? "Encrypted" : "Plain"; }
 
 }  // namespace maki::wan::test

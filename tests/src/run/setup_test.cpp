@@ -77,6 +77,7 @@ TEST(Setup, ModelsFollowTheConstantOfGravity) {
 TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   Snapshot set;
   set.header.comoving = false;
+  set.header.time = 0;
   set.header.units = {1, 1, 1, false};
   set.positions = {{-1, 0, 0}, {1, 0, 0}};
   set.velocities = {{0, -1, 0}, {0, 1, 0}};
