@@ -243,6 +243,8 @@ class EncryptedOrPlain : public ::testing::TestWithParam<bool> {
   Log log_;
 };
 
-inline std::string name_of_mode(const ::testing::TestParamInfo<bool>& info) { return info.param ? "Encrypted" : "Plain"; }
+inline std::string name_of_mode(const ::testing::TestParamInfo<bool>& info) {
+  return info.param ? "Encrypted" : "Plain";
+}
 
 }  // namespace maki::wan::test
