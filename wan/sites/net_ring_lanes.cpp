@@ -187,7 +187,7 @@ void NetRing::count_passed_on(Phase phase, std::size_t bytes) {
 
 namespace {
 
-// Time for another thread to read the notice of a peer that has closed its path.
+// Time for other threads to read the notice of a peer that has closed its path, and what it sent before the notice.
 constexpr auto kNoticeDelay = std::chrono::milliseconds(500);
 
 std::string observation(const wan::PathError& error) {
@@ -244,6 +244,10 @@ void NetRing::await_notice(Link& link) {
     link.notice.wait();
     const wan::Bytes notice = link.notice.take();
     const std::string text = notice_text(notice.view());
+    {  // messages that were sent before it, on other streams, may tell why
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kNoticeDelay, [&] { return failed_ || stopping_; });
+    }
     fail(std::make_exception_ptr(SiteLost(text)), text, &link);
   } catch (const wan::Error&) {
     // The path has ended: the calls that wait for a message judge whether that is a loss.

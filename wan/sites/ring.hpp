@@ -37,7 +37,7 @@ using Message = std::vector<std::byte>;
 inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
 
 // Thrown where a site does not answer any more: its path is down for longer than the settings allow, or it has left
-// because another site is lost. All later calls of the ring throw it too. The run writes a restart and ends.
+// because another site is lost. Later calls throw it too, once messages that had come are taken. The run then ends.
 class SiteLost : public Error {
  public:
   using Error::Error;

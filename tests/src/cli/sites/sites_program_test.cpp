@@ -65,7 +65,7 @@ TEST_F(SitesProgram, TwoSitesMakeOneRun) {
   }
   EXPECT_EQ(particles_in(collect("snapshot_000")).size(), 4096u);
   for (const Result& result : both(run(), run("run.overwrite=true")))
-    EXPECT_EQ(result.code, 1) << "the directory of a holds a run";
+    EXPECT_EQ(result.code, 1) << "the directory of a holds a run\n" << result.output;
 }
 
 // The same particles in the same places with the same momenta, to the last bit.
