@@ -72,6 +72,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
   if (!place_.sites->alone()) sites_report_.emplace(*place_.sites);
+  if (!place_.sites->alone() && speaks()) link_lines_.emplace();
   if (place_.sites->ring()) place_.sites->ring()->leave_when(stop_.made());
 }
 
@@ -101,12 +102,19 @@ void RunFiles::message(const std::string& text) {
   progress_.message(text);
 }
 
+void RunFiles::log_links() {
+  if (!link_lines_ || !log_) return;
+  for (const auto& [when, text] : link_lines_->take())
+    log_->message("Links: " + text, stop_.elapsed() - seconds_since(when));
+}
+
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
   open_log();
   StepMetrics metrics = of_step;
   metrics.steps_left = steps_left;
   part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
   if (sites_report_) report_sites(metrics, timers);
+  log_links();
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
@@ -286,6 +294,7 @@ void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   settle_snapshot();
   settle_restart();
+  log_links();
   write_report(result, timers);
   const std::string memory = memory_of_largest(true);
   // The rank with most memory in use, and the rank with most from the system.
@@ -319,6 +328,7 @@ void RunFiles::fail(const std::string& error) noexcept {
     const std::string to_continue =
         restart_.empty() ? "There is no restart." : "To continue: maki resume " + options_.directory;
     progress_.message("The run ends by an error. " + to_continue);
+    log_links();
     log_->message(fmt::format("The run ends by an error: {}. {}", error, to_continue), stop_.elapsed());
   } catch (const std::exception&) {  // the error is a full disk, or no memory
   }

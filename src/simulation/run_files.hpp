@@ -14,6 +14,7 @@
 #include "src/io/run_directory.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/io/snapshot_writer.hpp"
+#include "src/simulation/link_lines.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
@@ -124,6 +125,7 @@ class RunFiles : public RunObserver {
   void settle_restart();
   void told(const RestartOutcome& restart);
   void told(const SnapshotOutcome& snapshot);
+  void log_links();
   void event(const std::string& line);  // of metrics, and of progress as JSON
   void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
@@ -135,6 +137,7 @@ class RunFiles : public RunObserver {
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;
+  std::optional<LinkLines> link_lines_;                               // over several sites, on rank 0
   std::optional<SitesReport> sites_report_;                           // over several sites
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
   std::vector<std::string> first_words_;                              // messages before the log exists

@@ -97,8 +97,12 @@ void log(LogLevel level, const std::string& text) {
   if (state().sink) {
     state().sink(level, line);
   } else {
-    std::fprintf(stderr, "maki wan: %s%s\n", name(level), line.c_str());
+    print(level, line);
   }
+}
+
+void print(LogLevel level, const std::string& line) {
+  std::fprintf(stderr, "maki wan: %s%s\n", name(level), line.c_str());
 }
 
 void set_log_sink(LogSink sink) {

@@ -27,6 +27,9 @@ void log(LogLevel level, const std::string& text);
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 void set_log_sink(LogSink sink);
 
+// Prints a line of log() to stderr, as without a sink.
+void print(LogLevel level, const std::string& line);
+
 // Logs only the first time that this text is given to a sink.
 void log_once(LogLevel level, const std::string& text);
 

@@ -110,29 +110,25 @@ TEST(BadInput, TypeWithoutMasses) {
                   {"s.hdf5", "particles of type 1 have no masses", "MassTable[1]", "give them a mass"});
 }
 
+// A set of ten particles whose header has other values in one attribute.
+template <typename T>
+void write_with_header(const std::string& path, const char* name, const std::vector<T>& values) {
+  write_snapshot(path, make_snapshot(10), {});
+  H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  H5Id header = open_group(file, "Header");
+  H5Adelete(header, name);
+  write_attribute(header, name, values.data(), values.size());
+}
+
 TEST(BadInput, HeaderAndDataDisagree) {
   TempDir dir;
-  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
-  {
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    H5Id header = open_group(file, "Header");
-    H5Adelete(header, "NumPart_ThisFile");
-    const std::uint32_t counts[6] = {0, 11, 0, 0, 0, 0};
-    write_attribute(header, "NumPart_ThisFile", counts, 6);
-  }
+  write_with_header<std::uint32_t>(dir / "s.hdf5", "NumPart_ThisFile", {0, 11, 0, 0, 0, 0});
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"PartType1/Coordinates", "wrong size", "11 x 3"});
 }
 
 TEST(BadInput, SidesOfTheBoxDiffer) {
   TempDir dir;
-  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
-  {
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    H5Id header = open_group(file, "Header");
-    H5Adelete(header, "BoxSize");
-    const double sides[3] = {50, 50, 100};
-    write_attribute(header, "BoxSize", sides, 3);
-  }
+  write_with_header<double>(dir / "s.hdf5", "BoxSize", {50, 50, 100});
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"s.hdf5", "no cube"});
 }
 
@@ -173,14 +169,7 @@ TEST(BadInput, AFilterThatIsNotThere) {
 
 TEST(BadInput, HeaderThatPromisesTooMuch) {
   TempDir dir;
-  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
-  {
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    H5Id header = open_group(file, "Header");
-    H5Adelete(header, "NumPart_ThisFile");
-    const std::uint64_t counts[6] = {0, std::uint64_t{1} << 60, 0, 0, 0, 0};
-    write_attribute(header, "NumPart_ThisFile", counts, 6);
-  }
+  write_with_header<std::uint64_t>(dir / "s.hdf5", "NumPart_ThisFile", {0, std::uint64_t{1} << 60, 0, 0, 0, 0});
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"s.hdf5", "no memory", "of its header"});
 }
 

@@ -10,11 +10,13 @@
 #include <map>
 #include <string>
 
+#include "src/simulation/link_lines.hpp"
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/stop_request.hpp"
 #include "tests/messages.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki {
 namespace {
@@ -136,6 +138,21 @@ std::string fresh_directory(const char* name) {
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path.string();
+}
+
+TEST(LinkLines, HaveWhatIsLoggedWhileTheyExist) {
+  wan::log(wan::LogLevel::kInfo, "before");
+  {
+    LinkLines lines;
+    wan::log(wan::LogLevel::kInfo, "the path to b is down");
+    wan::log(wan::LogLevel::kWarning, "the path to b is up again");
+    const auto taken = lines.take();
+    ASSERT_EQ(taken.size(), 2);
+    EXPECT_EQ(taken[0].second, "the path to b is down");
+    EXPECT_LE(taken[0].first, taken[1].first);
+    EXPECT_TRUE(lines.take().empty());
+  }
+  wan::log(wan::LogLevel::kInfo, "afterwards");
 }
 
 TEST(StopRequest, NothingAskedForIsNoReason) {

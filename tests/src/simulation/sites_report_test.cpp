@@ -1,4 +1,5 @@
 // What a run over sites tells of its network: the metrics, and the table at the end.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "src/simulation/sites_report.hpp"
 #include "tests/messages.hpp"
 #include "tests/sites/replayed_sites.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki {
 namespace {
@@ -157,6 +159,7 @@ TEST_F(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       metrics.seconds = 1;
       metrics.own_particles = 10;
       if (step > 0) files.sites_record(record_of_sites(step), traffic(step));
+      if (step > 0) wan::log(wan::LogLevel::kInfo, fmt::format("the path is up again, {}", step));
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);
@@ -167,6 +170,7 @@ TEST_F(SitesReportFiles, RunFilesWriteMetricsAndReport) {
     test::expect_contains(report.str(), {"Efficiency E(2)"});
     log << std::ifstream(files.path("log.txt")).rdbuf();
     test::expect_contains(log.str(), {"Efficiency E(2)"});
+    test::expect_contains(log.str(), {"Links: the path is up again, 1", "Links: the path is up again, 2"});
     // Trees were waited for 1 and 2 s in two steps, the mesh of others 0.5 s in none that used it.
     test::expect_contains(log.str(), {"waiting for others", "1.5000"});
   });
