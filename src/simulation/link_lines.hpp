@@ -1,7 +1,7 @@
 // Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run.
 #pragma once
 
-#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +24,8 @@ class LinkLines {
   std::vector<std::pair<WallClock::time_point, std::string>> take();
 
  private:
-  struct Lines;
-  std::shared_ptr<Lines> lines_;  // also the sink's
+  std::mutex mutex_;
+  std::vector<std::pair<WallClock::time_point, std::string>> lines_;
 };
 
 }  // namespace maki

@@ -71,8 +71,10 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
     newest_restart_ = *options.resumed_at;
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
-  if (!place_.sites->alone()) sites_report_.emplace(*place_.sites);
-  if (!place_.sites->alone() && speaks()) link_lines_.emplace();
+  if (!place_.sites->alone()) {
+    sites_report_.emplace(*place_.sites);
+    if (speaks()) link_lines_.emplace();
+  }
   if (place_.sites->ring()) place_.sites->ring()->leave_when(stop_.made());
 }
 
