@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -180,6 +181,45 @@ void PositionedFile::resize(std::uint64_t bytes) {
 void PositionedFile::finish() {
   if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
   if (close(std::exchange(descriptor_, -1)) != 0) fail(path_, errno);
+}
+
+LineFile::LineFile(std::string path) : path_(std::move(path)) {
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(path_, errno);
+}
+
+LineFile::~LineFile() { close(descriptor_); }
+
+void LineFile::add(std::string_view line) {
+  waiting_.append(line) += '\n';
+  while (!waiting_.empty()) {
+    const ssize_t n = ::write(descriptor_, waiting_.data(), waiting_.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      problem_ = errno;
+      if (problem_ == EFBIG || waiting_.size() > most_waiting) settle();
+      return;
+    }
+    waiting_.erase(0, static_cast<std::size_t>(n));
+  }
+  problem_ = 0;
+}
+
+std::string LineFile::news() {
+  if (std::exchange(told_, problem_) == problem_) return "";
+  if (problem_ == 0) return fmt::format("'{}' can be written again, and has all its lines", path_);
+  return fmt::format("cannot write '{}' ({}): its lines wait in memory until that is possible", path_,
+                     std::strerror(problem_));
+}
+
+void LineFile::settle() const {
+  if (problem_ == 0) return;
+  const auto lines = std::count(waiting_.begin(), waiting_.end(), '\n');
+  throw Error(fmt::format("cannot write '{}'", path_),
+              fmt::format("{}; {} lines at its end are missing", std::strerror(problem_), lines),
+              problem_ == EFBIG
+                  ? "raise the limit on file sizes (ulimit -f), and go on from the last restart (maki resume)"
+                  : "see whether the disk is full, and go on from the last restart (maki resume)");
 }
 
 void ensure_output_directory(const std::string& path) {

@@ -76,6 +76,33 @@ class PositionedFile {
   std::size_t settling_bytes_ = 0;
 };
 
+// A file of lines that grows during a run. Lines that find no room on the disk wait in memory until there is some, so
+// that a disk that is full for a while costs no line and leaves no half one.
+class LineFile {
+ public:
+  // Adds to the end of the file, which is made where it is missing. Throws Error where it cannot be opened.
+  explicit LineFile(std::string path);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  // Writes what waits, then `line` and a line feed. Throws Error where the file has reached a limit on sizes of files,
+  // and where more than `most_waiting` bytes wait.
+  void add(std::string_view line);
+  // What a user has to know since the last call: that lines began to wait, and why, or that all are written; else "".
+  std::string news();
+  // Throws Error where lines still wait.
+  void settle() const;
+
+  static constexpr std::size_t most_waiting = std::size_t{16} << 20;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::string waiting_;
+  int problem_ = 0, told_ = 0;  // errno for which lines wait, now and at the last news; 0: none waits
+};
+
 // Makes the directory and its parents if missing. Throws Error where that fails, where a file has that name, or where
 // the directory cannot be written to.
 void ensure_output_directory(const std::string& path);

@@ -126,6 +126,8 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   }
   if (const std::optional<RestartOutcome> restart = restart_writer_.look()) told(*restart);
   if (const std::optional<SnapshotOutcome> snapshot = snapshot_writer_.look()) told(*snapshot);
+  if (log_)
+    for (const std::string& news : log_->news()) message(news);
   progress_.step(
       {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
@@ -322,6 +324,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   message(text);
   progress_.message(memory);
   if (sites_report_ && !result.site_lost) finish_sites();
+  if (log_) log_->settle();
 }
 
 void RunFiles::fail(const std::string& error) noexcept {

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "src/io/json.hpp"
@@ -118,6 +118,10 @@ std::string metrics_path_in(const std::string& directory) {
   return (std::filesystem::path(directory) / "metrics.jsonl").string();
 }
 
+std::string log_path_in(const std::string& directory) {
+  return (std::filesystem::path(directory) / "log.txt").string();
+}
+
 // Removes the lines after the step of the restart, which the run will write again; the last line may be incomplete.
 void cut_after(const std::string& path, std::uint64_t step) {
   std::ifstream file(path);
@@ -128,18 +132,13 @@ void cut_after(const std::string& path, std::uint64_t step) {
   if (keep < std::filesystem::file_size(path, ignored)) std::filesystem::resize_file(path, keep, ignored);
 }
 
-std::ofstream open_old(const std::string& path) {
-  std::ofstream file(path, std::ios::app);
-  if (!file) throw Error("cannot write " + path, "it cannot be opened", "check the directory and its permissions");
-  return file;
-}
-
-std::ofstream open_new(const std::string& path, bool overwrite) {
+// The path of the file, without the lines of an earlier run.
+std::string emptied(const std::string& path, bool overwrite) {
   if (!overwrite && std::filesystem::exists(path))
     throw Error("cannot write " + path, "the file exists",
                 "choose another output directory, or set run.overwrite = true");
   std::ofstream(path).close();
-  return open_old(path);  // adds, so that lines stand at the beginning of a file that logrotate has emptied
+  return path;
 }
 
 std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts& all) {
@@ -152,19 +151,20 @@ std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCount
 
 StepLog::StepLog(const std::string& directory, const RunHead& head, const Provenance& provenance, bool overwrite,
                  std::optional<std::uint64_t> resumed_at)
-    : metrics_path_(metrics_path_in(directory)), log_path_((std::filesystem::path(directory) / "log.txt").string()),
-      metrics_(resumed_at ? open_old(metrics_path_) : open_new(metrics_path_, overwrite)),
-      log_(resumed_at ? open_old(log_path_) : open_new(log_path_, overwrite)) {
+    : metrics_(resumed_at ? metrics_path_in(directory) : emptied(metrics_path_in(directory), overwrite)),
+      log_(resumed_at ? log_path_in(directory) : emptied(log_path_in(directory), overwrite)) {
+  std::string text;
   if (resumed_at) {
-    cut_after(metrics_path_, *resumed_at);
-    log_ << "\n# resumed after step " << *resumed_at << '\n';
+    cut_after(metrics_path_in(directory), *resumed_at);
+    text = fmt::format("\n# resumed after step {}\n", *resumed_at);
   }
-  write(metrics_, metrics_path_, head_line(head, provenance, resumed_at));
-  log_ << "# " << provenance.version << ", git " << provenance.git_hash << "\n# compiler: " << provenance.compiler
-       << "\n# device: " << provenance.device << "\n#\n";
+  metrics_.add(head_line(head, provenance, resumed_at));
+  text += fmt::format("# {}, git {}\n# compiler: {}\n# device: {}\n#\n", provenance.version, provenance.git_hash,
+                      provenance.compiler, provenance.device);
   std::istringstream configuration(provenance.configuration);
-  for (std::string line; std::getline(configuration, line);) log_ << "# " << line << '\n';
-  write(log_, log_path_, "");
+  for (std::string line; std::getline(configuration, line);) text += "# " + line + '\n';
+  log_.add(text);
+  settle();
 }
 
 bool StepLog::is_due(const StepMetrics& metrics, int interval) {
@@ -172,33 +172,33 @@ bool StepLog::is_due(const StepMetrics& metrics, int interval) {
 }
 
 void StepLog::step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
-  write(metrics_, metrics_path_, to_json(metrics, ranks));
+  metrics_.add(to_json(metrics, ranks));
   if (lines_since_header_ < 0 || lines_since_header_ >= kLinesBetweenHeaders) {
-    write(log_, log_path_, log_columns(metrics.comoving, ranks.size() > 1));
+    log_.add(log_columns(metrics.comoving, ranks.size() > 1));
     lines_since_header_ = 0;
   }
   ++lines_since_header_;
-  write(log_, log_path_, log_line(metrics, ranks));
+  log_.add(log_line(metrics, ranks));
 }
 
-void StepLog::event(const std::string& line) { write(metrics_, metrics_path_, line); }
+void StepLog::event(const std::string& line) { metrics_.add(line); }
 
 void StepLog::message(const std::string& text, double elapsed) {
-  write(log_, log_path_, fmt::format("[{:9.1f} s] {}", elapsed, text));
+  log_.add(fmt::format("[{:9.1f} s] {}", elapsed, text));
 }
 
-void StepLog::finish(const std::string& times, const std::string& memory) {
-  write(log_, log_path_, '\n' + times + '\n' + memory);
+void StepLog::finish(const std::string& times, const std::string& memory) { log_.add('\n' + times + '\n' + memory); }
+
+std::vector<std::string> StepLog::news() {
+  std::vector<std::string> told;
+  for (LineFile* file : {&metrics_, &log_})
+    if (std::string news = file->news(); !news.empty()) told.push_back(std::move(news));
+  return told;
 }
 
-// Adds a line; what was written before it is in the file then too.
-void StepLog::write(std::ofstream& file, const std::string& path, const std::string& line) {
-  file.clear();  // after an earlier failure there may be room again
-  errno = 0;
-  file << line << std::endl;
-  if (!file)
-    throw Error("cannot write " + path, errno != 0 ? std::strerror(errno) : "the write failed",
-                "see whether the disk is full, and go on from the last restart (maki resume)");
+void StepLog::settle() const {
+  metrics_.settle();
+  log_.settle();
 }
 
 std::optional<std::string> run_in(const std::string& directory) {

@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/device/memory.hpp"
+#include "src/io/safe_file.hpp"
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/simulation.hpp"
 
@@ -51,14 +51,14 @@ class StepLog {
  public:
   // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
   // `overwrite`) or cannot be written. A run that was resumed at step `resumed_at` continues the existing files, the
-  // metrics after the line of that step.
+  // metrics after the line of that step. Later lines for which the disk has no room wait in memory (LineFile).
   StepLog(const std::string& directory, const RunHead& head, const Provenance& provenance, bool overwrite,
           std::optional<std::uint64_t> resumed_at = {});
 
   // Whether the step gets a line: every `interval`-th step, and each step with energies.
   static bool is_due(const StepMetrics& metrics, int interval);
-  // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error when the disk is full, as do event(),
-  // message() and finish().
+  // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error where more lines wait than memory should
+  // hold, as do event(), message() and finish().
   void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
   // A line of metrics other than a step's (head_line() and so on).
   void event(const std::string& line);
@@ -66,12 +66,13 @@ class StepLog {
   void message(const std::string& text, double elapsed);
   // The times of the phases, and a table of memory (memory_table()).
   void finish(const std::string& times, const std::string& memory);
+  // For the user, since the last call: a file whose lines began to wait, or are all written.
+  std::vector<std::string> news();
+  // Throws Error where lines of a file still wait.
+  void settle() const;
 
  private:
-  static void write(std::ofstream& file, const std::string& path, const std::string& line);
-
-  std::string metrics_path_, log_path_;
-  std::ofstream metrics_, log_;
+  LineFile metrics_, log_;
   int lines_since_header_ = -1;
 };
 

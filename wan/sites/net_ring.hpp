@@ -56,6 +56,7 @@ class NetRing : public Ring {
     int site = 0;
     wan::Path path;
     wan::Request notice;
+    std::string told;  // the text of the notice, once it has come
     std::thread notice_thread, release_thread;
     // Messages that the path reads from until they are acknowledged.
     std::deque<std::pair<wan::Request, SharedMessage>> unacknowledged;

@@ -220,12 +220,15 @@ void NetRing::fail(std::exception_ptr error, const std::string& text, const Link
 }
 
 void NetRing::report_loss(const Link& link, const wan::PathError& error) {
+  std::string told;
   {
     std::unique_lock lock(mutex_);
     const auto over = [&] { return failed_ || stopping_; };
     if (error.seconds_down() <= 0) changed_.wait_for(lock, kNoticeDelay, over);
     if (over()) return;
+    told = link.told;
   }
+  if (!told.empty()) return fail(std::make_exception_ptr(SiteLost(told)), told, &link);
   const SiteLost lost("site " + name(link.site) + " is lost",
                       "seen by site " + name(routes_.me) + ": " + observation(error));
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
@@ -246,6 +249,7 @@ void NetRing::await_notice(Link& link) {
     const std::string text = notice_text(notice.view());
     {  // messages that were sent before it, on other streams, may tell why
       std::unique_lock lock(mutex_);
+      link.told = text;
       changed_.wait_for(lock, kNoticeDelay, [&] { return failed_ || stopping_; });
     }
     fail(std::make_exception_ptr(SiteLost(text)), text, &link);

@@ -1,6 +1,5 @@
 // Restarts come back bit by bit; one that is not whole is none, and one that cannot be written harms no other.
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <fstream>
 
 #include "src/io/restart_folder.hpp"
+#include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
 #include "tests/test_stream.hpp"
@@ -137,9 +137,8 @@ TEST(Restart, RefusesDamageAndOtherFormats) {
 
 TEST(Restart, AFullDiskLeavesTheFormerOnes) {
   TempDir dir;
-  if (mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
-    GTEST_SKIP() << "mounting a small file system needs root; ALimitOnFileSizes covers the same path";
-  }
+  const test::SmallDisk disk(dir.path());
+  if (!disk) GTEST_SKIP() << "mounting a small file system needs root; ALimitOnFileSizes covers the same path";
   write(dir.path(), 1);
   write(dir.path(), 2);
   expect_contains(error_of([&] { write(dir.path(), 3, 100000); }),
@@ -149,7 +148,6 @@ TEST(Restart, AFullDiskLeavesTheFormerOnes) {
   expect_whole(dir.path(), 2);
   write(dir.path(), 4);
   EXPECT_EQ(steps_in(dir.path()), (Steps{2, 4}));
-  umount(dir.path().c_str());
 }
 
 // The same calls fail without root. In a child, because limits stay.

@@ -1,7 +1,6 @@
 #include "src/io/safe_file.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -13,6 +12,7 @@
 #include "src/io/run_directory.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
@@ -149,16 +149,14 @@ const std::initializer_list<WriteOptions> kKinds = {{},
 // A file system of 1 MiB, where we may mount one.
 TEST(DiskThatIsFull, LeavesNoPartialFile) {
   TempDir dir;
-  if (mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
-    GTEST_SKIP() << "mounting a small file system needs root; FileSizeLimit covers the same path";
-  }
+  const test::SmallDisk disk(dir.path());
+  if (!disk) GTEST_SKIP() << "mounting a small file system needs root; FileSizeLimit covers the same path";
   for (const auto& options : kKinds) {
     const auto text = error_of([&] { write_snapshot(dir / "s.hdf5", make_snapshot(100000), {}, options); });
     expect_contains(text, {"cannot write", (dir / "s.").c_str(), "No space left on device", "free space"});
     EXPECT_EQ(dir.entries(), 0u);
   }
   EXPECT_EQ(error_of([&] { write_snapshot(dir / "s.hdf5", make_snapshot(1000), {}); }), "");
-  umount(dir.path().c_str());
 }
 
 // The limit on file sizes fails in the same calls, without root. In a child, because limits stay.
@@ -181,6 +179,39 @@ TEST(DiskThatIsFull, FileSizeLimit) {
   EXPECT_EQ(found, kKinds.size()) << text;
   EXPECT_EQ(text.find("something was left"), std::string::npos) << text;
   EXPECT_EQ(text.find("died"), std::string::npos) << text;
+}
+
+TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
+  TempDir dir;
+  const test::SmallDisk disk(dir.path());
+  if (!disk) GTEST_SKIP() << "mounting a small file system needs root";
+  const std::string path = dir / "log.txt";
+  LineFile file(path);
+  file.add("first");
+  EXPECT_EQ(file.news(), "");
+  disk.fill();
+  std::string all = "first\n";
+  for (int i = 0; i < 500; ++i) {
+    const std::string line = "line " + std::to_string(i) + " after the disk was full";
+    file.add(line);
+    all += line + '\n';
+  }
+  EXPECT_LT(contents(path).size(), all.size());
+  expect_contains(file.news(), {"cannot write", path.c_str(), "No space left on device", "wait in memory"});
+  EXPECT_EQ(file.news(), "") << "is told once";
+  expect_contains(error_of([&] { file.settle(); }), {"cannot write", path.c_str(), "lines at its end are missing"});
+  disk.clear();
+  file.add("last");
+  EXPECT_EQ(contents(path), all + "last\n");
+  expect_contains(file.news(), {path.c_str(), "has all its lines"});
+  EXPECT_EQ(error_of([&] { file.settle(); }), "");
+}
+
+TEST(DiskThatIsFull, SomeLinesWaitAndNoMore) {
+  LineFile file("/dev/full");
+  const std::string line(LineFile::most_waiting / 2, 'x');
+  file.add(line);
+  expect_contains(error_of([&] { file.add(line); }), {"cannot write", "/dev/full", "2 lines", "see whether the disk"});
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 // Files do not depend on how many ranks write them, nor on how many read them.
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <csignal>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "src/io/hdf5_file.hpp"
+#include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
@@ -250,14 +251,14 @@ class FullDiskRanks : public testing::Test {
 };
 
 TEST_F(FullDiskRanks, FailTogether) {
-  const bool mounted = ranks.rank() == 0 && mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m") == 0;
-  if (broadcast_text(ranks, mounted ? "yes" : "") != "yes") {
+  std::optional<test::SmallDisk> disk;
+  if (ranks.rank() == 0) disk.emplace(dir.path());
+  if (broadcast_text(ranks, disk && *disk ? "yes" : "") != "yes") {
     GTEST_SKIP() << "mounting a small file system needs root; OneRankMayNotWrite covers the same path";
   }
   for (const auto& options : kinds) {
     expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "No space left on device", "free space"});
   }
-  if (mounted) umount(dir.path().c_str());
 }
 
 TEST_F(FullDiskRanks, OneRankMayNotWrite) {

@@ -181,14 +181,20 @@ TEST(StopRequest, AHangUpThatNohupIgnoresIsNone) {
   EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
 }
 
-TEST(StopRequest, StopFileIsSeenOnceAndAnOldOneIgnored) {
-  const std::string directory = fresh_directory("stop_file");
-  std::ofstream(directory + "/stop").put('x');
+TEST(StopRequest, StopFileIsSeenOnceAndThatOfAnEarlierProgramIgnored) {
+  const std::string directory = fresh_directory("stop_file"), file = directory + "/stop";
+  std::ofstream(file).put('x');
+  std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24));
+  {
+    const StopRequest request(directory, 0);
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_EQ(request.reason(0), "");
+  }
+  std::ofstream(file).put('x');  // before the run has begun
   const StopRequest request(directory, 0);
-  EXPECT_EQ(request.reason(0), "");
-  std::ofstream(directory + "/stop").put('x');
   EXPECT_NE(request.reason(0), "");
-  EXPECT_FALSE(std::filesystem::exists(directory + "/stop"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(request.reason(0), "");
 }
 
 TEST(StopRequest, TimeLimitCountsTheNextPieceOfWork) {

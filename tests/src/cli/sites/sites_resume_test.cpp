@@ -1,7 +1,6 @@
 // Runs at two sites of which one is lost, asked to stop, or cut off for a moment: `maki resume` at both ends where the
 // run that was left alone ends.
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/small_disk.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
 #include "tests/wan/net/proxy.hpp"
@@ -170,35 +170,9 @@ class SitesResume : public TwoPrograms {
   wan::test::Proxy proxy_{{"127.0.0.1", port_}};
 };
 
-// A small disk at a place, as long as it lives.
-class SmallDisk {
- public:
-  explicit SmallDisk(std::string place) : place_(std::move(place)) {
-    fs::create_directories(place_);
-    there_ = mount("tmpfs", place_.c_str(), "tmpfs", 0, "size=16m") == 0;
-  }
-  ~SmallDisk() {
-    if (there_) umount2(place_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  explicit operator bool() const { return there_; }
-
-  void fill(std::uintmax_t but) const {
-    std::ofstream file(filler());
-    file << std::string(fs::space(place_).available - but, 'x');
-  }
-  void clear() const { fs::remove(filler()); }
-
- private:
-  std::string filler() const { return place_ + "/filler"; }
-  std::string place_;
-  bool there_ = false;
-};
-
-// A site goes on writing restarts where the disk of the other one is full, but keeps the one from which both can go on.
+// Where the disk of a site is full, both go on, and the other one writes restarts, but keeps the one that both have.
 TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
-  const SmallDisk disk(path("output/two/b"));
+  const SmallDisk disk(path("output/two/b"), 16);
   if (!disk) GTEST_SKIP() << "mounting a small file system needs root";
   const auto cone = settings_.find(" 'lightcone");  // whose spools would find no room either
   settings_.erase(cone, settings_.find(" time.max_dlna") - cone);
@@ -206,13 +180,16 @@ TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
   stall_after_restarts();
   SiteProcess a = start("a", more + "sites.path.patience=3s"), b = start("b", more);
   wait_for_stall(a, b);
-  disk.fill(80000);  // room for a log, and for no restart
+  disk.fill();
   const auto newer = [&] {
     const std::vector<std::string> names = restarts_of("a");
     return names.end() - std::upper_bound(names.begin(), names.end(), restarts_of("b").back());
   };
   proxy_.stall(false);
-  for (int i = 0; i < 8000 && newer() < 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 8000 && newer() < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    disk.fill();  // a restart that could not be completed has left room
+  }
   b.send(SIGKILL);
   b.wait();
   const Result left = expect_end(a.wait(), kExitSiteLost);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/small_disk.hpp"
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/message.hpp"
@@ -343,8 +343,8 @@ TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
 
 TEST_F(InterruptedCopy, AFullDisk) {
   const fs::path small = here_ / "served/small";
-  fs::create_directories(small);
-  if (mount("maki", small.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const maki::test::SmallDisk disk(small);
+  if (!disk) GTEST_SKIP() << "mounting a small disk needs root";
   write_file(local() / "t/a", "A");
   write_file(local() / "t/large", random_text(3 << 20, 13));
   write_file(local() / "t/z", "Z");
@@ -355,12 +355,11 @@ TEST_F(InterruptedCopy, AFullDisk) {
   EXPECT_FALSE(fs::exists(small / "t/large"));
   EXPECT_EQ(read_file(small / "t/a"), "A");
   // With room, it goes on from what there is.
-  ASSERT_EQ(mount("maki", small.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+  ASSERT_TRUE(disk.resize(8));
   const CopyReport again = push("t", "small");
   EXPECT_TRUE(again.complete());
   EXPECT_LT(again.counts.bytes, 3u << 20);
   EXPECT_EQ(difference(local() / "t", small / "t"), "");
-  EXPECT_EQ(umount(small.c_str()), 0);
 }
 
 TEST_F(InterruptedCopy, ASourceThatVanishesOrGrows) {
