@@ -52,8 +52,9 @@ constexpr std::array kErrors = {
     ErrorNumbers{2.3e-4, 0.4, 0.2, 6, 4.5, kSpectral, true, 0.5},
     ErrorNumbers{kLeastForceError, 0.25, 0.15, 8, 7.5, kSpectral, true, 0.4},
 };
-constexpr double kReuseTolerance = 1.2;  // error of kept lists over that of fresh ones
-constexpr double kMeshFactor = 1.5;      // cells a particle spacing
+constexpr double kReuseTolerance = 1.2;     // error of kept lists over that of fresh ones
+constexpr double kMeshFactor = 1.5;         // cells a particle spacing
+constexpr double kFastCutElsewhere = 2.56;  // r_cut of `fast` with other meshes: its 2.48 is right for 1.5 cells alone
 
 // The keys that resolve_presets() chooses.
 constexpr const char* kChosenKeys[] = {"gravity.theta",           "gravity.theta_early", "gravity.opening",
@@ -181,11 +182,14 @@ bool suits_mesh(std::uint64_t particles) {
 
 PresetNumbers numbers_of(const Config& config, std::uint64_t particles) {
   PresetNumbers numbers = preset_numbers(config.run.preset);
-  if (!config.gravity.error) return numbers;
+  const bool odd_mesh = config.run.kind == RunKind::kCosmology && !suits_mesh(particles);
+  if (!config.gravity.error) {
+    if (odd_mesh && config.run.preset == Preset::kFast) numbers.r_cut = kFastCutElsewhere;
+    return numbers;
+  }
   const auto good = [&](const ErrorNumbers& row) { return row.error <= *config.gravity.error; };
   auto place = std::ranges::find_if(kErrors, good) - kErrors.begin();
-  if (config.run.kind == RunKind::kCosmology && !suits_mesh(particles))
-    place = std::min<std::ptrdiff_t>(place + 2, kErrors.size() - 1);
+  if (odd_mesh) place = std::min<std::ptrdiff_t>(place + 2, kErrors.size() - 1);
   const ErrorNumbers& row = kErrors[static_cast<std::size_t>(place)];
   numbers.theta = row.theta;
   if (config.run.kind == RunKind::kIsolated)

@@ -79,12 +79,14 @@ Config sphere(const std::vector<std::string>& settings) {
 }
 
 TEST(Presets, AnErrorOfForcesOnALatticeWithoutItsMeshHasTighterNumbers) {
-  const auto r_cut = [](std::uint64_t particles) {
-    return *resolved(box_50({"gravity.error=1e-3"}), particles).gravity.r_cut;
+  const auto r_cut = [](std::uint64_t particles, const char* setting = "gravity.error=1e-3") {
+    return *resolved(box_50({setting}), particles).gravity.r_cut;
   };
   EXPECT_EQ(r_cut(48 * 48 * 48), 2.85);
   EXPECT_EQ(r_cut(50 * 50 * 50), 4.0);
   EXPECT_EQ(r_cut(50 * 50 * 50 + 1), 2.85);  // no lattice
+  EXPECT_EQ(r_cut(48 * 48 * 48, "run.preset=fast"), 2.48);
+  EXPECT_EQ(r_cut(50 * 50 * 50, "run.preset=fast"), 2.56);
 }
 
 // Cells open by angle where errors cannot be estimated, by a smaller one for as good forces.
