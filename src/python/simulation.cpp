@@ -22,6 +22,11 @@ class Listener : public RunObserver {
 
 // A run in memory, or one with its output directory.
 class AnyRun {
+  template <class Part>
+  auto part(Part&& part) {
+    return filed_ ? filed_->logged(part) : part();
+  }
+
  public:
   // Both use the selected device.
   explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {}
@@ -43,14 +48,22 @@ class AnyRun {
   }
   const Simulation& simulation() const { return const_cast<AnyRun*>(this)->simulation(); }
   std::vector<std::string> messages() { return listener_ ? listener_->take() : std::vector<std::string>{}; }
-  // Completes the files of an output, so that the caller finds them complete after the step.
-  void settle() {
-    if (filed_) filed_->files().settle_snapshot();
+  void begin() {
+    part([&] { on_device().begin(); });
+  }
+  bool long_step(double until) {
+    return part([&] {
+      const bool more = on_device().long_step(until);
+      if (filed_) filed_->files().settle_snapshot();  // so that the caller finds the files of an output complete
+      return more;
+    });
   }
   RunResult finish() {
-    const RunResult result = on_device().finish();
-    if (filed_) filed_->finish(result);
-    return result;
+    return part([&] {
+      const RunResult result = on_device().finish();
+      if (filed_) filed_->finish(result);
+      return result;
+    });
   }
 
  private:
@@ -103,8 +116,7 @@ bool long_step(AnyRun& run, double until) {
   bool more = false;
   {
     const Computing computing;
-    more = run.on_device().long_step(until);
-    run.settle();
+    more = run.long_step(until);
   }
   let_python_see_signals();
   return more;
@@ -144,8 +156,7 @@ void bind_simulation(nb::module_& module) {
                            result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by);
       });
   nb::class_<AnyRun>(module, "Run")
-      .def(
-          "begin", [](AnyRun& run) { run.on_device().begin(); }, nb::call_guard<Computing>())
+      .def("begin", &AnyRun::begin, nb::call_guard<Computing>())
       .def("long_step", &long_step, "until"_a)
       .def(
           "stop", [](AnyRun& run, const std::string& why) { run.on_device().stop(why); }, "reason"_a,

@@ -333,12 +333,7 @@ void FiledRun::introduce(const Prepared& run, const Admission& admission, const 
 }
 
 int FiledRun::run() {
-  try {
-    return finish(simulation_->run());
-  } catch (const std::exception& error) {
-    files_->fail(error.what());
-    throw;
-  }
+  return logged([&] { return finish(simulation_->run()); });
 }
 
 int FiledRun::finish(const RunResult& result) {

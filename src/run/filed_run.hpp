@@ -80,6 +80,16 @@ class FiledRun {
   int device() const { return device_; }  // of select_device()
   // Makes the whole run. Returns the exit code, as finish().
   int run();
+  // Does a part of the run, if steps are made one by one; an error that ends it is in the log too.
+  template <class Part>
+  auto logged(Part&& part) {
+    try {
+      return part();
+    } catch (const std::exception& error) {
+      files_->fail(error.what());
+      throw;
+    }
+  }
   // After the last step, if steps are made one by one: writes the end of the log and the report, and leaves the other
   // sites. Returns the exit code: 0, or why the run ended early (run_files.hpp).
   int finish(const RunResult& result);

@@ -163,6 +163,14 @@ def test_errors_of_a_run(tmp_path):
                  quiet=True)
 
 
+def test_the_log_ends_with_the_error_that_ends_a_run(tmp_path):
+    settings = dict(SPHERE, end_time=1, image=False, output_directory=tmp_path / "run", quiet=True)
+    with pytest.raises(maki.Error, match="it is a directory"):
+        maki.run(callback=lambda state: os.makedirs(tmp_path / "run/snapshot_000.hdf5", exist_ok=True), **settings)
+    last = (tmp_path / "run/log.txt").read_text().splitlines()[-1]
+    assert "The run ends by an error: cannot write" in last and "snapshot_000.hdf5" in last
+
+
 def test_runs_with_other_numbers_of_threads():
     one, two = (maki.Simulation(**SPHERE, end_time=0.1, threads=threads) for threads in (1, 2))
     one.evolve()
