@@ -37,7 +37,6 @@ std::vector<Counts> counts() {
     Counts c;
     c.kernel = k->name;
     c.launches = k->launches;
-    c.blocks = k->blocks;
     for (std::size_t n = 0; n < k->code.size(); ++n) {
       const Class kind = k->code[n].kind;
       c.instructions[static_cast<std::size_t>(kind)] += k->times[n];
@@ -53,22 +52,10 @@ std::vector<Counts> counts() {
       all.push_back(std::move(c));
       continue;
     }
-    known->launches += c.launches, known->blocks += c.blocks, known->all += c.all, known->lanes += c.lanes;
+    known->launches += c.launches, known->all += c.all, known->lanes += c.lanes;
     known->sectors += c.sectors, known->wavefronts += c.wavefronts, known->atomic_turns += c.atomic_turns;
     for (std::size_t n = 0; n < c.instructions.size(); ++n) known->instructions[n] += c.instructions[n];
   }
-  return all;
-}
-
-std::vector<Counts> since(const std::vector<Counts>& before) {
-  auto all = counts();
-  for (Counts& c : all)
-    for (const Counts& o : before) {
-      if (o.kernel != c.kernel) continue;
-      c.launches -= o.launches, c.blocks -= o.blocks, c.all -= o.all, c.lanes -= o.lanes;
-      c.sectors -= o.sectors, c.wavefronts -= o.wavefronts, c.atomic_turns -= o.atomic_turns;
-      for (std::size_t n = 0; n < c.instructions.size(); ++n) c.instructions[n] -= o.instructions[n];
-    }
   return all;
 }
 

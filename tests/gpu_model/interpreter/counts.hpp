@@ -12,7 +12,7 @@ namespace gpu_model {
 
 struct Counts {
   std::string kernel;
-  std::uint64_t launches = 0, blocks = 0;
+  std::uint64_t launches = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Class::kCount)> instructions{};  // of warps, by class
   std::uint64_t all = 0;                                                              // their sum
   std::uint64_t lanes = 0;                                                            // active ones, summed over all
@@ -21,9 +21,7 @@ struct Counts {
   std::uint64_t atomic_turns = 0;  // most lanes at one address, summed over the atomic operations
 };
 
-// Of each kernel since the program began, and of the time since `before` (a former answer).
-std::vector<Counts> counts();
-std::vector<Counts> since(const std::vector<Counts>& before);
+std::vector<Counts> counts();  // of each kernel since the program began
 
 // The least time in seconds on an H100 SXM, and what bounds it. Counted are PTX instructions, not the machine's own,
 // and each sector as if it came from DRAM: what caches serve is faster. README.md says more.

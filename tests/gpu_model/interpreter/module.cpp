@@ -78,6 +78,4 @@ const Kernel* find_kernel(const Module& module, std::string_view name) {
   return nullptr;
 }
 
-KernelShape shape_of(const Kernel& kernel) { return kernel.shape; }
-
 }  // namespace gpu_model

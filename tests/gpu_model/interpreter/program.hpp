@@ -30,7 +30,6 @@ struct KernelShape {
   std::size_t static_shared = 0;               // bytes
   unsigned max_threads = 0;                    // __launch_bounds__, 0: none
 };
-KernelShape shape_of(const Kernel& kernel);
 
 struct Launch {
   const Kernel* kernel = nullptr;
@@ -132,7 +131,7 @@ struct Kernel {
   // Since the program began, of each instruction: how often it was carried out, by how many lanes, and how many sectors
   // of 32 bytes (global memory), wavefronts (shared memory) or lanes at one address (atomics) that took.
   mutable std::vector<std::uint64_t> times, lanes, transactions;
-  mutable std::uint64_t launches = 0, blocks = 0, warps = 0;
+  mutable std::uint64_t launches = 0;
 };
 
 // All that were decoded, in the order of their first launches.

@@ -329,8 +329,6 @@ void run(const Launch& launch) {
   Choices draw(choices_seed() * 1000003 + ++launches);
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   ++launch.kernel->launches;
-  launch.kernel->blocks += blocks;
-  launch.kernel->warps += blocks * ((launch.block[0] * launch.block[1] * launch.block[2] + kLanes - 1) / kLanes);
   // As on a GPU, blocks begin in order; some are under way together, and which of them goes on is drawn.
   static std::vector<std::unique_ptr<Block>> places;  // kept: their memory is used again
   const std::size_t together = 1 + draw.below(3);

@@ -8,7 +8,6 @@
 
 #include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/call.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/modules.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 
@@ -62,7 +61,7 @@ std::string over_limit(const Configuration& c, const KernelShape& shape, std::si
 }
 
 cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void** arguments) {
-  const KernelShape shape = shape_of(kernel);
+  const KernelShape& shape = kernel.shape;
   Stream* const stream = find_stream(c.stream);
   if (!stream) {
     report({"invalid handle", e.name, "the stream of the launch is none, or was destroyed"});
@@ -88,7 +87,6 @@ cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void*
   l.parameters.resize(shape.block_bytes);
   for (std::size_t k = 0; k < shape.parameter_bytes.size(); ++k)
     std::memcpy(l.parameters.data() + shape.parameter_offsets[k], arguments[k], shape.parameter_bytes[k]);
-  ++counters().launches;
   add_to(*stream, "kernel " + e.name, [l = std::move(l)](WorkNumber work) mutable {
     l.work = work;
     run(l);
@@ -100,7 +98,7 @@ cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void*
 cudaError_t blocks_of_unit(int* blocks, const void* function, int threads, std::size_t shared) {
   return call_about(function, [&](Entry&, const Kernel& kernel) {
     if (threads < 1) return cudaErrorInvalidValue;
-    const KernelShape shape = shape_of(kernel);
+    const KernelShape& shape = kernel.shape;
     const unsigned warps = (static_cast<unsigned>(threads) + 31) / 32;
     const std::size_t bytes = shape.static_shared + shared + kReservedShared;
     *blocks = static_cast<int>(std::min<std::size_t>(
@@ -151,7 +149,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* function) {
   return call_about(function, [&](Entry& e, const Kernel& kernel) {
-    const KernelShape shape = shape_of(kernel);
+    const KernelShape& shape = kernel.shape;
     *to = {};
     to->sharedSizeBytes = shape.static_shared;
     to->maxThreadsPerBlock = static_cast<int>(shape.max_threads ? shape.max_threads : kThreadsOfBlock);
@@ -168,7 +166,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute which, 
   return call_about(function, [&](Entry& e, const Kernel& kernel) {
     if (which == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;  // a wish
     if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) return cudaErrorInvalidValue;
-    if (shape_of(kernel).static_shared + static_cast<std::size_t>(value) > gpu().shared_of_block)
+    if (kernel.shape.static_shared + static_cast<std::size_t>(value) > gpu().shared_of_block)
       return cudaErrorInvalidValue;
     dynamic_limit(e) = static_cast<std::size_t>(value);
     return cudaSuccess;
