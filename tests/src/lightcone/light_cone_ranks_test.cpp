@@ -10,7 +10,7 @@
 #include "src/run/start_run.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
-#include "tests/src/simulation/runs_on_ranks.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki {
 namespace {
