@@ -33,4 +33,14 @@ inline ForceErrors force_errors(const std::vector<std::array<double, 3>>& found,
   return {error[n / 2], error[n * 99 / 100], error.back(), std::sqrt(errors2 / sizes2)};
 }
 
+// Of numbers: rms of the error over their rms.
+inline double rms_error(const std::vector<double>& found, const std::vector<double>& exact) {
+  double errors2 = 0, sizes2 = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    errors2 += (found[i] - exact[i]) * (found[i] - exact[i]);
+    sizes2 += exact[i] * exact[i];
+  }
+  return std::sqrt(errors2 / sizes2);
+}
+
 }  // namespace maki::testing

@@ -21,6 +21,13 @@ std::string error_of(Call call) {
   return {};
 }
 
+// How often the words are in the text.
+inline std::size_t times(const std::string& text, const std::string& words) {
+  std::size_t count = 0;
+  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++count;
+  return count;
+}
+
 // Each of the words has to be in the text.
 inline void expect_contains(const std::string& text, const std::vector<std::string>& words) {
   for (const std::string& word : words)

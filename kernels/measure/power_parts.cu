@@ -98,11 +98,10 @@ struct BinPlane {
 }  // namespace
 
 void check_power_options(const MeasurePowerOptions& o) {
-  if (o.folding < 1 || o.folding > 4096 || o.bins_per_decade < 1 || !(o.bin_width > 0))
+  if (o.folding < 1 || o.folding > 4096 || !(o.bin_width > 0))
     throw Error("cannot bin the power spectrum",
-                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width) + ", " +
-                    std::to_string(o.bins_per_decade) + " bins per decade",
-                "use a folding from 1 to 4096, a bin width above 0 and at least one bin per decade");
+                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width),
+                "use a folding from 1 to 4096 and a bin width above 0");
 }
 
 void check_mass(const MassMoments& moments) {
@@ -119,9 +118,7 @@ std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& o, int& bins) {
   bins = 1;
   for (std::size_t n2 = 1; n2 < limit; ++n2) {
     const double n = std::sqrt(static_cast<double>(n2)) * o.folding;
-    const double at =
-        o.binning == PowerBinning::kLinear ? n / o.bin_width + 0.5 : std::log10(n) * o.bins_per_decade + 1e-9;
-    table[n2] = static_cast<std::uint32_t>(at);
+    table[n2] = static_cast<std::uint32_t>(n / o.bin_width + 0.5);
     bins = std::max(bins, static_cast<int>(table[n2]) + 1);
   }
   return table;

@@ -10,13 +10,9 @@
 
 namespace maki {
 
-enum class PowerBinning { kLinear, kLogarithmic };
-
 struct MeasurePowerOptions {
-  int cells = 256;  // of the mesh along one side; even, at least 8
-  PowerBinning binning = PowerBinning::kLinear;
-  double bin_width = 1;      // linear: in fundamental waves 2 pi / side; bins are centred on multiples of it
-  int bins_per_decade = 20;  // logarithmic; bins begin at the fundamental wave
+  int cells = 256;       // of the mesh along one side; even, at least 8
+  double bin_width = 1;  // in fundamental waves 2 pi / side; bins are centred on multiples of it
   // High wave numbers from a small mesh: the box is folded this many times onto itself along each axis
   // (Jenkins et al. 1998), so that mesh mode n stands for the wave number folding * n. 1: not folded.
   int folding = 1;

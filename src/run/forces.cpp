@@ -94,10 +94,9 @@ SetForces reference_forces(const Prepared& run, const Frame& frame, const std::v
   const std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
   const Softening kind = run.config.gravity.softening_kind;
   const double softening = force_law(run.config, run.units).softening;
-  ReferenceForces sums =
-      frame.periodic
-          ? ewald_reference_of_parts(positions, masses, targets, {.kind = kind, .softening = softening}, whole_set)
-          : direct_reference_of_parts(positions, masses, targets, {kind, softening}, whole_set);
+  ReferenceForces sums = frame.periodic
+                             ? ewald_reference(positions, masses, targets, {.kind = kind, .softening = softening})
+                             : direct_reference(positions, masses, targets, {kind, softening});
   return {std::move(sums.acceleration), std::move(sums.potential)};
 }
 

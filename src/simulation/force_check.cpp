@@ -177,10 +177,10 @@ ForceError error_of(const GravityOptions& options, const Communicator& ranks, co
   const ForceLaw& law = options.law;
   const SumOfParts sum = [&](std::span<double> values) { ranks.sum(values); };
   const ReferenceForces exact =
-      options.periodic ? ewald_reference_of_parts(found.particles.fractions, masses, places,
-                                                  {.kind = law.softening_kind, .softening = law.softening}, sum)
-                       : direct_reference_of_parts(found.particles.fractions, masses, places,
-                                                   {law.softening_kind, law.softening}, sum);
+      options.periodic
+          ? ewald_reference(found.particles.fractions, masses, places,
+                            {.kind = law.softening_kind, .softening = law.softening}, sum)
+          : direct_reference(found.particles.fractions, masses, places, {law.softening_kind, law.softening}, sum);
   return compare(targets, exact.acceleration, sums);
 }
 

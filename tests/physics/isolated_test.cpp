@@ -59,9 +59,7 @@ OrbitErrors kepler_orbit(int periods, int steps_a_period) {
 
 // Henon units: a crossing time is 2 sqrt(2).
 EquilibriumErrors plummer_sphere(std::uint64_t particles, double crossing_times) {
-  PlummerParameters parameters;
-  parameters.particles = particles;
-  const Snapshot initial = make_plummer(parameters);
+  const Snapshot initial = make_plummer({.particles = particles});
   const double softening = std::pow(static_cast<double>(particles), -1.0 / 3) / 4;
   SimulationOptions options = isolated_options(initial, softening, crossing_times * 2 * std::numbers::sqrt2);
   options.step_options.eta = 0.1;
@@ -74,9 +72,7 @@ EquilibriumErrors plummer_sphere(std::uint64_t particles, double crossing_times)
 
 // Cold uniform sphere through its collapse at t = 5.8 to t = 7: largest |dE/E|.
 double cold_collapse(std::uint64_t particles) {
-  ColdSphereParameters parameters;
-  parameters.particles = particles;
-  const Snapshot initial = make_cold_sphere(parameters);
+  const Snapshot initial = make_cold_sphere({.particles = particles});
   SimulationOptions options = isolated_options(initial, 1.0 / 32, 7);
   options.step_options.eta = 0.05;
   return run(initial, options, Timeline::newtonian()).result.worst_energy_error;

@@ -12,7 +12,7 @@ namespace {
 TEST(DirectReference, TwoParticles) {
   const std::vector<Vector3> positions = {{0.4, 0.5, 0.5}, {0.4, 0.53, 0.54}};
   const std::vector<double> masses = {2, 3};
-  const ReferenceForces f = direct_reference(positions, masses, {}, {Softening::kPlummer, 0.12});
+  const ReferenceForces f = direct_reference(positions, masses, positions, {Softening::kPlummer, 0.12});
   const double s = 0.13;  // hypot(0.05, 0.12)
   EXPECT_NEAR(f.acceleration[0][0], 0, 1e-15);
   EXPECT_NEAR(f.acceleration[0][1], 3 * 0.03 / (s * s * s), 1e-10);
@@ -32,7 +32,7 @@ TEST(DirectReference, NewtonsShellTheorem) {
     positions.push_back({0.5 + 0.1 * r * std::cos(angle), 0.5 + 0.1 * r * std::sin(angle), 0.5 + 0.1 * z});
     masses.push_back(1.0 / n);
   }
-  const ReferenceForces f = direct_reference(positions, masses, {0, 1}, {Softening::kPlummer, 0});
+  const ReferenceForces f = direct_reference(positions, masses, {positions[0], positions[1]}, {Softening::kPlummer, 0});
   EXPECT_NEAR(f.acceleration[0][2] * 0.12 * 0.12, -1, 1e-4);
   EXPECT_NEAR(f.potential[0] * 0.12, -1, 1e-4);
   EXPECT_NEAR(f.acceleration[1][0] * 0.1 * 0.1, 0, 1e-4);
@@ -80,7 +80,7 @@ Set random_set(std::size_t n, unsigned seed) {
 }
 
 ReferenceForces ewald(const Set& set, double alpha = 11.2, double softening = 0, Softening kind = Softening::kPlummer) {
-  return ewald_reference(set.positions, set.masses, {}, {kind, softening, alpha});
+  return ewald_reference(set.positions, set.masses, set.positions, {kind, softening, alpha});
 }
 
 TEST(Ewald, LatticeConstantOfASingleParticle) {
@@ -149,8 +149,9 @@ TEST(Ewald, AgreesWithShellsOfImages) {
   many.positions.push_back(set.positions[8]);
   many.masses.push_back(0);
   const ReferenceForces direct =
-      direct_reference(many.positions, many.masses, {many.positions.size() - 1}, {Softening::kPlummer, 0});
-  const ReferenceForces f = ewald_reference(set.positions, set.masses, {8}, {Softening::kPlummer, 0, 11.2});
+      direct_reference(many.positions, many.masses, {many.positions.back()}, {Softening::kPlummer, 0});
+  const ReferenceForces f =
+      ewald_reference(set.positions, set.masses, {set.positions[8]}, {Softening::kPlummer, 0, 11.2});
   EXPECT_NEAR(f.potential[0], direct.potential[0], 1e-6);
   for (int axis = 0; axis < 3; ++axis) EXPECT_NEAR(f.acceleration[0][axis], direct.acceleration[0][axis], 1e-6);
 }
@@ -178,7 +179,7 @@ double mean_potential(int cells, const EwaldOptions& options) {
     for (int y = 0; y < cells; ++y)
       for (int z = 0; z < cells; ++z)
         points.push_back({0.3 + (x + 0.5) / cells, 0.6 + (y + 0.5) / cells, 0.2 + (z + 0.5) / cells});
-  const ReferenceForces f = ewald_reference_of_parts({{0.3, 0.6, 0.2}}, {1}, points, options, whole_set);
+  const ReferenceForces f = ewald_reference({{0.3, 0.6, 0.2}}, {1}, points, options);
   double mean = 0;
   for (const double potential : f.potential) mean += potential / static_cast<double>(points.size());
   return mean;

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device/buffer.hpp"
-#include "kernels/particles/types.hpp"
-#include "tests/test_stream.hpp"
+#include "kernels/error.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/sites.hpp"
 
@@ -30,13 +29,11 @@ inline std::vector<std::unique_ptr<sites::Sites>> sites_in_memory(int count) {
   return all;
 }
 
-struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const std::vector<SourceParticle>& set) : DeviceBuffer("test.source") {
-    upload(test_stream(), set);
-  }
-};
-
 inline constexpr const char* kNotSentYet = "not sent yet";
+
+inline bool not_sent_yet(const Error& error) {  // at any rank
+  return std::string(error.what()).find(kNotSentYet) != std::string::npos;
+}
 
 class ReplayRing : public sites::Ring {
  public:
@@ -103,11 +100,25 @@ inline ReplayRing::Sent replay_sites(int count, const std::function<void(sites::
         ended[static_cast<std::size_t>(site)] = true;
         --left;
       } catch (const Error& error) {
-        if (std::string(error.what()).find(kNotSentYet) == std::string::npos) throw;
+        if (!not_sent_yet(error)) throw;
       }
     }
   }
   return sent;
+}
+
+// What each site's call throws.
+inline std::vector<std::string> errors_at_sites(int count, const std::function<void(sites::Sites&)>& call) {
+  std::vector<std::string> errors(static_cast<std::size_t>(count));
+  replay_sites(count, [&](sites::Sites& sites) {
+    try {
+      call(sites);
+    } catch (const Error& error) {
+      if (not_sent_yet(error)) throw;
+      errors[static_cast<std::size_t>(sites.me())] = error.what();
+    }
+  });
+  return errors;
 }
 
 }  // namespace maki::test

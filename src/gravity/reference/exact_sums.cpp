@@ -215,9 +215,9 @@ PairValue softened_newton(double r2, Softening kind, double softening) {
   return {inverse / s2, inverse};
 }
 
-ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                          const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
-                                          const SumOfParts& sum) {
+ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
+                                 const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
+                                 const SumOfParts& sum) {
   TargetSums sums(targets.size());
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -235,14 +235,9 @@ ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions,
   return sums.over_parts(sum);
 }
 
-ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                 const std::vector<std::size_t>& targets, const DirectReferenceOptions& options) {
-  return direct_reference_of_parts(positions, masses, places_of(positions, targets), options, whole_set);
-}
-
-ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                         const std::vector<Vector3>& targets, const EwaldOptions& options,
-                                         const SumOfParts& sum) {
+ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
+                                const std::vector<Vector3>& targets, const EwaldOptions& options,
+                                const SumOfParts& sum) {
   Waves waves = choose_waves(options.alpha);
   add_structure(waves, positions, masses);
   sum(std::span(reinterpret_cast<double*>(waves.sum.data()), 2 * waves.sum.size()));
@@ -275,11 +270,6 @@ ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, 
     }
   }
   return forces;
-}
-
-ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                const std::vector<std::size_t>& targets, const EwaldOptions& options) {
-  return ewald_reference_of_parts(positions, masses, places_of(positions, targets), options, whole_set);
 }
 
 }  // namespace maki

@@ -31,23 +31,22 @@ struct ReferenceForces {
   std::vector<double> potential;      // mass / side, G = 1; without the target's own -m / softening
 };
 
-// Sums arrays element by element over the processes that hold a set. Collective.
+// Sums arrays element by element over the processes that each hold a part of a set. Collective.
 using SumOfParts = std::function<void(std::span<double>)>;
+// SumOfParts where this process holds all particles.
+inline void whole_set(std::span<double>) {}
 
 struct DirectReferenceOptions {
   Softening kind = Softening::kPlummer;
   double softening = 0;  // sides
 };
 
-// Acceleration and potential at the particles named by `targets` (indices; empty: all). Positions in sides, not
-// wrapped; masses of the same length. A particle's own term and pairs at zero distance are left out. O(targets x
-// particles), on all threads.
+// Acceleration and potential at the positions `targets`, equal on all processes. Positions in sides, not wrapped; masses
+// of the same length. Pairs at zero distance, as of a target with itself, are left out. O(targets x particles), on all
+// threads.
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                 const std::vector<std::size_t>& targets, const DirectReferenceOptions& options);
-// The same at positions `targets`, equal on all processes, where each process holds a part of the set.
-ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                          const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
-                                          const SumOfParts& sum);
+                                 const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
+                                 const SumOfParts& sum = whole_set);
 
 // A sum for each target, over processes that hold parts of the set; common to the reference sums.
 struct TargetSum {
@@ -82,17 +81,6 @@ class TargetSums {
   std::vector<double> sums_;  // [target][ax, ay, az, potential]
 };
 
-// SumOfParts where this process holds all particles.
-inline void whole_set(std::span<double>) {}
-
-// Positions of the particles with the indices `targets`; of all if empty.
-inline std::vector<Vector3> places_of(const std::vector<Vector3>& positions, const std::vector<std::size_t>& targets) {
-  if (targets.empty()) return positions;
-  std::vector<Vector3> places;
-  for (const std::size_t target : targets) places.push_back(positions[target]);
-  return places;
-}
-
 // The result does not depend on `alpha`, only the time does: near and far sums share the work.
 struct EwaldOptions {
   Softening kind = Softening::kPlummer;
@@ -100,20 +88,16 @@ struct EwaldOptions {
   double alpha = 11.2;   // splitting parameter, 1 / side: the near sum reaches 5.6 / alpha, waves go to 5.6 alpha / pi
 };
 
-// Acceleration and potential at the particles named by `targets` (indices; empty: all), of all particles, their
-// periodic images and a uniform background of minus the mean density: acceleration = -grad Phi with
-// laplace Phi = 4 pi (rho - mean rho), and the mean of Phi over the box is 0.
+// Acceleration and potential at the positions `targets`, equal on all processes, of all particles, their periodic images
+// and a uniform background of minus the mean density: acceleration = -grad Phi with laplace Phi = 4 pi (rho - mean rho),
+// and the mean of Phi over the box is 0. A target that is a particle has the particle's position to the last bit.
 // Positions are fractions of the side, any image; masses of the same length. The nearest image is softened, the others
 // are not (the difference is (softening / side)^2 of them). A particle's own -m / softening, and that of particles at
 // the same point, is left out, its images are not. Truncation errors are 1e-11 of the force of one particle at half a
 // side.
 // Time: waves (17000 of them) x particles + targets x particles, on all threads.
 ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                const std::vector<std::size_t>& targets, const EwaldOptions& options);
-// The same at positions `targets`, equal on all processes, where each process holds a part of the set. A target that is
-// a particle has the particle's position to the last bit.
-ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                         const std::vector<Vector3>& targets, const EwaldOptions& options,
-                                         const SumOfParts& sum);
+                                const std::vector<Vector3>& targets, const EwaldOptions& options,
+                                const SumOfParts& sum = whole_set);
 
 }  // namespace maki

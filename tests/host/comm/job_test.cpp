@@ -13,10 +13,13 @@
 #include <string>
 
 #include "kernels/error.hpp"
+#include "tests/messages.hpp"
 #include "tests/places.hpp"
 
 namespace maki {
 namespace {
+
+using test::times;
 
 Launcher find(const std::map<std::string, std::string>& environment) {
   return find_launcher([&](const char* name) -> const char* {
@@ -124,12 +127,6 @@ void expect_end(const Job& job, const std::string& message) {
   EXPECT_NE(job.status, 0);
   EXPECT_LT(job.seconds, 30);  // what the job promises
   EXPECT_EQ(job.left, 0);
-}
-
-std::size_t times(const std::string& text, const std::string& words) {
-  std::size_t count = 0;
-  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++count;
-  return count;
 }
 
 TEST(LostRank, StoppedInEachKindOfCallIsNamedOnceAndAllEnd) {

@@ -47,21 +47,16 @@ TEST_F(OverRanks, PowerIsThatOfOneRank) {
   const Set set = random_set(500);
   const OnDevice whole(set), mine(share(set));
   for (int folding : {1, 3}) {
-    for (PowerBinning binning : {PowerBinning::kLinear, PowerBinning::kLogarithmic}) {
-      MeasurePowerOptions options;
-      options.cells = 18;
-      options.folding = folding;
-      options.binning = binning;
-      const MeasuredPower one = measure_power(stream, whole.data(), whole.size(), options);
-      const MeasuredPower all = measure_power(world, stream, mine.data(), mine.size(), options);
-      EXPECT_NEAR(all.shot_noise, one.shot_noise, 1e-13 * one.shot_noise);
-      EXPECT_EQ(all.nyquist, one.nyquist);
-      ASSERT_EQ(all.bins.size(), one.bins.size());
-      for (std::size_t b = 0; b < one.bins.size(); ++b) {
-        EXPECT_EQ(all.bins[b].modes, one.bins[b].modes);
-        EXPECT_NEAR(all.bins[b].k, one.bins[b].k, 1e-13 * one.bins[b].k);
-        EXPECT_NEAR(all.bins[b].power, one.bins[b].power, 2e-6 * one.bins[b].power);
-      }
+    const MeasurePowerOptions options = {.cells = 18, .folding = folding};
+    const MeasuredPower one = measure_power(stream, whole.data(), whole.size(), options);
+    const MeasuredPower all = measure_power(world, stream, mine.data(), mine.size(), options);
+    EXPECT_NEAR(all.shot_noise, one.shot_noise, 1e-13 * one.shot_noise);
+    EXPECT_EQ(all.nyquist, one.nyquist);
+    ASSERT_EQ(all.bins.size(), one.bins.size());
+    for (std::size_t b = 0; b < one.bins.size(); ++b) {
+      EXPECT_EQ(all.bins[b].modes, one.bins[b].modes);
+      EXPECT_NEAR(all.bins[b].k, one.bins[b].k, 1e-13 * one.bins[b].k);
+      EXPECT_NEAR(all.bins[b].power, one.bins[b].power, 2e-6 * one.bins[b].power);
     }
   }
 }
@@ -69,8 +64,7 @@ TEST_F(OverRanks, PowerIsThatOfOneRank) {
 TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {
   const Set set = random_set(500), other(set.begin(), set.begin() + 200);
   const OnDevice whole(set), mine(share(set)), second(other), mine_of_second(share(other));
-  MeasurePowerOptions options;
-  options.cells = 18;
+  const MeasurePowerOptions options = {.cells = 18};
   const ParticleSets all{{whole.data(), whole.size()}, {second.data(), second.size()}};
   const ParticleSets here{{mine.data(), mine.size()}, {mine_of_second.data(), mine_of_second.size()}};
   const MeasuredPower one = measure_power_up_to(4, Communicator::self(), stream, all.first, options);
@@ -125,8 +119,7 @@ TEST_F(OverRanks, PicturesAreThoseOfOneRankBitForBit) {
 
 TEST_F(OverRanks, MeshesAndMassesThatMakeNoSenseAreErrorsOnAll) {
   const OnDevice mine(share(Set(20, {1, 2, 3, 0.0f})));
-  MeasurePowerOptions options;
-  options.cells = 16;
+  MeasurePowerOptions options = {.cells = 16};
   EXPECT_THROW(measure_power(world, stream, mine.data(), mine.size(), options), Error);
   const OnDevice heavy(share(random_set(20)));
   options.cells = 15;

@@ -89,17 +89,13 @@ MeshParticles all_of(const test::OnDevice& set) { return {set.data(), set.size()
 
 MeasuredPower power_up_to(int highest, int cells, const std::vector<SourceParticle>& set) {
   const test::OnDevice source(set);
-  MeasurePowerOptions options;
-  options.cells = cells;
-  return measure_power_up_to(highest, Communicator::self(), test::test_stream(), all_of(source), options);
+  return measure_power_up_to(highest, Communicator::self(), test::test_stream(), all_of(source), {.cells = cells});
 }
 
 CrossPower cross_of(const std::vector<SourceParticle>& a, const std::vector<SourceParticle>& b, int highest = 1) {
   const test::OnDevice first(a), second(b);
-  MeasurePowerOptions options;
-  options.cells = 16;
   return measure_cross_up_to(highest, Communicator::self(), test::test_stream(), {all_of(first), all_of(second)},
-                             options);
+                             {.cells = 16});
 }
 
 // The mean of the field's P over the modes of a bin, by the bin's number among those of its folding.

@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
+#include "tests/commands.hpp"
 #include "tests/kernels/force/random_lists.hpp"
 
 namespace maki::force_test {
@@ -155,16 +154,6 @@ INSTANTIATE_TEST_SUITE_P(InstructionSets, EvaluateGroup,
 
 namespace {
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return text;
-  std::array<char, 4096> buffer;
-  while (const std::size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
-  pclose(pipe);
-  return text;
-}
-
 // Also that its source, NAME_isa.cpp, is still there: a build keeps old objects.
 bool is_instruction_set_unit(const std::filesystem::path& object, const std::filesystem::path& sources) {
   for (const std::string set : {"_avx512.cpp", "_avx2.cpp", "_scalar.cpp"}) {
@@ -183,14 +172,14 @@ TEST(Symbols, InstructionSetUnitsShareNoCode) {
   namespace fs = std::filesystem;
   const fs::path kernels = fs::path(MAKI_OBJECT_DIR) / "kernels";
   if (!fs::exists(kernels)) GTEST_SKIP() << "no object files in " << kernels;
-  if (output_of("nm --version 2>/dev/null").empty()) GTEST_SKIP() << "nm is not installed";
+  if (maki::test::call_shell("nm --version").code != 0) GTEST_SKIP() << "nm is not installed";
   int units = 0;
   for (const fs::directory_entry& file : fs::recursive_directory_iterator(kernels)) {
     const fs::path sources = fs::path(MAKI_SOURCE_DIR) / "kernels" / fs::relative(file.path().parent_path(), kernels);
     if (!is_instruction_set_unit(file.path(), sources)) continue;
     ++units;
-    const std::string weak = output_of("nm -C --defined-only '" + file.path().string() + "' | grep ' [WVu] '");
-    EXPECT_EQ(weak, "") << file.path();
+    const std::string nm = "nm -C --defined-only '" + file.path().string() + "'";
+    EXPECT_EQ(maki::test::call_shell(nm + " | grep ' [WVu] '").output, "");
   }
   EXPECT_GE(units, 8) << "three of kernels/force, three of kernels/mesh, two of kernels/tree";
 #endif

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -15,6 +14,7 @@
 
 #include "src/analysis/picture.hpp"
 #include "src/analysis/spectrum_files.hpp"
+#include "src/report/output_figures.hpp"
 #include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
@@ -181,38 +181,26 @@ PowerTable make_table() {
 TEST(PowerFile, HasGadgetsColumns) {
   test::TempDir dir;
   write_power_file(dir / "p.txt", make_table(), test::make_snapshot(1).header, test::make_provenance());
-  std::ifstream in(dir / "p.txt");
-  std::string comments, names;
-  std::vector<std::array<double, 10>> rows;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("#")) {
-      comments += line + "\n";
-      names = line;
-      continue;
-    }
-    std::istringstream numbers(line);
-    rows.emplace_back();
-    for (double& x : rows.back()) numbers >> x;
-    EXPECT_TRUE(numbers);
-  }
-  std::istringstream words(names.substr(1));
-  std::vector<std::string> columns(std::istream_iterator<std::string>(words), {});
-  EXPECT_EQ(columns, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot", "Linear", "NonLinear",
-                                               "P/Linear", "P/NonLinear", "Folding"}));
-  test::expect_contains(comments, {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
-                                   "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
-  ASSERT_EQ(rows.size(), 2u);  // the bin without modes is left out
+  const report::Columns file = report::read_columns(dir / "p.txt");
+  std::istringstream words(file.comments.substr(file.comments.rfind('#') + 1));
+  std::vector<std::string> names(std::istream_iterator<std::string>(words), {});
+  EXPECT_EQ(names, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot", "Linear", "NonLinear", "P/Linear",
+                                             "P/NonLinear", "Folding"}));
+  test::expect_contains(file.comments,
+                        {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
+                         "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
+  ASSERT_EQ(file.column("K").size(), 2u);  // the bin without modes is left out
   const double pi2 = std::numbers::pi * std::numbers::pi;
-  EXPECT_NEAR(rows[0][1], 1e-3 * 2000 / (2 * pi2), 1e-9);
-  EXPECT_DOUBLE_EQ(rows[1][0], 0.4);
-  EXPECT_DOUBLE_EQ(rows[1][2], 900);
-  EXPECT_DOUBLE_EQ(rows[1][3], 98);
-  EXPECT_NEAR(rows[1][4], 0.064 * 0.5 / (2 * pi2), 1e-9);
-  EXPECT_DOUBLE_EQ(rows[1][5], 400);
-  EXPECT_DOUBLE_EQ(rows[1][6], 800);
-  EXPECT_DOUBLE_EQ(rows[1][7], 2.25);
-  EXPECT_DOUBLE_EQ(rows[1][8], 1.125);
-  EXPECT_DOUBLE_EQ(rows[1][9], 2);
+  EXPECT_NEAR(file.column("Delta2")[0], 1e-3 * 2000 / (2 * pi2), 1e-9);
+  EXPECT_DOUBLE_EQ(file.column("K")[1], 0.4);
+  EXPECT_DOUBLE_EQ(file.column("P")[1], 900);
+  EXPECT_DOUBLE_EQ(file.column("ModeCount")[1], 98);
+  EXPECT_NEAR(file.column("Shot")[1], 0.064 * 0.5 / (2 * pi2), 1e-9);
+  EXPECT_DOUBLE_EQ(file.column("Linear")[1], 400);
+  EXPECT_DOUBLE_EQ(file.column("NonLinear")[1], 800);
+  EXPECT_DOUBLE_EQ(file.column("P/Linear")[1], 2.25);
+  EXPECT_DOUBLE_EQ(file.column("P/NonLinear")[1], 1.125);
+  EXPECT_DOUBLE_EQ(file.column("Folding")[1], 2);
 }
 
 TEST(PowerFile, RefusesToReplaceAndBadColumns) {
@@ -251,9 +239,7 @@ TEST(PowerFile, IsCompared) {
   };
   EXPECT_EQ(status("--limit 0.0021"), 0);
   EXPECT_NE(status("--limit 0.0019"), 0);
-  std::stringstream text;
-  text << std::ifstream(dir / "out.txt").rdbuf();
-  test::expect_contains(text.str(), {"2.000e-03 at k = 0.2", "5.000e-01"});
+  test::expect_contains(test::text_of(dir / "out.txt"), {"2.000e-03 at k = 0.2", "5.000e-01"});
 }
 
 }  // namespace

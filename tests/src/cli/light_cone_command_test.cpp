@@ -40,11 +40,9 @@ class LightConeOfARun : public Program {
   const std::string config_ = write("cone.toml", kConeUniverse);
 };
 
-// Runs one of the scripts in tests/src/lightcone by python3, or what the environment variable MAKI_PYTHON names.
+// Runs one of the scripts in tests/src/lightcone.
 Result with_python(const std::string& script, const std::string& argument) {
-  const char* interpreter = std::getenv("MAKI_PYTHON");
-  return call_shell(std::string(interpreter ? interpreter : "python3") + " " + source_directory() +
-                    "/tests/src/lightcone/" + script + " " + argument);
+  return call_shell(python() + " " + source_directory() + "/tests/src/lightcone/" + script + " " + argument);
 }
 
 // Both observers, both shells.
@@ -126,9 +124,7 @@ TEST_F(LightConeOfARun, WhoseStateCannotBeWrittenLeavesTheRunWithoutRestarts) {
                                        "'lightcone.edges=[0, 0.3]' run.progress=text",
                                        "ulimit -f 1000; "),
                                    1, {"maki: error: cannot write '" + path("run/lightcone_00/map_000.fits")});
-  const std::string words = "there is no restart of it: cannot write";
-  std::size_t told = 0;
-  for (std::size_t at = 0; (at = result.output.find(words, at)) != result.output.npos; ++at) ++told;
+  const std::size_t told = times(result.output, "there is no restart of it: cannot write");
   EXPECT_GE(told, 2u) << result.output;
   EXPECT_LE(told, 4u) << "as often as a restart is due\n" << result.output;
   expect_words(result, {"The last one is " + path("run") + "/restart_"});

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,27 +13,11 @@
 #include <vector>
 
 #include "src/io/snapshot_io.hpp"
+#include "tests/commands.hpp"
+#include "tests/messages.hpp"
 #include "tests/places.hpp"
 
 namespace maki::test {
-
-// Runs a command and takes what it says.
-struct CallResult {
-  int code = -1;       // exit code; stays where a signal ended it
-  std::string output;  // both streams
-};
-
-inline CallResult call_shell(const std::string& command) {
-  CallResult result;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return result;
-  std::array<char, 4096> buffer;
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    result.output.append(buffer.data(), count);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  return result;
-}
 
 namespace fs = std::filesystem;
 
@@ -46,9 +28,7 @@ inline Result call(const std::string& arguments, const std::string& before = "")
 }
 
 inline void expect_words(const Result& result, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(result.output.find(word), std::string::npos) << "'" << word << "' is missing in:\n" << result.output;
-  }
+  expect_contains(result.output, words);
 }
 
 // It has ended with this code and said these words.
@@ -84,7 +64,7 @@ inline ById particles_in(const std::string& file) {
   return found;
 }
 
-class Program : public testing::Test {
+class Program : public ::testing::Test {
  protected:
   Program() { fs::create_directories(directory_); }
   ~Program() override { fs::remove_all(directory_); }

@@ -17,11 +17,7 @@ Result call(int ranks, const std::string& arguments) {
   return test::call(arguments, "OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launcher(ranks) : ""));
 }
 
-std::size_t count(const Result& result, const std::string& text) {
-  std::size_t number = 0;
-  for (auto at = result.output.find(text); at != std::string::npos; at = result.output.find(text, at + 1)) ++number;
-  return number;
-}
+std::size_t count(const Result& result, const std::string& text) { return times(result.output, text); }
 
 class ProgramOfRanks : public Program {
  protected:

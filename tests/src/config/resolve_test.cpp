@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <iterator>
 
 #include "kernels/error.hpp"
@@ -127,8 +126,7 @@ TEST(Presets, WhatWasChosenForOtherKeysIsChosenAgain) {
 
 TEST(Presets, TheClusterConfigurationTellsItsMesh) {
   const std::string name = test::source_directory() + "/configs/cluster.toml";
-  std::ifstream file(name);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = test::text_of(name);
   const Config config = resolved(parse_config(text, name), std::uint64_t{1} << 30);
   EXPECT_NE(text.find("mesh has " + std::to_string(*config.gravity.mesh) + " cells a side"), std::string::npos)
       << *config.gravity.mesh;

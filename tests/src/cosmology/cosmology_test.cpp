@@ -9,19 +9,9 @@
 namespace maki {
 namespace {
 
-CosmologyParameters einstein_de_sitter() {
-  CosmologyParameters p;
-  p.omega0 = 1;
-  p.omega_lambda = 0;
-  return p;
-}
+constexpr CosmologyParameters kEinsteinDeSitter = {.omega0 = 1, .omega_lambda = 0};
 
-CosmologyParameters flat_lambda(double omega0) {
-  CosmologyParameters p;
-  p.omega0 = omega0;
-  p.omega_lambda = 1 - omega0;
-  return p;
-}
+CosmologyParameters flat_lambda(double omega0) { return {.omega0 = omega0, .omega_lambda = 1 - omega0}; }
 
 // Growing mode of a flat universe, -> a early on: a 2F1(1/3, 1; 11/6; -a^3 OmegaLambda/Omega0), as the series that
 // Pfaff's transformation gives (its argument stays below 1).
@@ -50,7 +40,7 @@ TEST(Cosmology, HubbleConstantFollowsTheUnits) {
 }
 
 TEST(Cosmology, TimeFactorsInEinsteinDeSitter) {
-  const Cosmology c(einstein_de_sitter(), UnitSystem{});
+  const Cosmology c(kEinsteinDeSitter, UnitSystem{});
   const double pairs[][2] = {{0.02, 1}, {0.5, 0.5001}, {1, 0.1}, {0.01, 0.0100001}};
   for (const auto& [from, to] : pairs) {
     const double kick = 2 / c.hubble0() * (std::sqrt(to) - std::sqrt(from));
@@ -66,7 +56,7 @@ TEST(Cosmology, TimeFactorsInEinsteinDeSitter) {
 
 // d1 and the growing mode's momentum a^2 H f1 d1 are the integrals of each other: p' = 3/2 Omega_0 H_0^2 d1 / a.
 TEST(Cosmology, GrowingFactorsIntegrateTheGrowingMode) {
-  for (const CosmologyParameters& p : {einstein_de_sitter(), flat_lambda(0.3)}) {
+  for (const CosmologyParameters& p : {kEinsteinDeSitter, flat_lambda(0.3)}) {
     const Cosmology c(p, UnitSystem{});
     const auto momentum = [&](double a) { return a * a * c.hubble(a) * c.growth(a).f1 * c.growth(a).d1; };
     for (const auto [from, to, at] :
@@ -90,7 +80,7 @@ TEST(Cosmology, AgeOfAFlatUniverse) {
 }
 
 TEST(Cosmology, GrowthInEinsteinDeSitterIsTheScaleFactor) {
-  const Cosmology c(einstein_de_sitter(), UnitSystem{});
+  const Cosmology c(kEinsteinDeSitter, UnitSystem{});
   for (double a : {1e-3, 0.02, 0.5, 1.0, 2.0}) {
     const Growth g = c.growth(a);
     EXPECT_NEAR(g.d1 / a, 1, 1e-12);
@@ -112,10 +102,7 @@ TEST(Cosmology, GrowthInAFlatUniverseIsTheHypergeometricFunction) {
 
 // Open universe without Lambda: Peebles 1980, eq. 11.16.
 TEST(Cosmology, GrowthInAnOpenUniverse) {
-  CosmologyParameters p;
-  p.omega0 = 0.3;
-  p.omega_lambda = 0;
-  const Cosmology c(p, UnitSystem{});
+  const Cosmology c({.omega0 = 0.3, .omega_lambda = 0}, UnitSystem{});
   const auto mode = [](double a) {
     const double x = a * 0.7 / 0.3, r = std::sqrt(1 + x);
     return 1 + 3 / x + 3 * r / std::pow(x, 1.5) * std::log(r - std::sqrt(x));
@@ -141,12 +128,8 @@ TEST(Cosmology, SecondOrderGrowthObeysItsEquation) {
 }
 
 TEST(Cosmology, RefusesImpossibleUniverses) {
-  CosmologyParameters p;
-  p.omega0 = 0;
-  EXPECT_THROW(Cosmology(p, UnitSystem{}), Error);
-  p.omega0 = 0.1;
-  p.omega_lambda = 2.5;
-  EXPECT_THROW(Cosmology(p, UnitSystem{}), Error);
+  EXPECT_THROW(Cosmology({.omega0 = 0}, UnitSystem{}), Error);
+  EXPECT_THROW(Cosmology({.omega0 = 0.1, .omega_lambda = 2.5}, UnitSystem{}), Error);
 }
 
 TEST(Timeline, ComovingStepsInTheLogarithmOfTheScaleFactor) {

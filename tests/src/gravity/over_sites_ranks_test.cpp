@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "src/gravity/reference/exact_sums.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -19,7 +18,6 @@ namespace {
 using testing::ForceErrors;
 using testing::Forces;
 using testing::Set;
-using testing::Vectors;
 
 class GravityOverSites : public ::testing::Test {
  protected:
@@ -65,16 +63,9 @@ class GravityOverSites : public ::testing::Test {
     const VectorArray& a = gravity.long_acceleration();
     return testing::gather_bits(stream, world, set, particles, {&a.x, &a.y, &a.z});
   }
-  ForceErrors errors(const Set& set, const Forces& forces, std::size_t stride, bool isolated = false) const {
-    std::vector<std::size_t> targets;
-    for (std::size_t i = 0; i < set.source.size(); i += stride) targets.push_back(i);
-    const double softening = testing::periodic().law.softening;
-    const ReferenceForces exact = isolated
-                                      ? direct_reference(set.positions, set.masses, targets, {.softening = softening})
-                                      : ewald_reference(set.positions, set.masses, targets, {.softening = softening});
-    Vectors found;
-    for (const std::size_t i : targets) found.push_back(forces.acceleration[i]);
-    return testing::force_errors(found, exact.acceleration, 0.1);
+  static ForceErrors errors(const Set& set, const Forces& forces, const GravityOptions& options, std::size_t stride) {
+    return testing::force_errors(testing::every(stride, forces.acceleration),
+                                 testing::exact_forces(set, options, stride).acceleration, 0.1);
   }
   static GravityOptions options() {
     GravityOptions options = testing::periodic();
@@ -96,10 +87,10 @@ TEST_F(GravityOverSites, ForcesAreNoWorseAndTheMeshIsTheSame) {
   const Set set(testing::clustered_set(6000, 4));
   at_one_site(set, options(), world);
   const std::vector<std::uint64_t> far_of_one = far;
-  const ForceErrors expected = errors(set, at_one_site(set, options(), Communicator::self()), 40);
+  const ForceErrors expected = errors(set, at_one_site(set, options(), Communicator::self()), options(), 40);
   for (int sites = 2; sites <= std::min(3, world.size()); ++sites) {
     const Forces many = follow(set, options(), sites, 1, stay);
-    const ForceErrors found = errors(set, many, 40);
+    const ForceErrors found = errors(set, many, options(), 40);
     EXPECT_LE(found.median, 1.05 * expected.median) << sites;
     EXPECT_LE(found.rms, 1.2 * expected.rms) << sites;
     EXPECT_LE(found.p99, 1.2 * expected.p99) << sites;
@@ -122,7 +113,8 @@ TEST_F(GravityOverSites, ParticlesMoveThroughSlabs) {
     EXPECT_GT(rebuilds, 1) << sites;
     EXPECT_LT(rebuilds, 24) << sites;
     const Forces one = at_one_site(*moved_set, options(), Communicator::self());
-    const ForceErrors expected = errors(*moved_set, one, 40), found = errors(*moved_set, many, 40);
+    const ForceErrors expected = errors(*moved_set, one, options(), 40);
+    const ForceErrors found = errors(*moved_set, many, options(), 40);
     EXPECT_LE(found.median, 1.1 * expected.median) << sites;
     EXPECT_LE(found.rms, 1.6 * expected.rms) << sites;  // kept lists may be 1.5 times as wrong as new ones
   }
@@ -147,7 +139,7 @@ TEST_F(GravityOverSites, AnIsolatedSetMovesThroughSlabs) {
     EXPECT_GT(rebuilds, 1) << sites;
     EXPECT_LT(rebuilds, 12) << sites;
     const Forces one = at_one_site(*moved_set, isolated, Communicator::self());
-    const ForceErrors expected = errors(*moved_set, one, 4, true), found = errors(*moved_set, many, 4, true);
+    const ForceErrors expected = errors(*moved_set, one, isolated, 4), found = errors(*moved_set, many, isolated, 4);
     EXPECT_LE(found.median, 1.2 * expected.median) << sites;
     EXPECT_LE(found.p99, 1.6 * expected.p99) << sites;
     EXPECT_LE(found.rms, 1.6 * expected.rms) << sites;

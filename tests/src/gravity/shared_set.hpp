@@ -78,10 +78,7 @@ inline std::vector<std::uint64_t> gather_bits(const Stream& stream, const Commun
 }
 
 // Of all particles by their place in the set, on all ranks; EXPECTs that each was somewhere once.
-struct Forces {
-  Vectors acceleration;
-  std::vector<double> potential;
-};
+using Forces = ReferenceForces;
 inline Forces gather(const Stream& stream, const Communicator& ranks, const Set& set, const Particles& particles,
                      const Gravity& gravity) {
   const auto ids = particles.id.download(stream);
@@ -115,13 +112,20 @@ inline GravityOptions periodic() {
   return options;
 }
 
-inline double rms_error(const std::vector<double>& found, const std::vector<double>& exact) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    difference += (found[i] - exact[i]) * (found[i] - exact[i]);
-    size += exact[i] * exact[i];
-  }
-  return std::sqrt(difference / size);
+// The first of each `stride`.
+template <class T>
+std::vector<T> every(std::size_t stride, const std::vector<T>& all) {
+  std::vector<T> some;
+  for (std::size_t i = 0; i < all.size(); i += stride) some.push_back(all[i]);
+  return some;
+}
+
+// Exact ones on every `stride`-th particle.
+inline Forces exact_forces(const Set& set, const GravityOptions& options, std::size_t stride) {
+  const Vectors targets = every(stride, set.positions);
+  const double softening = options.law.softening;
+  return options.periodic ? ewald_reference(set.positions, set.masses, targets, {.softening = softening})
+                          : direct_reference(set.positions, set.masses, targets, {.softening = softening});
 }
 
 }  // namespace maki::testing

@@ -5,21 +5,20 @@
 #include <functional>
 
 #include "tests/messages.hpp"
-#include "tests/src/sites_in_threads.hpp"
+#include "tests/sites/replayed_sites.hpp"
 
 namespace maki {
 namespace {
 
-// Each site's agreement in a thread of its own; what they throw.
-std::vector<std::string> at_each_site(int count, const std::function<void(int, SiteAgreement&)>& work) {
-  return test::errors_at_sites(count, [&](sites::Sites& sites) {
+void at_each_site(int count, const std::function<void(int, SiteAgreement&)>& work) {
+  test::replay_sites(count, [&](sites::Sites& sites) {
     SiteAgreement steps(sites);
     work(sites.me(), steps);
   });
 }
 
 TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
-  const auto errors = at_each_site(3, [](int me, SiteAgreement& steps) {
+  at_each_site(3, [](int me, SiteAgreement& steps) {
     for (std::uint64_t n = 0; n < 8; ++n) {
       steps.begin();
       EXPECT_EQ(steps.number(), n);
@@ -45,11 +44,10 @@ TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
       steps.publish();
     }
   });
-  for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
 TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
-  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
+  at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 9; ++n) {
       steps.begin();
       EXPECT_EQ(steps.requests(), (n >= 5 + 2 ? 1u : 0u) | (n == 4 + 2 ? 2u : 0u)) << n;
@@ -57,7 +55,6 @@ TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
       steps.publish();
     }
   });
-  for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
 // No site removes the restart from which all will go on, also where restarts fail by turns.
@@ -65,7 +62,7 @@ TEST(SiteAgreement, TheNewestRestartThatAllHaveIsKnown) {
   constexpr std::uint64_t kNewest[3][9] = {{0, 10, 20, 20, 40, 40, 60, 60, 80},
                                            {0, 10, 20, 30, 30, 50, 50, 70, 80},
                                            {0, 10, 20, 30, 40, 50, 60, 70, 80}};
-  const auto errors = at_each_site(3, [&](int me, SiteAgreement& steps) {
+  at_each_site(3, [&](int me, SiteAgreement& steps) {
     for (std::uint64_t n = 0; n < 11; ++n) {
       steps.begin();
       if (n >= 3) {
@@ -75,7 +72,6 @@ TEST(SiteAgreement, TheNewestRestartThatAllHaveIsKnown) {
       steps.publish();
     }
   });
-  for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
 // Nobody has to be waited for.
@@ -98,10 +94,11 @@ TEST(SiteAgreement, ASiteAloneKnowsItsOwnAtOnce) {
 }
 
 TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
-  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
+  const auto errors = test::errors_at_sites(2, [](sites::Sites& sites) {
+    SiteAgreement steps(sites);
     for (int n = 0; n < 6; ++n) {
       steps.begin();
-      steps.decided(n == 3 && me == 1 ? 0.25 : 0.5);
+      steps.decided(n == 3 && sites.me() == 1 ? 0.25 : 0.5);
       steps.publish();
     }
   });
@@ -112,19 +109,18 @@ TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
 
 // The last bits of a step's length are each processor's own.
 TEST(SiteAgreement, RoundingIsNoDifference) {
-  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
+  at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 5; ++n) {
       steps.begin();
       steps.decided(0.3 * (1 + me * 1e-16));
       steps.publish();
     }
   });
-  for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
 // Every site takes the furthest of all and the fastest of all, from when they were so.
 TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
-  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
+  at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 5; ++n) {
       steps.begin();
       const double t = 0.5 * n;
@@ -139,7 +135,6 @@ TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
       steps.publish();
     }
   });
-  for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "kernels/error.hpp"
 #include "src/groups/progenitors.hpp"
 #include "src/io/hdf5_file.hpp"
+#include "src/report/output_figures.hpp"
 #include "src/run/group_files.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
@@ -148,28 +149,15 @@ TEST(MassFunctionFile, HasCountsErrorsAndTheExpectation) {
   // dn/dlnM = exp(-ln M): the mean over a bin is known.
   write_mass_function(
       dir / "m.txt", catalogue, [](double mass) { return 1 / mass; }, test::make_provenance());
-  std::ifstream in(dir / "m.txt");
-  std::string comments;
-  std::vector<std::array<double, 5>> rows;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("#")) {
-      comments += line + "\n";
-      continue;
-    }
-    std::istringstream numbers(line);
-    rows.emplace_back();
-    for (double& x : rows.back()) numbers >> x;
-  }
-  test::expect_contains(comments, {"# Redshift 3", "# LinkingLength 0.2", "# MinimumLength 32", "# Groups 3",
-                                   "commit 0123456789ab", "solar masses/h", "Tinker08"});
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_DOUBLE_EQ(rows[0][0], 12.7);  // 5e12
-  EXPECT_DOUBLE_EQ(rows[1][0], 13.1);
-  EXPECT_EQ(rows[1][4], 2);
-  EXPECT_NEAR(rows[1][1], 2 / (125000 * width), 1e-11);
-  EXPECT_NEAR(rows[1][2], std::sqrt(2) / (125000 * width), 1e-11);
-  const double low = std::pow(10, 13.0 - 10), high = std::pow(10, 13.2 - 10);
-  EXPECT_NEAR(rows[1][3], (1 / low - 1 / high) / width, 1e-4 * rows[1][3]);
+  const report::Columns file = report::read_columns(dir / "m.txt");
+  test::expect_contains(file.comments, {"# Redshift 3", "# LinkingLength 0.2", "# MinimumLength 32", "# Groups 3",
+                                        "commit 0123456789ab", "solar masses/h", "Tinker08"});
+  EXPECT_EQ(file.column("log10(M)"), (std::vector<double>{12.7, 13.1}));  // 12.7: 5e12
+  EXPECT_EQ(file.column("Groups")[1], 2);
+  EXPECT_NEAR(file.column("dn/dlnM")[1], 2 / (125000 * width), 1e-11);
+  EXPECT_NEAR(file.column("Error")[1], std::sqrt(2) / (125000 * width), 1e-11);
+  const double low = std::pow(10, 13.0 - 10), high = std::pow(10, 13.2 - 10), expected = file.column("Tinker08")[1];
+  EXPECT_NEAR(expected, (1 / low - 1 / high) / width, 1e-4 * expected);
 }
 
 using Ids = std::vector<std::uint64_t>;

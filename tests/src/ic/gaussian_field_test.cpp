@@ -31,25 +31,6 @@ TEST(PeriodicGrid, OneModeIsOneWave) {
   }
 }
 
-TEST(PeriodicGrid, ThereAndBackAgain) {
-  for (int n : {2, 6, 16, 30}) {
-    PeriodicGrid grid(n);
-    const auto value = [](int ix, int iy, int iz) { return std::sin(1 + 3.7 * ix + 1.3 * iy * iy + 0.9 * iz * ix); };
-    for (int ix = 0; ix < n; ++ix) {
-      for (int iy = 0; iy < n; ++iy) {
-        for (int iz = 0; iz < n; ++iz) grid.row(ix, iy)[iz] = value(ix, iy, iz);
-      }
-    }
-    grid.to_modes();
-    grid.to_points();
-    for (int ix = 0; ix < n; ++ix) {
-      for (int iy = 0; iy < n; ++iy) {
-        for (int iz = 0; iz < n; ++iz) EXPECT_NEAR(grid.row(ix, iy)[iz], value(ix, iy, iz), 1e-14);
-      }
-    }
-  }
-}
-
 TEST(PeriodicGrid, NumbersItsModes) {
   const PeriodicGrid grid(8);
   EXPECT_EQ(grid.wave_number(4), 4);

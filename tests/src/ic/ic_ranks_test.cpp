@@ -61,7 +61,10 @@ TEST_P(GridOverRanks, ModesAndPointsAreThoseOfOneRank) {
   const auto& points = grid.points().along;
   for (int ix = points[0].first; ix < points[0].end; ++ix) {
     for (int iy = points[1].first; iy < points[1].end; ++iy) {
-      for (int iz = 0; iz < grid.n(); ++iz) off += grid.row(ix, iy)[iz] != whole.row(ix, iy)[iz];
+      for (int iz = 0; iz < grid.n(); ++iz) {
+        off += grid.row(ix, iy)[iz] != whole.row(ix, iy)[iz];
+        EXPECT_NEAR(grid.row(ix, iy)[iz], value(ix, iy, iz), 1e-14);
+      }
     }
   }
   EXPECT_EQ(off, 0);
@@ -133,14 +136,7 @@ struct Universe {
   PowerSpectrum power{{}, CosmologyParameters{}, UnitSystem{}};
 };
 
-CosmologicalIcParameters of_side(int n) {
-  CosmologicalIcParameters p;
-  p.seed = 42;
-  p.particles_per_side = n;
-  p.box_size = 40;
-  p.redshift = 9;
-  return p;
-}
+CosmologicalIcParameters of_side(int n) { return {.seed = 42, .particles_per_side = n, .box_size = 40, .redshift = 9}; }
 
 // Particles a side; 2 and 4 are fewer than the ranks.
 class LagrangianOverRanks : public testing::TestWithParam<int> {};
@@ -174,9 +170,7 @@ TEST(LagrangianRanks, Pancake) {
   const Universe u;
   const auto world = Communicator::world();
   for (const auto& wave : {std::array{1, 0, 0}, {0, -3, 0}, {2, 1, -3}, {-1, 2, 3}}) {
-    PancakeParameters p;
-    p.particles_per_side = 12;
-    p.wave = wave;
+    const PancakeParameters p = {.particles_per_side = 12, .wave = wave};
     test::expect_shares_of(make_pancake(p, u.cosmology), make_pancake(p, u.cosmology, world), world);
   }
 }

@@ -86,8 +86,7 @@ std::vector<double> cosines(const Snapshot& s) {
 double uniform_cosine(double c) { return (c + 1) / 2; }
 
 TEST(Plummer, ProfileAndVirialEquilibrium) {
-  PlummerParameters p;
-  p.particles = 6000;
+  const PlummerParameters p = {.particles = 6000};
   const Snapshot s = make_plummer(p);
   ASSERT_EQ(s.size(), 6000u);
   expect_isolated_and_centred(s, 1, 1);
@@ -101,10 +100,7 @@ TEST(Plummer, ProfileAndVirialEquilibrium) {
 }
 
 TEST(Plummer, SpeedsFollowTheDistributionFunction) {
-  PlummerParameters p;
-  p.particles = 20000;
-  p.mass = 3;
-  p.scale_length = 2;
+  const PlummerParameters p = {.particles = 20000, .mass = 3, .scale_length = 2};
   const Snapshot s = make_plummer(p);
   std::vector<double> q;
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -128,9 +124,7 @@ TEST(Plummer, SpeedsFollowTheDistributionFunction) {
 }
 
 TEST(Plummer, TruncationKeepsTheModelInside) {
-  PlummerParameters p;
-  p.particles = 5000;
-  p.truncation_radius = 2 * p.scale_length;
+  const PlummerParameters p = {.particles = 5000, .scale_length = 0.5, .truncation_radius = 1};
   const Snapshot s = make_plummer(p);
   const double inside = std::pow(1.25, -1.5), a = p.scale_length;
   double mass = 0;
@@ -144,8 +138,7 @@ TEST(Plummer, TruncationKeepsTheModelInside) {
 }
 
 TEST(ColdSphere, IsUniformAndAtRest) {
-  ColdSphereParameters p;
-  p.particles = 5000;
+  ColdSphereParameters p = {.particles = 5000};
   const Snapshot s = make_cold_sphere(p);
   expect_isolated_and_centred(s, p.radius, 1);
   // The centre of mass is moved by the scatter of the positions, hence the clamp.
@@ -158,8 +151,7 @@ TEST(ColdSphere, IsUniformAndAtRest) {
 }
 
 TEST(KeplerDisk, OrbitsAreAsAsked) {
-  KeplerDiskParameters p;
-  p.particles = 5000;
+  const KeplerDiskParameters p = {.particles = 5000};
   const Snapshot s = make_kepler_disk(p);
   ASSERT_EQ(s.size(), 5001u);
   expect_isolated_and_centred(s, 1, 1);
@@ -187,11 +179,7 @@ TEST(KeplerDisk, OrbitsAreAsAsked) {
 }
 
 TEST(TwoBody, EnergyAndAngularMomentum) {
-  TwoBodyParameters p;
-  p.mass1 = 3;
-  p.mass2 = 0.5;
-  p.semi_major_axis = 2;
-  p.eccentricity = 0.6;
+  const TwoBodyParameters p = {.mass1 = 3, .mass2 = 0.5, .semi_major_axis = 2, .eccentricity = 0.6};
   const Snapshot s = make_two_body(p);
   expect_isolated_and_centred(s, 1, 1);
   EXPECT_NEAR(kinetic_energy(s) + potential_energy(s), -p.mass1 * p.mass2 / (2 * p.semi_major_axis), 1e-6);
@@ -205,8 +193,7 @@ TEST(TwoBody, EnergyAndAngularMomentum) {
 }
 
 TEST(Models, ReproducibleForAnyNumberOfThreads) {
-  PlummerParameters p;
-  p.particles = 1000;
+  const PlummerParameters p = {.particles = 1000};
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   const Snapshot one = make_plummer(p);
@@ -215,23 +202,14 @@ TEST(Models, ReproducibleForAnyNumberOfThreads) {
   omp_set_num_threads(threads);
   EXPECT_EQ(one.positions, four.positions);
   EXPECT_EQ(one.velocities, four.velocities);
-  p.seed = 2;
-  EXPECT_NE(make_plummer(p).positions, one.positions);
+  EXPECT_NE(make_plummer({.seed = 2, .particles = 1000}).positions, one.positions);
 }
 
 TEST(Models, RefuseSenselessParameters) {
-  PlummerParameters plummer;
-  plummer.particles = 0;
-  EXPECT_THROW(make_plummer(plummer), Error);
-  ColdSphereParameters sphere;
-  sphere.radius = -1;
-  EXPECT_THROW(make_cold_sphere(sphere), Error);
-  KeplerDiskParameters disk;
-  disk.outer_radius = 0.5;
-  EXPECT_THROW(make_kepler_disk(disk), Error);
-  TwoBodyParameters pair;
-  pair.eccentricity = 1;
-  EXPECT_THROW(make_two_body(pair), Error);
+  EXPECT_THROW(make_plummer({.particles = 0}), Error);
+  EXPECT_THROW(make_cold_sphere({.radius = -1}), Error);
+  EXPECT_THROW(make_kepler_disk({.outer_radius = 0.5}), Error);
+  EXPECT_THROW(make_two_body({.eccentricity = 1}), Error);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <vector>
 
 #include "src/io/hdf5_file.hpp"
@@ -18,8 +17,6 @@ using test::error_of;
 using test::expect_contains;
 using test::make_snapshot;
 using test::TempDir;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // The message for a snapshot that is written as it is and read again.
 std::string read_error(const Snapshot& s, const WriteOptions& options = {}) {
@@ -171,24 +168,6 @@ TEST(BadInput, HeaderThatPromisesTooMuch) {
   TempDir dir;
   write_with_header<std::uint64_t>(dir / "s.hdf5", "NumPart_ThisFile", {0, std::uint64_t{1} << 60, 0, 0, 0, 0});
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"s.hdf5", "no memory", "of its header"});
-}
-
-TEST(BadInput, NumbersThatAreNone) {
-  Snapshot s = make_snapshot(10);
-  s.positions[6][1] = kNan;
-  expect_contains(read_error(s), {"particle 6 (id 25)", "position that is not a number", "1 such particles"});
-  s = make_snapshot(10);
-  s.velocities[2][0] = std::numeric_limits<float>::infinity();
-  s.velocities[3][0] = kNan;
-  expect_contains(read_error(s), {"particle 2 (id 13)", "velocity that is not a number", "2 such particles"});
-}
-
-TEST(BadInput, Masses) {
-  for (const float mass : {0.0f, -1.0f, kNan}) {
-    Snapshot s = make_snapshot(10);
-    s.masses[5] = mass;
-    expect_contains(read_error(s), {"particle 5 (id 22) has the mass", "positive mass"});
-  }
 }
 
 // What is read again of a snapshot that is written as it is, but for the side of its box, and what was said to it.

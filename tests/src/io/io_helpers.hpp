@@ -20,6 +20,7 @@
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/messages.hpp"
+#include "tests/places.hpp"
 
 namespace maki::test {
 
@@ -129,11 +130,6 @@ inline std::size_t begin_of(Shares how, std::size_t n, int rank, int ranks) {
   if (how == Shares::kLast) return rank < ranks ? 0 : n;
   if (how == Shares::kGaps && ranks > 1) rank -= rank % 2, ranks -= ranks % 2;
   return std::min<std::size_t>(n, share_begin(n, rank, ranks));
-}
-
-inline std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 inline std::string text_of(const std::vector<std::string>& lines) {

@@ -1,36 +1,16 @@
 // Snapshots open in h5py, yt, pynbody and swiftsimio with the right cosmology, units, positions, velocities and masses.
-// The interpreter is python3, or what the environment variable MAKI_PYTHON names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 
 #include "src/io/snapshot_io.hpp"
+#include "tests/commands.hpp"
 #include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
-
-struct Outcome {
-  int code;
-  std::string text;
-};
-
-Outcome run_command(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return {127, "no shell"};
-  Outcome outcome{0, ""};
-  std::array<char, 4096> buffer;
-  while (std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) outcome.text.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 127;
-  return outcome;
-}
 
 struct Case {
   const char* name;
@@ -55,12 +35,11 @@ TEST_P(PythonReaders, ShowWhatWasWritten) {
       row, s.ids[row], s.size(), x[0], x[1], x[2], v[0], v[1], v[2], s.masses[row] * 1e10, s.header.box_size,
       s.header.redshift, s.header.omega0, s.header.omega_lambda, s.header.hubble,
       c.options.velocities == VelocityNumbers::kHalf ? 5e-4 : 1e-4);
-  const char* interpreter = std::getenv("MAKI_PYTHON");
-  const Outcome outcome = run_command(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'",
-                                                  interpreter ? interpreter : "python3", test::source_directory(),
-                                                  c.package, files[0], dir / "expected.json"));
-  if (outcome.code == 77 || outcome.code == 127) GTEST_SKIP() << c.package << ": " << outcome.text;
-  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto [code, output] =
+      test::call_shell(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'", test::python(),
+                                   test::source_directory(), c.package, files[0], dir / "expected.json"));
+  if (code == 77 || code == 127) GTEST_SKIP() << c.package << ": " << output;
+  EXPECT_EQ(code, 0) << output;
 }
 
 const WriteOptions kLean{.coordinates = CoordinateNumbers::kFixed32, .velocities = VelocityNumbers::kHalf};

@@ -18,11 +18,11 @@
 namespace maki {
 namespace {
 
-using test::contents;
 using test::error_of;
 using test::expect_contains;
 using test::make_snapshot;
 using test::TempDir;
+using test::text_of;
 
 TEST(SafeFile, AppearsWhenCommitted) {
   TempDir dir;
@@ -31,7 +31,7 @@ TEST(SafeFile, AppearsWhenCommitted) {
   file.write("two");
   EXPECT_FALSE(std::filesystem::exists(dir / "a.txt"));
   file.commit();
-  EXPECT_EQ(contents(dir / "a.txt"), "one two");
+  EXPECT_EQ(text_of(dir / "a.txt"), "one two");
   EXPECT_EQ(dir.entries(), 1u);
 }
 
@@ -51,18 +51,18 @@ TEST(SafeFile, MovesWithItsTemporaryFile) {
   SafeFile second(std::move(first));
   second.write("x");
   second.commit();
-  EXPECT_EQ(contents(dir / "a.txt"), "x");
+  EXPECT_EQ(text_of(dir / "a.txt"), "x");
 }
 
 TEST(SafeFile, RefusesToReplaceUnlessTold) {
   TempDir dir;
   std::ofstream(dir / "a.txt") << "old";
   expect_contains(error_of([&] { SafeFile file(dir / "a.txt"); }), {"a.txt", "exists", "overwriting"});
-  EXPECT_EQ(contents(dir / "a.txt"), "old");
+  EXPECT_EQ(text_of(dir / "a.txt"), "old");
   SafeFile file(dir / "a.txt", true);
   file.write("new");
   file.commit();
-  EXPECT_EQ(contents(dir / "a.txt"), "new");
+  EXPECT_EQ(text_of(dir / "a.txt"), "new");
   EXPECT_EQ(dir.entries(), 1u);
 }
 
@@ -73,7 +73,7 @@ TEST(SafeFile, DoesNotReplaceAFileThatAppearedMeanwhile) {
     std::ofstream(dir / "a.txt") << "other";
     expect_contains(error_of([&] { file.commit(); }), {"a.txt", "exists"});
   }
-  EXPECT_EQ(contents(dir / "a.txt"), "other");
+  EXPECT_EQ(text_of(dir / "a.txt"), "other");
   EXPECT_EQ(dir.entries(), 1u);
 }
 
@@ -196,13 +196,13 @@ TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
     file.add(line);
     all += line + '\n';
   }
-  EXPECT_LT(contents(path).size(), all.size());
+  EXPECT_LT(text_of(path).size(), all.size());
   expect_contains(file.news(), {"cannot write", path.c_str(), "No space left on device", "wait in memory"});
   EXPECT_EQ(file.news(), "") << "is told once";
   expect_contains(error_of([&] { file.settle(); }), {"cannot write", path.c_str(), "lines at its end are missing"});
   disk.clear();
   file.add("last");
-  EXPECT_EQ(contents(path), all + "last\n");
+  EXPECT_EQ(text_of(path), all + "last\n");
   expect_contains(file.news(), {path.c_str(), "has all its lines"});
   EXPECT_EQ(error_of([&] { file.settle(); }), "");
 }

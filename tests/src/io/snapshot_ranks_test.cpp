@@ -15,7 +15,6 @@ namespace maki {
 namespace {
 
 using test::begin_of;
-using test::contents;
 using test::error_of;
 using test::expect_contains;
 using test::make_provenance;
@@ -23,6 +22,7 @@ using test::make_snapshot;
 using test::rows_of;
 using test::SharedDir;
 using test::Shares;
+using test::text_of;
 
 constexpr auto k1 = SnapshotFormat::kGadgetBinary1;
 constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
@@ -84,7 +84,7 @@ TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
       const auto files = write_snapshot(dir / "many", own, make_provenance(), options, extras(own), ranks);
       ASSERT_EQ(files.size(), static_cast<std::size_t>(options.files));
       for (std::size_t i = 0; i < whole.size(); ++i)
-        EXPECT_TRUE(contents(whole[i]) == contents(files[i])) << files[i] << ", kind " << &kind - kKinds.data();
+        EXPECT_TRUE(text_of(whole[i]) == text_of(files[i])) << files[i] << ", kind " << &kind - kKinds.data();
     }
     ranks.barrier();
     for (const auto& file : whole) std::filesystem::remove(file);
@@ -137,7 +137,7 @@ TEST_F(SnapshotRanks, WriteSubsetsAlike) {
   if (rank == 0) write_snapshot(dir / "one", all, make_provenance(), options);
   const auto files = write_snapshot(dir / "many", share(all, Shares::kGaps), make_provenance(), options, {}, ranks);
   ranks.barrier();
-  EXPECT_TRUE(contents(dir / "one") == contents(files[0]));
+  EXPECT_TRUE(text_of(dir / "one") == text_of(files[0]));
   EXPECT_NEAR(static_cast<double>(count_particles(files[0], ranks)), 600, 5 * std::sqrt(600));
 }
 
@@ -177,9 +177,12 @@ TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   using Spoil = std::function<void(Snapshot&)>;
   const std::vector<std::pair<const char*, Spoil>> faults{
+      {"particle 6 (id 25) has a position that is not a number (", [&](Snapshot& s) { s.positions[6][1] = nan; }},
       {"particle 40 (id 127) has a velocity that is not a number (",
-       [&](Snapshot& s) { s.velocities[40][1] = s.velocities[900][0] = nan; }},
+       [&](Snapshot& s) { s.velocities[40][1] = nan, s.velocities[900][0] = std::numeric_limits<float>::infinity(); }},
       {"has the mass 0 (2 such particles", [](Snapshot& s) { s.masses[4] = s.masses[999] = 0; }},
+      {"particle 5 (id 22) has the mass -1 (", [](Snapshot& s) { s.masses[5] = -1; }},
+      {"particle 5 (id 22) has the mass nan (", [&](Snapshot& s) { s.masses[5] = nan; }},
       {"particle 501 (id 1510) lies outside the box", [](Snapshot& s) { s.positions[501][2] = -26; }},
       {"holds no particles", [](Snapshot& s) { s = make_snapshot(0); }}};
   for (const auto& [text, spoil] : faults) {

@@ -10,7 +10,7 @@
 #include "src/run/start_run.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
-#include "tests/src/simulation/runs_on_ranks.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki {
 namespace {
@@ -83,9 +83,9 @@ TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
   }
   EXPECT_GT(particles, 50000u);
   for (const char* name : {"map_000.fits", "map_003.fits"}) {
-    const std::string bytes = test::contents(alone / name);
+    const std::string bytes = test::text_of(alone / name);
     EXPECT_GT(bytes.size(), 12u * 16 * 16 * 8);
-    EXPECT_TRUE(bytes == test::contents(shared / name)) << name;
+    EXPECT_TRUE(bytes == test::text_of(shared / name)) << name;
   }
 }
 

@@ -55,7 +55,7 @@ class ReportOfARun : public testing::Test {
 };
 
 TEST_F(ReportOfARun, HasEveryPart) {
-  const std::string page = test::contents(file("report.html").string());
+  const std::string page = test::text_of(file("report.html").string());
   test::expect_contains(page, {"Came to its end at z = 30",
                                "4096 particles",
                                "periodic box of 10 Mpc/h",
@@ -82,7 +82,7 @@ TEST_F(ReportOfARun, HasEveryPart) {
 }
 
 TEST_F(ReportOfARun, IsWellFormedAndNeedsNoNetwork) {
-  std::string page = test::contents(file("report.html").string());
+  std::string page = test::text_of(file("report.html").string());
   EXPECT_EQ(page.find("<script"), std::string::npos);
   for (std::size_t at = page.find("http"); at != page.npos; at = page.find("http", at + 1))
     EXPECT_EQ(page.substr(at, 26), "http://www.w3.org/2000/svg") << "only the name of SVG looks like an address";

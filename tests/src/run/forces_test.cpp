@@ -9,6 +9,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
+#include "tests/force_errors.hpp"
 
 namespace maki {
 namespace {
@@ -36,17 +37,8 @@ Prepared sphere(const std::vector<std::string>& settings = {}) {
                    "test", settings));
 }
 
-double rms(const Points& vectors) {
-  double sum = 0;
-  for (const auto& v : vectors) sum += v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
-  return std::sqrt(sum / static_cast<double>(vectors.size()));
-}
-
 double rms_error(const SetForces& forces, const SetForces& exact) {
-  Points differences = forces.acceleration;
-  for (std::size_t i = 0; i < differences.size(); ++i)
-    for (std::size_t axis = 0; axis < 3; ++axis) differences[i][axis] -= exact.acceleration[i][axis];
-  return rms(differences) / rms(exact.acceleration);
+  return testing::force_errors(forces.acceleration, exact.acceleration).rms;
 }
 
 double largest_error(const std::vector<double>& values, const std::vector<double>& exact) {

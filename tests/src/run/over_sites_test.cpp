@@ -13,7 +13,7 @@
 #include "src/config/parse.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/messages.hpp"
-#include "tests/src/sites_in_threads.hpp"
+#include "tests/sites/replayed_sites.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -27,20 +27,18 @@ Prepared make_run(const std::vector<std::string>& settings = {}) {
 }
 
 // What each of the sites keeps of `runs`, one for each.
-std::vector<Prepared> shares(std::vector<Prepared> runs) {
+std::vector<Prepared> shares(const std::vector<Prepared>& runs) {
   std::vector<Prepared> kept(runs.size());
-  const auto errors = test::errors_at_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
+  test::replay_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
     const auto me = static_cast<std::size_t>(sites.me());
-    keep_own_slab(runs[me], sites, Communicator::self());
-    kept[me] = std::move(runs[me]);
+    kept[me] = runs[me];
+    keep_own_slab(kept[me], sites, Communicator::self());
   });
-  for (const auto& error : errors)
-    if (!error.empty()) throw Error(error);
   return kept;
 }
 
-std::string refusal(std::vector<Prepared> runs) {
-  return test::error_of([&] { shares(std::move(runs)); });
+std::string refusal(const std::vector<Prepared>& runs) {
+  return test::error_of([&] { shares(runs); });
 }
 
 // The coordinates are those on the device: a particle is in one slab only, and none is in no slab.

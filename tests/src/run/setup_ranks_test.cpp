@@ -45,7 +45,7 @@ TEST(SetupRanks, FilesOfInitialConditions) {
   if (world.rank() == 0) {
     const Prepared alone = prepare(parse_config(text, "t"), true, Communicator::self());
     write_snapshot(directory / "alone.hdf5", alone.initial, {}, {.deflate = 0});
-    EXPECT_EQ(test::contents(directory / "shares.hdf5"), test::contents(directory / "alone.hdf5"));
+    EXPECT_EQ(test::text_of(directory / "shares.hdf5"), test::text_of(directory / "alone.hdf5"));
   }
   world.barrier();
   expect_same_run("[initial]\nkind = \"file\"\n", {"initial.file=" + (directory / "shares.hdf5")});

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -66,24 +65,6 @@ inline FakeForces::Law springs(double rate) {
   return [rate](double, const FakeForces::Vectors& x, const std::vector<float>&, FakeForces::Vectors& a) {
     for (std::size_t i = 0; i < x.size(); ++i)
       for (std::size_t axis = 0; axis < 3; ++axis) a[i][axis] = -rate * x[i][axis];
-  };
-}
-
-// Newton's law between all pairs, in double.
-inline FakeForces::Law newton() {
-  return [](double, const FakeForces::Vectors& x, const std::vector<float>& mass, FakeForces::Vectors& a) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      for (std::size_t j = 0; j < x.size(); ++j) {
-        if (i == j) continue;
-        std::array<double, 3> d;
-        double r2 = 0;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          d[axis] = x[j][axis] - x[i][axis];
-          r2 += d[axis] * d[axis];
-        }
-        for (std::size_t axis = 0; axis < 3; ++axis) a[i][axis] += mass[j] * d[axis] / (r2 * std::sqrt(r2));
-      }
-    }
   };
 }
 

@@ -1,12 +1,12 @@
 // The error of forces that a run measures at its outputs: against exact sums made apart from it, and the same over
 // ranks and sites.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "src/run/forces.hpp"
-#include "tests/src/simulation/runs_on_ranks.hpp"
+#include "tests/force_errors.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki {
 namespace {
@@ -43,17 +43,8 @@ error_targets = 500
 energy_interval = 0
 )";
 
-struct Errors : RunObserver {
-  void output(const OutputState& state) override { all.push_back(state.force_error.value()); }
-  void message(const std::string& text) override { warnings += text.starts_with("Warning: this is more than"); }
-  std::vector<ForceError> all;
-  std::ptrdiff_t warnings = 0;
-};
-
-std::vector<ForceError> errors_of(const Prepared& run, Snapshot share, const RunPlace& place) {
-  Errors errors;
-  Simulation(test::test_stream(), std::move(share), simulation_options(run), timeline_of(run), errors, place).run();
-  return errors.all;
+std::vector<ForceError> errors_of(const Prepared& run, const Snapshot& share, const RunPlace& place) {
+  return run_on(run, share, simulation_options(run), place).force_errors;
 }
 
 ForceError at_start_alone(const Prepared& run) { return errors_of(run, run.initial, {}).front(); }
@@ -61,14 +52,7 @@ ForceError at_start_alone(const Prepared& run) { return errors_of(run, run.initi
 // rms difference over rms force, of all particles.
 double error_of_set(const Prepared& run, ForceMethod exact) {
   const std::vector<std::size_t> all = spread_targets(run.initial.size(), 0);
-  const SetForces found = forces_of(run, ForceMethod::kRun, all), reference = forces_of(run, exact, all);
-  double difference = 0, force = 0;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      difference += std::pow(found.acceleration[i][axis] - reference.acceleration[i][axis], 2);
-      force += std::pow(reference.acceleration[i][axis], 2);
-    }
-  return std::sqrt(difference / force);
+  return force_errors(forces_of(run, ForceMethod::kRun, all).acceleration, forces_of(run, exact, all).acceleration).rms;
 }
 
 TEST(ForceCheck, IsTheErrorOfTheSet) {
@@ -91,11 +75,13 @@ TEST(ForceCheck, AnErrorAboveTheOneThatWasAskedForIsReported) {
   for (const double theta : {0.3, 1.5}) {
     SimulationOptions options = simulation_options(run);
     options.gravity.theta = options.theta_early = theta;
-    Errors errors;
-    Simulation(test::test_stream(), run.initial, options, timeline_of(run), errors, {}).run();
-    ASSERT_EQ(errors.all.size(), 2u);
-    EXPECT_EQ(errors.warnings, std::ranges::count_if(errors.all, [](const ForceError& e) { return e.rms > 0.002; }));
-    EXPECT_EQ(errors.warnings > 0, theta > 1);
+    const Ends ends = run_on(run, run.initial, options, {});
+    const auto warnings = std::ranges::count_if(ends.messages, [](const std::string& text) {
+      return text.starts_with("Warning: this is more than");
+    });
+    ASSERT_EQ(ends.force_errors.size(), 2u);
+    EXPECT_EQ(warnings, std::ranges::count_if(ends.force_errors, [](const ForceError& e) { return e.rms > 0.002; }));
+    EXPECT_EQ(warnings > 0, theta > 1);
   }
 }
 
@@ -116,12 +102,7 @@ TEST(ForceCheck, IsTheSameOverRanksAndSites) {
   const std::vector<ForceError> alone = errors_of(run, run.initial, {});
   ASSERT_EQ(alone.size(), 2u);
   expect_same(errors_of(run, even_share(run.initial, world), world), alone);
-  const SitesOfRanks here(world, 2);
-  Prepared mine = run;
-  mine.initial = even_share(run.initial, here.ranks);
-  keep_own_slab(mine, *here.sites, here.ranks);
-  expect_same(errors_of(mine, std::move(mine.initial), {here.ranks, *here.sites}), alone);
-  here.sites->close();
+  expect_same(run_over_sites(world, 2, run).force_errors, alone);
 }
 
 }  // namespace

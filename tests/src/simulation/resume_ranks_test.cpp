@@ -3,66 +3,34 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "kernels/error.hpp"
-#include "src/config/parse.hpp"
-#include "src/run/over_sites.hpp"
-#include "src/run/setup.hpp"
-#include "src/run/start_run.hpp"
-#include "src/simulation/simulation.hpp"
-#include "tests/sites/sites_of_ranks.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 
-namespace maki {
+namespace maki::testing {
 namespace {
 
-struct Keeper : RunObserver {
-  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
-  bool wants_restart(std::uint64_t steps) override { return steps % every == 0; }
-  void restart(const std::shared_ptr<const KeptState>& state) override {
-    kept.push_back(*state);
-    kept.back().state = from_numbers(to_numbers(state->state));
-  }
-  std::uint64_t every = 1;
-  std::vector<StepMetrics> steps;
-  std::vector<KeptState> kept;
-};
-
-class ResumeOfMany : public testing::Test {
+class ResumeOfMany : public ::testing::Test {
  protected:
   void SetUp() override {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   }
-  Prepared prepared(const Communicator& ranks, const std::vector<std::string>& settings) const {
+  // From the beginning, or from a state.
+  Ends run(int sites, const std::vector<std::string>& settings, const KeptState* from = nullptr,
+           std::uint64_t restart_steps = 1) {
     std::vector<std::string> all = {"particles_per_side=16",  "initial.redshift=9",
                                     "gravity.mesh=32",        "energy_interval=1",
                                     "end_redshift=5",         "output.redshifts=[]",
                                     "run.deterministic=true", "sites.max_boundary_move=0",
                                     "time.max_dlna=0.02"};
     all.insert(all.end(), settings.begin(), settings.end());
-    return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n", "test.toml", all), true, ranks);
-  }
-  // From the beginning, or from a state.
-  RunResult run(Keeper& keeper, int sites, const std::vector<std::string>& settings, const KeptState* from = nullptr) {
-    std::optional<SitesOfRanks> here;
-    if (sites > 1) here.emplace(world, sites);
-    sites::Sites* const ring = here ? here->sites.get() : nullptr;
-    const Communicator& ranks = here ? here->ranks : world;
-    Prepared run = prepared(ranks, settings);
-    if (ring) keep_own_slab(run, *ring, ranks);
-    const Stream& stream = test::test_stream();
-    const RunPlace place = ring ? RunPlace(ranks, *ring) : RunPlace(ranks);
+    const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", all);
+    const RecorderOptions recorded{.restart_steps = restart_steps};
+    if (sites > 1) return run_over_sites(world, sites, run, recorded, from);
     const SimulationOptions options = simulation_options(run);
-    std::optional<Simulation> simulation;
-    if (from)
-      simulation.emplace(stream, *from, options, timeline_of(run), keeper, place);
-    else
-      simulation.emplace(stream, std::move(run.initial), options, timeline_of(run), keeper, place);
-    const RunResult result = simulation->run();
-    if (ring) ring->close();
-    return result;
+    return from ? run_on(run, *from, options, world, recorded)
+                : run_on(run, even_share(run.initial, world), options, world, recorded);
   }
 
   const Communicator world = Communicator::world();
@@ -72,14 +40,13 @@ void expect_close(double a, double b) { EXPECT_NEAR(a, b, 1e-5 * std::fabs(b) + 
 
 // An energy that the sites had not told each other yet when the state was kept is told by the run that goes on.
 TEST_F(ResumeOfMany, EnergiesOnTheirWayBetweenSitesAreKept) {
-  Keeper whole, rest;
-  const RunResult end = run(whole, 2, {"gravity.reuse=1"});
+  const Ends whole = run(2, {"gravity.reuse=1"});
   ASSERT_GT(whole.kept.size(), 4u);
   const KeptState& from = whole.kept[whole.kept.size() / 2];
   EXPECT_TRUE(from.state.sample.has_value());
-  const RunResult resumed = run(rest, 2, {"gravity.reuse=1"}, &from);
-  EXPECT_EQ(resumed.steps, end.steps);
-  ASSERT_EQ(rest.steps.size() + from.state.result.steps, end.steps);
+  const Ends rest = run(2, {"gravity.reuse=1"}, &from);
+  EXPECT_EQ(rest.result.steps, whole.result.steps);
+  ASSERT_EQ(rest.steps.size() + from.state.result.steps, whole.result.steps);
   std::size_t energies = 0;
   for (std::size_t k = 0; k < rest.steps.size(); ++k) {
     const StepMetrics &now = rest.steps[k], &then = whole.steps[from.state.result.steps + 1 + k];
@@ -95,17 +62,15 @@ TEST_F(ResumeOfMany, EnergiesOnTheirWayBetweenSitesAreKept) {
   }
   EXPECT_GT(energies, 3u);
   EXPECT_TRUE(rest.steps.front().energy.has_value());
-  EXPECT_NEAR(resumed.worst_energy_error, end.worst_energy_error, 1e-6);
+  EXPECT_NEAR(rest.result.worst_energy_error, whole.result.worst_energy_error, 1e-6);
 }
 
 // What trees sent to others allow for goes on as it was.
 TEST_F(ResumeOfMany, DriftsAreKept) {
   for (const int sites : {1, 2}) {
-    Keeper whole, rest;
-    whole.every = rest.every = 4;
-    run(whole, sites, {"gravity.reuse=1"});
+    const Ends whole = run(sites, {"gravity.reuse=1"}, nullptr, 4);
     const KeptState& from = whole.kept[whole.kept.size() / 2];
-    run(rest, sites, {"gravity.reuse=1"}, &from);
+    const Ends rest = run(sites, {"gravity.reuse=1"}, &from, 4);
     std::size_t compared = 0;
     for (const KeptState& now : rest.kept) {
       const auto then = std::find_if(whole.kept.begin(), whole.kept.end(), [&](const KeptState& kept) {
@@ -127,20 +92,18 @@ TEST_F(ResumeOfMany, DriftsAreKept) {
 
 // From where a tree was new, step by step the same lengths and the same rebuilds.
 TEST_F(ResumeOfMany, SitesRebuildAsTheyWouldHave) {
-  Keeper whole;
   const std::vector<std::string> settings = {"end_redshift=3", "theta_early=0.7"};
-  const RunResult end = run(whole, 2, settings);
+  const Ends whole = run(2, settings);
   std::size_t tried = 0;
   for (const KeptState& from : whole.kept) {
     const std::uint64_t done = from.state.result.steps;
     if (!whole.steps[done].gravity.rebuilt || tried == 2) continue;
     ++tried;
-    Keeper rest;
-    const RunResult resumed = run(rest, 2, settings, &from);
-    EXPECT_EQ(resumed.steps, end.steps);
-    EXPECT_EQ(resumed.long_steps, end.long_steps);
-    EXPECT_EQ(resumed.rebuilds, end.rebuilds);
-    ASSERT_EQ(rest.steps.size() + done, end.steps);
+    const Ends rest = run(2, settings, &from);
+    EXPECT_EQ(rest.result.steps, whole.result.steps);
+    EXPECT_EQ(rest.result.long_steps, whole.result.long_steps);
+    EXPECT_EQ(rest.result.rebuilds, whole.result.rebuilds);
+    ASSERT_EQ(rest.steps.size() + done, whole.result.steps);
     for (std::size_t k = 0; k < rest.steps.size(); ++k) {
       const StepMetrics &now = rest.steps[k], &then = whole.steps[done + 1 + k];
       EXPECT_EQ(now.gravity.rebuilt, then.gravity.rebuilt) << "step " << now.step;
@@ -152,13 +115,12 @@ TEST_F(ResumeOfMany, SitesRebuildAsTheyWouldHave) {
 
 // As where the mesh has become coarser since.
 TEST_F(ResumeOfMany, SlabsThatAreTooThinAreRefused) {
-  Keeper whole, rest;
-  run(whole, 2, {"end_redshift=7"});
+  const Ends whole = run(2, {"end_redshift=7"});
   ASSERT_FALSE(whole.kept.empty());
   KeptState from = whole.kept[0];
   from.state.slabs = {0, std::uint32_t{1} << 28};
-  EXPECT_THROW(run(rest, 2, {"end_redshift=7"}, &from), Error);
+  EXPECT_THROW(run(2, {"end_redshift=7"}, &from), Error);
 }
 
 }  // namespace
-}  // namespace maki
+}  // namespace maki::testing

@@ -7,83 +7,45 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/error.hpp"
-#include "src/config/parse.hpp"
-#include "src/config/resolve.hpp"
-#include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/run/setup.hpp"
-#include "src/run/start_run.hpp"
 #include "src/simulation/run_files.hpp"
-#include "src/simulation/simulation.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/places.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 
-namespace maki {
+namespace maki::testing {
 namespace {
 
-// Keeps the states of all boundaries, by way of the numbers that go into files.
-struct Keeper : RunObserver {
-  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
-  void output(const OutputState& state) override { outputs.push_back(state.index); }
-  bool wants_restart(std::uint64_t) override { return keep; }
-  void restart(const std::shared_ptr<const KeptState>& state) override {
-    kept.push_back(*state);
-    kept.back().state = from_numbers(to_numbers(state->state));
-  }
-  std::string stop_reason(double) override { return steps.size() > stop_after ? "the test" : ""; }
-
-  bool keep = true;
-  std::size_t stop_after = std::numeric_limits<std::size_t>::max();
-  std::vector<StepMetrics> steps;
-  std::vector<int> outputs;
-  std::vector<KeptState> kept;
-};
-
-struct End {
-  RunResult result;
-  Snapshot state;
-};
-
-struct Case {
-  Prepared run;
-  SimulationOptions options;
-};
-
-Case universe(const std::vector<std::string>& settings = {}) {
+Prepared universe(const std::vector<std::string>& settings = {}) {
   std::vector<std::string> all = {
       "particles_per_side=16",           "initial.redshift=9",     "gravity.mesh=32",   "energy_interval=3",
       "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]", "time.max_dlna=0.02"};
   all.insert(all.end(), settings.begin(), settings.end());
-  Case c{prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[time]\nend_redshift = 6.5\n", "test.toml", all), true,
-                 Communicator::self()),
-         {}};
-  c.options = simulation_options(c.run);
-  return c;
+  return prepared("[box]\nsize = \"50 Mpc/h\"\n[time]\nend_redshift = 6.5\n", all);
 }
 
-End finish(Simulation& simulation) {
-  End end;
-  end.result = simulation.run();
-  end.state = simulation.snapshot();
-  return end;
+// From the start, with the states of all boundaries.
+Ends run_whole(const Prepared& run) {
+  return run_on(run, run.initial, simulation_options(run), {}, {.restart_steps = 1});
 }
 
-End run_whole(const Case& c, RunObserver& observer) {
-  Simulation simulation(test::test_stream(), c.run.initial, c.options, timeline_of(c.run), observer);
-  return finish(simulation);
+Ends resume(const Prepared& run, const KeptState& from) { return run_on(run, from, simulation_options(run), {}); }
+
+// From the start, or from a state.
+template <class Start>
+Ends run_with(RunFiles& files, const Prepared& run, const Start& start) {
+  Simulation simulation(test::test_stream(), start, simulation_options(run), timeline_of(run), files);
+  Ends ends;
+  ends.result = simulation.run();
+  ends.state = simulation.snapshot();
+  return ends;
 }
 
-End resume(const Case& c, const KeptState& from, RunObserver& observer) {
-  Simulation simulation(test::test_stream(), from, c.options, timeline_of(c.run), observer);
-  return finish(simulation);
-}
-
-void expect_same(const End& a, const End& b) {
+void expect_same(const Ends& a, const Ends& b) {
   EXPECT_EQ(a.state.ids, b.state.ids);
   EXPECT_EQ(a.state.positions, b.state.positions);
   EXPECT_EQ(a.state.velocities, b.state.velocities);
@@ -104,16 +66,15 @@ void expect_same(const End& a, const End& b) {
 
 // From every boundary, before and after outputs and energies, to the same last bit.
 TEST(Resume, AUniverseToTheLastBit) {
-  const Case c = universe({"gravity.reuse=1"});
-  Keeper whole;
-  const End end = run_whole(c, whole);
+  const Prepared run = universe({"gravity.reuse=1"});
+  const Ends whole = run_whole(run);
   ASSERT_GT(whole.kept.size(), 5u);
   EXPECT_EQ(whole.outputs, (std::vector<int>{0, 1}));
   for (std::size_t i = 0; i < whole.kept.size(); i += i + 4 < whole.kept.size() ? 3 : 1) {
     const KeptState& from = whole.kept[i];
-    Keeper rest;
-    expect_same(resume(c, from, rest), end);
-    ASSERT_EQ(rest.steps.size() + from.state.result.steps, end.result.steps);
+    const Ends rest = resume(run, from);
+    expect_same(rest, whole);
+    ASSERT_EQ(rest.steps.size() + from.state.result.steps, whole.result.steps);
     for (std::size_t k = 0; k < rest.steps.size(); ++k) {
       const StepMetrics& then = whole.steps[from.state.result.steps + 1 + k];
       EXPECT_EQ(rest.steps[k].step, then.step);
@@ -129,11 +90,10 @@ TEST(Resume, AUniverseToTheLastBit) {
 // The angle follows from measures that a restart keeps: once forces no longer cancel it is the larger one, and lists
 // are shorter.
 TEST(Resume, WhereTheOpeningAngleChanges) {
-  const Case c = universe({"gravity.reuse=1", "box.size=10 Mpc/h", "cosmology.sigma8=1.1", "gravity.theta=0.8",
-                           "gravity.r_cut=4.5", "gravity.split_order=5"});
-  Keeper whole;
-  const End end = run_whole(c, whole);
-  const double early = *c.run.config.gravity.theta_early, late = *c.run.config.gravity.theta;
+  const Prepared run = universe({"gravity.reuse=1", "box.size=10 Mpc/h", "cosmology.sigma8=1.1", "gravity.theta=0.8",
+                                 "gravity.r_cut=4.5", "gravity.split_order=5"});
+  const Ends whole = run_whole(run);
+  const double early = *run.config.gravity.theta_early, late = *run.config.gravity.theta;
   const auto larger = std::find_if(whole.steps.begin(), whole.steps.end(),
                                    [&](const StepMetrics& step) { return step.gravity.theta == late; });
   ASSERT_NE(larger, whole.steps.end());
@@ -145,80 +105,57 @@ TEST(Resume, WhereTheOpeningAngleChanges) {
   const auto after = std::find_if(whole.kept.begin(), whole.kept.end(),
                                   [&](const KeptState& kept) { return kept.state.result.steps >= change; });
   ASSERT_TRUE(after != whole.kept.begin() && after != whole.kept.end());
-  for (const KeptState& from : {*(after - 1), *after}) {
-    Keeper rest;
-    expect_same(resume(c, from, rest), end);
-  }
+  for (const KeptState& from : {*(after - 1), *after}) expect_same(resume(run, from), whole);
 }
 
 // A run that is stopped keeps its state before momenta are brought to the time of the positions.
 TEST(Resume, AStoppedUniverse) {
-  const Case c = universe({"gravity.reuse=1"});
-  Keeper whole, stopped, rest;
-  whole.keep = stopped.keep = false;
-  const End end = run_whole(c, whole);
-  stopped.stop_after = 7;
-  EXPECT_EQ(run_whole(c, stopped).result.stopped_by, "the test");
+  const Prepared run = universe({"gravity.reuse=1"});
+  const SimulationOptions options = simulation_options(run);
+  const Ends whole = run_on(run, run.initial, options, {});
+  const Ends stopped = run_on(run, run.initial, options, {}, {.stop_after = 7});
+  EXPECT_EQ(stopped.result.stopped_by, "the test");
   EXPECT_EQ(stopped.outputs.back(), -1);
   ASSERT_EQ(stopped.kept.size(), 1u);
-  const End resumed = resume(c, stopped.kept[0], rest);
+  const Ends resumed = resume(run, stopped.kept[0]);
   EXPECT_EQ(resumed.result.stopped_by, "");
-  expect_same(resumed, end);
+  expect_same(resumed, whole);
 }
 
 // Kept lists are not part of a restart: the first forces are those of fresh ones, within the tolerance of kept ones.
 TEST(Resume, WithKeptListsWithinTheErrorOfForces) {
-  const Case c = universe();
-  Keeper whole, rest;
-  const End end = run_whole(c, whole);
-  const End resumed = resume(c, whole.kept[whole.kept.size() / 2], rest);
-  EXPECT_EQ(resumed.result.steps, end.result.steps);
-  std::vector<std::array<double, 3>> by_id(end.state.size());
-  for (std::size_t i = 0; i < end.state.size(); ++i) by_id[end.state.ids[i] % by_id.size()] = end.state.positions[i];
-  double sum = 0;
-  for (std::size_t i = 0; i < end.state.size(); ++i)
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double d = resumed.state.positions[i][axis] - by_id[resumed.state.ids[i] % by_id.size()][axis];
-      const double wrapped = d - c.run.side * std::round(d / c.run.side);
-      sum += wrapped * wrapped;
-    }
-  EXPECT_LT(std::sqrt(sum / static_cast<double>(end.state.size())), 1e-6 * c.run.side);
+  const Prepared run = universe();
+  const Ends whole = run_whole(run), resumed = resume(run, whole.kept[whole.kept.size() / 2]);
+  EXPECT_EQ(resumed.result.steps, whole.result.steps);
+  const Communicator self = Communicator::self();
+  EXPECT_LT(rms_distance(all_positions(self, resumed.state), all_positions(self, whole.state), run.side),
+            1e-6 * run.side);
 }
 
 // An isolated set whose box doubles and whose fastest particles are set aside.
 TEST(Resume, ABoxThatDoublesAndEscapers) {
-  Case c{prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n", "test.toml",
-                              {"particles=300", "gravity.softening=0.05", "end_time=1.2", "energy_interval=4",
-                               "gravity.reuse=1", "output.times=[0.5]"}),
-                 true, Communicator::self()),
-         {}};
-  for (std::size_t i = 0; i < 3; ++i) c.run.initial.velocities[i] = {0, static_cast<float>(1000 * (i + 1)), 5};
-  c.options = simulation_options(c.run);
-  Keeper whole;
-  const End end = run_whole(c, whole);
+  Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
+                          {"particles=300", "gravity.softening=0.05", "end_time=1.2", "energy_interval=4",
+                           "gravity.reuse=1", "output.times=[0.5]"});
+  for (std::size_t i = 0; i < 3; ++i) run.initial.velocities[i] = {0, static_cast<float>(1000 * (i + 1)), 5};
+  const Ends whole = run_whole(run);
   ASSERT_GT(whole.kept.size(), 10u);
   EXPECT_GT(whole.kept.back().escapers.size(), 0u);
   EXPECT_LT(whole.kept.front().state.frame.doublings, whole.kept.back().state.frame.doublings);
-  for (std::size_t i = 0; i < whole.kept.size(); i += whole.kept.size() / 5) {
-    Keeper rest;
-    expect_same(resume(c, whole.kept[i], rest), end);
-  }
+  for (std::size_t i = 0; i < whole.kept.size(); i += whole.kept.size() / 5)
+    expect_same(resume(run, whole.kept[i]), whole);
 }
 
 TEST(Resume, OutputsOfThePastStay) {
-  Case c = universe();
-  Keeper whole;
-  run_whole(c, whole);
+  const Prepared run = universe();
+  const Ends whole = run_whole(run);
   const KeptState& middle = whole.kept[whole.kept.size() / 2];
   ASSERT_EQ(middle.state.outputs, 1u);
   const auto after = [&](const std::vector<double>& redshifts) {
-    Case changed = c;
-    changed.options.outputs.clear();
-    for (const double z : redshifts) changed.options.outputs.push_back(1 / (1 + z));
-    Keeper rest;
-    rest.stop_after = 0;
-    resume(changed, middle, rest);
-    return rest.outputs;
+    SimulationOptions options = simulation_options(run);
+    options.outputs.clear();
+    for (const double z : redshifts) options.outputs.push_back(1 / (1 + z));
+    return run_on(run, middle, options, {}, {.stop_after = 0}).outputs;
   };
   EXPECT_EQ(after({8.5, 6.51}), (std::vector<int>{-1}));
   EXPECT_THROW(after({}), Error);
@@ -227,15 +164,9 @@ TEST(Resume, OutputsOfThePastStay) {
 
 // Log, metrics and restarts of a run that goes on, and restarts that cannot be written.
 
-class ResumeFiles : public testing::Test {
+class ResumeFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    options_.directory = (std::filesystem::path(testing::TempDir()) / "maki_resume_files").string();
-    options_.progress = nullptr;
-    options_.restart_steps = 4;
-    std::filesystem::remove_all(options_.directory);
-  }
-  void TearDown() override { std::filesystem::remove_all(options_.directory); }
+  ResumeFiles() { options_.restart_steps = 4; }
   std::vector<std::string> lines(const std::string& name) const {
     std::ifstream file(std::filesystem::path(options_.directory) / name);
     std::vector<std::string> all;
@@ -253,17 +184,18 @@ class ResumeFiles : public testing::Test {
     return static_cast<std::size_t>(
         std::count_if(all.begin(), all.end(), [&](const std::string& line) { return line.find(words) != line.npos; }));
   }
-  RunFileOptions options_;
-  Provenance provenance_{"[run]\nname = \"test\"\n", "Maki 0", "abc", "g++", "cpu"};
+  test::TempDir folder_;
+  RunFileOptions options_ = files_in(folder_ / "run");
+  Provenance provenance_ = test::make_provenance();
 };
 
 // It ends by force after some steps, of which the last restart does not know, and leaves half a line of metrics.
 TEST_F(ResumeFiles, LogAndMetricsGoOn) {
-  const Case c = universe({"gravity.reuse=1"});
-  End end;
+  const Prepared run = universe({"gravity.reuse=1"});
+  Ends end;
   {
     RunFiles files(options_, provenance_);
-    end = run_whole(c, files);
+    end = run_with(files, run, run.initial);
   }
   ASSERT_EQ(steps().size(), end.result.steps + 1);
   std::ofstream(options_.directory + "/metrics.jsonl", std::ios::app) << "{\"step\": 99";
@@ -275,7 +207,7 @@ TEST_F(ResumeFiles, LogAndMetricsGoOn) {
   const KeptState from{from_numbers(restart.numbers), restart.particles, restart.escapers};
   options_.resumed_at = found[0].step;
   RunFiles files(options_, provenance_);
-  expect_same(resume(c, from, files), end);
+  expect_same(run_with(files, run, from), end);
   files.settle_snapshot();
   const std::vector<std::string> metrics = steps();
   ASSERT_EQ(metrics.size(), end.result.steps + 1);
@@ -283,9 +215,9 @@ TEST_F(ResumeFiles, LogAndMetricsGoOn) {
     EXPECT_NE(metrics[i].find("\"step\": " + std::to_string(i) + ","), std::string::npos) << metrics[i];
   EXPECT_EQ(metrics_with("\"resumed_at\": " + std::to_string(found[0].step)), 1u);
   EXPECT_EQ(metrics_with("\"file\": \"snapshot_001.hdf5\""), 1u) << "what was written after the restart comes once";
-  std::size_t resumed = 0;
-  for (const std::string& line : lines("log.txt")) resumed += line.find("# resumed after step") == 0 ? 1 : 0;
-  EXPECT_EQ(resumed, 1u);
+  EXPECT_EQ(std::ranges::count_if(lines("log.txt"),
+                                  [](const std::string& line) { return line.starts_with("# resumed after step"); }),
+            1);
   EXPECT_EQ(read_snapshot(files.path("snapshot_001.hdf5")).positions, end.state.positions);
 }
 
@@ -311,9 +243,9 @@ struct LimitedFiles : RunFiles {
 };
 
 TEST_F(ResumeFiles, ARestartThatCannotBeWrittenEndsNoRun) {
-  const Case c = universe();
+  const Prepared run = universe();
   LimitedFiles files(options_, provenance_);
-  EXPECT_EQ(run_whole(c, files).result.stopped_by, "");
+  EXPECT_EQ(run_with(files, run, run.initial).result.stopped_by, "");
   EXPECT_GT(files.restarts, 2);
   const std::vector<RestartInfo> found = find_restarts(options_.directory);
   ASSERT_EQ(found.size(), 1u);
@@ -355,4 +287,4 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
 }
 
 }  // namespace
-}  // namespace maki
+}  // namespace maki::testing

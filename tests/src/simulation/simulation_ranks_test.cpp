@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
 
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
-#include "tests/src/simulation/runs_on_ranks.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::testing {
@@ -18,10 +17,10 @@ namespace {
 
 TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
   const Communicator ranks = Communicator::world();
-  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9",
-                                                                 "gravity.mesh=32", "energy_interval=2"});
-  SimulationOptions options = simulation_options(run);
-  options.end = 0.125;
+  const Prepared run =
+      prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "end_redshift=7",
+                                                "gravity.mesh=32", "energy_interval=2"});
+  const SimulationOptions options = simulation_options(run);
   const Ends one = run_on(run, run.initial, options, {});
   const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
   EXPECT_EQ(many.result.particles, run.particles);
@@ -45,17 +44,11 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
   if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   for (const char* reuse : {"gravity.reuse=1", "gravity.reuse=1000"}) {
     const bool strays = std::string(reuse).size() > 15;
-    Prepared run =
-        prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=64",
-                                                  "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
-    SimulationOptions options = simulation_options(run);
-    options.end = 0.115;
+    Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
+                            {"particles_per_side=16", "initial.redshift=9", "end_redshift=7.7", "gravity.mesh=64",
+                             "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
     for (auto& velocity : run.initial.velocities) velocity[0] += 3000;  // all move by some cells
-    const SitesOfRanks here(world, 2);
-    run.initial = even_share(run.initial, here.ranks);
-    keep_own_slab(run, *here.sites, here.ranks);
-    const Ends ends = run_on(run, std::move(run.initial), options, {here.ranks, *here.sites});
-    here.sites->close();
+    const Ends ends = run_over_sites(world, 2, run);
     const auto told = std::count_if(ends.messages.begin(), ends.messages.end(), [](const std::string& text) {
       return text.find("beyond their site's slab") != std::string::npos;
     });
@@ -67,18 +60,12 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
 TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
   const Communicator world = Communicator::world();
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
-  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9",
-                                                                 "gravity.mesh=64", "energy_interval=2"});
-  SimulationOptions options = simulation_options(run);
-  options.end = 0.125;
-  const Ends one = run_on(run, run.initial, options, {});
+  const Prepared run =
+      prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "end_redshift=7",
+                                                "gravity.mesh=64", "energy_interval=2"});
+  const Ends one = run_on(run, run.initial, simulation_options(run), {});
   for (int count = 2; count <= world.size(); ++count) {
-    const SitesOfRanks here(world, count);
-    Prepared mine = run;
-    mine.initial = even_share(run.initial, here.ranks);
-    keep_own_slab(mine, *here.sites, here.ranks);
-    const Ends many = run_on(run, std::move(mine.initial), options, {here.ranks, *here.sites});
-    here.sites->close();
+    const Ends many = run_over_sites(world, count, run);
     EXPECT_EQ(many.result.particles, run.particles);
     EXPECT_EQ(many.result.steps, one.result.steps);
     for (std::size_t i = 0; i < many.steps.size(); ++i) {
@@ -142,29 +129,20 @@ TEST(SimulationRanks, ASignalToOneRankStopsAll) {
   const Communicator ranks = Communicator::world();
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                                 {"particles=500", "gravity.softening=0.05", "end_time=5", "fixed_step=0.01"});
-  RunFileOptions files_options;
-  files_options.directory =
-      (std::filesystem::path(::testing::TempDir()) / ("maki_stop_ranks_" + std::to_string(ranks.size()))).string();
-  files_options.progress = nullptr;
-  files_options.overwrite = true;
+  const test::SharedDir folder(ranks);
+  RunFileOptions files_options = files_in(folder / "run");
   files_options.metrics_interval = 2;
-  const Provenance provenance{"", "Maki 0", "abc", "g++", "cpu"};
-  {
-    const Stream& stream = test::test_stream();
-    RunFiles files(files_options, provenance, ranks);
-    if (ranks.rank() == ranks.size() - 1) std::raise(SIGTERM);
-    Simulation simulation(stream, even_share(run.initial, ranks), simulation_options(run), timeline_of(run), files,
-                          ranks);
-    const RunResult result = simulation.run();
-    files.finish(result, simulation.timers());
-    EXPECT_EQ(result.stopped_by, "SIGTERM");
-    EXPECT_EQ(result.steps, 1u);
-    if (ranks.rank() == 0) {
-      EXPECT_EQ(read_snapshot(files.path("stopped.hdf5")).size(), 500u);
-    }
+  RunFiles files(files_options, test::make_provenance(), ranks);
+  if (ranks.rank() == ranks.size() - 1) std::raise(SIGTERM);
+  Simulation simulation(test::test_stream(), even_share(run.initial, ranks), simulation_options(run), timeline_of(run),
+                        files, ranks);
+  const RunResult result = simulation.run();
+  files.finish(result, simulation.timers());
+  EXPECT_EQ(result.stopped_by, "SIGTERM");
+  EXPECT_EQ(result.steps, 1u);
+  if (ranks.rank() == 0) {
+    EXPECT_EQ(read_snapshot(files.path("stopped.hdf5")).size(), 500u);
   }
-  ranks.barrier();
-  if (ranks.rank() == 0) std::filesystem::remove_all(files_options.directory);
 }
 
 // Runs of isolated sets over sites made of ranks, beside the same on one.
@@ -219,14 +197,6 @@ TEST(IsolatedOverSites, ABoxDoublesOverSites) {
   }
 }
 
-// Keeps every state that a restart would have.
-struct Keeper : Recorder {
-  using Recorder::Recorder;
-  bool wants_restart(std::uint64_t) override { return true; }
-  void restart(const std::shared_ptr<const KeptState>& state) override { kept.push_back(*state); }
-  std::vector<KeptState> kept;
-};
-
 // From before the box doubles, from between, and from after particles were set aside.
 TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
   const Communicator world = Communicator::world();
@@ -235,36 +205,17 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
                           {"particles=300", "gravity.softening=0.05", "end_time=1.5", "energy_interval=4",
                            "initial.truncation_radius=10", "time.eta=0.1"});
   for (std::size_t i = 0; i < 3; ++i) run.initial.velocities[i] = {static_cast<float>(100 << i), 5, 0};
-  const Stream& stream = test::test_stream();
-  Ends whole, rest;
-  Keeper keeper(whole);
-  SimulationOptions options;
-  {
-    const SitesOfRanks here(world, world.size());
-    Prepared mine = run;
-    mine.initial = even_share(run.initial, here.ranks);
-    keep_own_slab(mine, *here.sites, here.ranks);
-    options = simulation_options(mine);
-    Simulation simulation(stream, std::move(mine.initial), options, timeline_of(run), keeper,
-                          {here.ranks, *here.sites});
-    whole.result = simulation.run();
-    whole.state = simulation.snapshot();
-    here.sites->close();
-  }
-  ASSERT_GT(keeper.kept.size(), 8u);
-  EXPECT_LT(keeper.kept.front().state.frame.doublings, keeper.kept.back().state.frame.doublings);
-  EXPECT_EQ(keeper.kept.back().state.field.escapers, 2u);
+  const Ends whole = run_over_sites(world, world.size(), run, {.restart_steps = 1});
+  ASSERT_GT(whole.kept.size(), 8u);
+  EXPECT_LT(whole.kept.front().state.frame.doublings, whole.kept.back().state.frame.doublings);
+  EXPECT_EQ(whole.kept.back().state.field.escapers, 2u);
   const auto expected = all_positions(world, whole.state);
-  for (std::size_t i = 0; i < keeper.kept.size(); i += keeper.kept.size() / 4) {
-    const SitesOfRanks here(world, world.size());
-    Recorder recorder(rest);
-    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder, {here.ranks, *here.sites});
-    const RunResult result = simulation.run();
-    here.sites->close();
-    EXPECT_EQ(result.steps, whole.result.steps) << i;
-    EXPECT_EQ(result.particles, whole.result.particles) << i;
-    EXPECT_NEAR(result.energy->error, whole.result.energy->error, 1e-5) << i;
-    const auto found = all_positions(world, simulation.snapshot());
+  for (std::size_t i = 0; i < whole.kept.size(); i += whole.kept.size() / 4) {
+    const Ends rest = run_over_sites(world, world.size(), run, {}, &whole.kept[i]);
+    EXPECT_EQ(rest.result.steps, whole.result.steps) << i;
+    EXPECT_EQ(rest.result.particles, whole.result.particles) << i;
+    EXPECT_NEAR(rest.result.energy->error, whole.result.energy->error, 1e-5) << i;
+    const auto found = all_positions(world, rest.state);
     ASSERT_EQ(found.size(), expected.size()) << i;
     EXPECT_LT(rms_distance(found, expected, 1e9), 3e-4) << i;
   }

@@ -2,34 +2,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "src/simulation/run_files.hpp"
 #include "src/simulation/sites_report.hpp"
-#include "tests/messages.hpp"
 #include "tests/sites/replayed_sites.hpp"
+#include "tests/src/io/io_helpers.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki {
 namespace {
 
 constexpr auto at(sites::Phase phase) { return static_cast<std::size_t>(phase); }
-
-class SitesReportFiles : public testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = (std::filesystem::path(testing::TempDir()) /
-                  (std::string("maki_sites_") + testing::UnitTest::GetInstance()->current_test_info()->name()))
-                     .string();
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
-  std::string directory_;
-};
 
 // Step n of a site: 10 n seconds of which n are waited for trees, and 0.5 for the mesh of every second step.
 OwnRecord own(std::uint64_t step) {
@@ -142,10 +124,11 @@ ModelledRun two_sites() {
 }
 
 // RunFiles as a run at two sites calls it, steps and end, without a simulation.
-TEST_F(SitesReportFiles, RunFilesWriteMetricsAndReport) {
+TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
+  const test::TempDir folder;
   test::replay_sites(2, [&](sites::Sites& sites) {
     RunFileOptions options;
-    options.directory = path(sites.name(sites.me()));
+    options.directory = folder / sites.name(sites.me());
     options.overwrite = true;
     options.progress = nullptr;
     options.modelled = two_sites();
@@ -163,16 +146,12 @@ TEST_F(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);
-    std::stringstream metrics, report, log;
-    metrics << std::ifstream(files.path("metrics.jsonl")).rdbuf();
-    test::expect_contains(metrics.str(), {R"("sites": {"waited": 1.0)"});
-    report << std::ifstream(files.path("sites_report.txt")).rdbuf();
-    test::expect_contains(report.str(), {"Efficiency E(2)"});
-    log << std::ifstream(files.path("log.txt")).rdbuf();
-    test::expect_contains(log.str(), {"Efficiency E(2)"});
-    test::expect_contains(log.str(), {"Links: the path is up again, 1", "Links: the path is up again, 2"});
+    test::expect_contains(test::text_of(files.path("metrics.jsonl")), {R"("sites": {"waited": 1.0)"});
+    test::expect_contains(test::text_of(files.path("sites_report.txt")), {"Efficiency E(2)"});
     // Trees were waited for 1 and 2 s in two steps, the mesh of others 0.5 s in none that used it.
-    test::expect_contains(log.str(), {"waiting for others", "1.5000"});
+    test::expect_contains(test::text_of(files.path("log.txt")),
+                          {"Efficiency E(2)", "Links: the path is up again, 1", "Links: the path is up again, 2",
+                           "waiting for others", "1.5000"});
   });
 }
 

@@ -16,18 +16,10 @@
 namespace maki {
 namespace {
 
-Timeline einstein_de_sitter() {
-  CosmologyParameters parameters;
-  parameters.omega0 = 1;
-  parameters.omega_lambda = 0;
-  return Timeline::comoving(parameters, UnitSystem{});
-}
+Timeline einstein_de_sitter() { return Timeline::comoving({.omega0 = 1, .omega_lambda = 0}, UnitSystem{}); }
 
 TEST(StepCriterion, FollowsTheFormula) {
-  StepOptions options;
-  options.softening = 0.02;
-  options.eta = 0.03;
-  options.max_dlna = 1;
+  const StepOptions options = {.eta = 0.03, .max_dlna = 1, .softening = 0.02};
   const StepMeasure measure{5000, 0, 0};
   EXPECT_NEAR(short_step(options, Timeline::newtonian(), 0, measure), 0.03 * std::sqrt(0.02 / 5000), 1e-15);
   // a = 1/4: a^3 under the root, H = 100 a^-1.5 = 800 km/s/(Mpc/h).
@@ -36,17 +28,14 @@ TEST(StepCriterion, FollowsTheFormula) {
 }
 
 TEST(StepCriterion, PhysicalCapShrinksTheSofteningLate) {
-  StepOptions options;
-  options.softening = 0.02;
-  options.max_physical_softening = 0.005;
+  const StepOptions options = {.softening = 0.02, .max_physical_softening = 0.005};
   EXPECT_EQ(softening_at(options, 0.1), 0.02);
   EXPECT_EQ(softening_at(options, 0.25), 0.02);
   EXPECT_EQ(softening_at(options, 1), 0.005);
 }
 
 TEST(StepCriterion, LimitsHold) {
-  StepOptions options;
-  options.softening = 1;
+  StepOptions options = {.softening = 1};
   EXPECT_EQ(short_step(options, einstein_de_sitter(), -1, {1e-9, 0, 0}), 0.02);
   EXPECT_TRUE(std::isinf(short_step(options, Timeline::newtonian(), 0, {0, 0, 0})));
   options.max_step = 0.003;

@@ -1,6 +1,7 @@
 // `maki run --site` and `maki sites check`, as users at two sites call them.
 #include <cmath>
 
+#include "src/io/json.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {
@@ -53,7 +54,16 @@ TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
   expect_refused(results, {hash, other});
 }
 
-// Site b has two ranks.
+// The records of all sites that the metrics have, by step.
+std::map<std::string, std::string> known_to_all(const std::string& metrics) {
+  std::ifstream in(metrics);
+  std::map<std::string, std::string> known;
+  for (std::string line; std::getline(in, line);)
+    if (const auto step = json_member(line, "step")) known[*step] = line.substr(line.find("\"told_of\""));
+  return known;
+}
+
+// Site b has two ranks. Products, report and records of all sites are the same at both.
 TEST_F(SitesProgram, TwoSitesMakeOneRun) {
   const Results results = both(run(), run(), over_ranks(2));
   expect_words(results[1], {"2 ranks on"});
@@ -64,6 +74,16 @@ TEST_F(SitesProgram, TwoSitesMakeOneRun) {
     EXPECT_TRUE(fs::exists(path(directory + "/log.txt")));
   }
   EXPECT_EQ(particles_in(collect("snapshot_000")).size(), 4096u);
+  for (const std::string name : {"power_000.txt", "image_000.png", "sites_report.txt"}) {
+    EXPECT_GT(text_of(path("output/two/a/" + name)).size(), 100u) << name;
+    EXPECT_EQ(text_of(path("output/two/a/" + name)), text_of(path("output/two/b/" + name))) << name;
+  }
+  const std::string report = text_of(path("output/two/a/sites_report.txt"));
+  EXPECT_NE(report.find("Efficiency E(2) = "), std::string::npos) << report;
+  EXPECT_EQ(report.find("transforms counted"), std::string::npos) << report;
+  const auto known = known_to_all(path("output/two/a/metrics.jsonl"));
+  EXPECT_GT(known.size(), 5u);
+  EXPECT_EQ(known, known_to_all(path("output/two/b/metrics.jsonl")));
   for (const Result& result : both(run(), run("run.overwrite=true")))
     EXPECT_EQ(result.code, 1) << "the directory of a holds a run\n" << result.output;
 }

@@ -1,11 +1,14 @@
-// Runs over ranks, and over sites made of ranks, beside the same on one.
+// Runs with what they told and where their particles ended: over ranks, and over sites made of ranks, beside the same on
+// one.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -22,18 +25,43 @@
 
 namespace maki::testing {
 
-struct Ends {
-  RunResult result;
-  Snapshot state;  // this rank's share
-  std::vector<StepMetrics> steps;
-  std::vector<std::string> messages;
+struct RecorderOptions {
+  std::uint64_t restart_steps = 0;                                   // steps between states that are kept; 0: none is
+  std::size_t stop_after = std::numeric_limits<std::size_t>::max();  // steps
 };
 
+// States are kept by way of the numbers that go into files.
 struct Recorder : RunObserver {
-  explicit Recorder(Ends& ends) : ends(ends) {}
-  void message(const std::string& text) override { ends.messages.push_back(text); }
-  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { ends.steps.push_back(metrics); }
-  Ends& ends;
+  explicit Recorder(const RecorderOptions& options = {}) : options(options) {}
+  void message(const std::string& text) override { messages.push_back(text); }
+  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
+  void output(const OutputState& state) override {
+    outputs.push_back(state.index);
+    times.push_back(state.header.time);
+    if (state.force_error) force_errors.push_back(*state.force_error);
+  }
+  bool wants_restart(std::uint64_t step) override {
+    return options.restart_steps > 0 && step % options.restart_steps == 0;
+  }
+  void restart(const std::shared_ptr<const KeptState>& state) override {
+    kept.push_back(*state);
+    kept.back().state = from_numbers(to_numbers(state->state));
+  }
+  std::string stop_reason(double) override { return steps.size() > options.stop_after ? "the test" : ""; }
+
+  RecorderOptions options;
+  std::vector<std::string> messages;
+  std::vector<StepMetrics> steps;
+  std::vector<int> outputs;
+  std::vector<double> times;  // of outputs
+  std::vector<ForceError> force_errors;
+  std::vector<KeptState> kept;
+};
+
+struct Ends : Recorder {
+  using Recorder::Recorder;
+  RunResult result;
+  Snapshot state;  // this rank's share
 };
 
 inline Prepared prepared(const char* toml, const std::vector<std::string>& settings) {
@@ -45,13 +73,23 @@ inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
                        share_begin(set.size(), ranks.rank() + 1, ranks.size()));
 }
 
-inline Ends run_on(const Prepared& run, Snapshot share, const SimulationOptions& options, const RunPlace& place) {
-  Ends ends;
-  Recorder recorder(ends);
-  Simulation simulation(test::test_stream(), std::move(share), options, timeline_of(run), recorder, place);
+// From the share of a rank, or from a state.
+template <class Start>
+Ends run_on(const Prepared& run, const Start& start, const SimulationOptions& options, const RunPlace& place,
+            const RecorderOptions& recorded = {}) {
+  Ends ends(recorded);
+  Simulation simulation(test::test_stream(), start, options, timeline_of(run), ends, place);
   ends.result = simulation.run();
   ends.state = simulation.snapshot();
   return ends;
+}
+
+// Options of a run's files in `directory`, without its progress.
+inline RunFileOptions files_in(const std::string& directory) {
+  RunFileOptions options;
+  options.directory = directory;
+  options.progress = nullptr;
+  return options;
 }
 
 // Of all ranks, on all of them.
@@ -98,14 +136,16 @@ inline void expect_same_everywhere(const Communicator& ranks, double value) {
   for (const double other : all) EXPECT_EQ(other, value);
 }
 
-// An isolated set over `count` sites that these ranks are, each beginning with its slab.
-inline Ends run_over_sites(const Communicator& world, int count, const Prepared& run) {
+// Over `count` sites that these ranks are, each beginning with its slab, or from a state.
+inline Ends run_over_sites(const Communicator& world, int count, const Prepared& run,
+                           const RecorderOptions& recorded = {}, const KeptState* from = nullptr) {
   const SitesOfRanks here(world, count);
   Prepared mine = run;
   mine.initial = even_share(run.initial, here.ranks);
   keep_own_slab(mine, *here.sites, here.ranks);
   const SimulationOptions options = simulation_options(mine);
-  Ends ends = run_on(run, std::move(mine.initial), options, {here.ranks, *here.sites});
+  const RunPlace place(here.ranks, *here.sites);
+  Ends ends = from ? run_on(run, *from, options, place, recorded) : run_on(run, mine.initial, options, place, recorded);
   here.sites->close();
   return ends;
 }
