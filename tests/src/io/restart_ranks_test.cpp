@@ -88,7 +88,9 @@ TEST_F(RestartRanks, OneRankThatCannotWriteFailsAll) {
   test::expect_contains(text, {"cannot write", "File too large", "raise the limit"});
   world.barrier();
   EXPECT_EQ(dir.entries(), 1u);
-  EXPECT_EQ(find_restarts(dir.path(), world).back().step, 1u);
+  const RestartInfo former = find_restarts(dir.path(), world).back();
+  EXPECT_EQ(former.step, 1u);
+  EXPECT_NO_THROW(read_restart(former, world)) << "it is whole";
   world.barrier();
 }
 

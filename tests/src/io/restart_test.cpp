@@ -138,7 +138,9 @@ TEST(Restart, RefusesDamageAndOtherFormats) {
 TEST(Restart, AFullDiskLeavesTheFormerOnes) {
   TempDir dir;
   const test::SmallDisk disk(dir.path());
-  if (!disk) GTEST_SKIP() << "mounting a small file system needs root; ALimitOnFileSizes covers the same path";
+  if (!disk)
+    GTEST_SKIP()
+        << "mounting a small file system needs root; RestartRanks.OneRankThatCannotWriteFailsAll covers the same path";
   write(dir.path(), 1);
   write(dir.path(), 2);
   expect_contains(error_of([&] { write(dir.path(), 3, 100000); }),
@@ -148,21 +150,6 @@ TEST(Restart, AFullDiskLeavesTheFormerOnes) {
   expect_whole(dir.path(), 2);
   write(dir.path(), 4);
   EXPECT_EQ(steps_in(dir.path()), (Steps{2, 4}));
-}
-
-// The same calls fail without root. In a child, because limits stay.
-TEST(Restart, ALimitOnFileSizes) {
-  TempDir dir;
-  write(dir.path(), 1);
-  const std::string text = test::in_child([&]() -> std::string {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{1 << 18, 1 << 18};
-    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return "no limit";
-    return error_of([&] { write(dir.path(), 2, 100000); });
-  });
-  expect_contains(text, {"cannot write", "File too large", "raise the limit"});
-  EXPECT_EQ(dir.entries(), 1u);
-  expect_whole(dir.path(), 1);
 }
 
 // A process that ends in the middle of a write, here by the signal of a file that grows too large.

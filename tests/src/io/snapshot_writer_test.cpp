@@ -145,19 +145,6 @@ TEST(SitesSnapshot, IsOneSetOfAFileASite) {
   }
 }
 
-// One file alone says which others are missing.
-TEST(SitesSnapshot, IsNotReadWhereAFileIsMissing) {
-  TempDir dir;
-  const Snapshot whole = make_snapshot(100);
-  test::replay_sites(2, [&](sites::Sites& sites) {
-    const std::size_t begin = sites.me() == 0 ? 0 : 60, end = sites.me() == 0 ? 60 : 100;
-    write_snapshot(dir / fmt::format("{}.hdf5", sites.me() == 0 ? "here" : "elsewhere"), rows_of(whole, begin, end),
-                   test::make_provenance(), {}, {}, {Communicator::self(), sites});
-  });
-  test::expect_contains(test::error_of([&] { read_snapshot(dir / "here.0.hdf5"); }),
-                        {"here", "incomplete", "here.1.hdf5"});
-}
-
 // Masses and ids of another site decide with the own ones how they are written.
 TEST(SitesSnapshot, HasOneKindOfMassesAndIds) {
   TempDir dir;

@@ -115,18 +115,12 @@ Machine compared_machine() {
   return m;
 }
 
-MakiRun run() {
-  MakiRun one;
-  one.particles = 1e6, one.cells = 3.375e6;
-  return one;
-}
-
 // Steps that are as the model has them.
 MeasuredSteps as_modelled(double made, double kept, double longs) {
-  const MakiStep step = maki_step(run(), compared_machine());
+  const MakiStep step = maki_step(run(100), compared_machine());
   MeasuredSteps m;
   m.made_steps = made, m.kept_steps = kept, m.long_steps = longs;
-  m.particles = 1e6 * m.steps(), m.interactions = maki_interactions(run(), *compared_machine().maki) * m.particles;
+  m.particles = 1e6 * m.steps(), m.interactions = maki_interactions(run(100), *compared_machine().maki) * m.particles;
   m.evaluate = m.steps() * step.evaluate, m.made = made * step.made, m.kept = kept * step.kept;
   m.mesh = longs * step.mesh;
   return m;
@@ -139,7 +133,7 @@ const ComparedPhase& phase(const std::vector<ComparedPhase>& all, const std::str
 }
 
 TEST(ModelComparison, AModelledRunIsNowhereOff) {
-  const auto phases = compare(as_modelled(2, 14, 3), run(), compared_machine());
+  const auto phases = compare(as_modelled(2, 14, 3), run(100), compared_machine());
   EXPECT_EQ(phases.size(), 4u);  // nobody waits on one rank
   for (const ComparedPhase& one : phases) {
     EXPECT_NEAR(one.measured, one.modelled, 1e-12) << one.name;
@@ -153,8 +147,8 @@ TEST(ModelComparison, NamesThePhaseThatIsOffMostOverAllSteps) {
   MeasuredSteps m = as_modelled(2, 14, 3);
   m.made += 2 * 0.3;   // each by more,
   m.kept += 14 * 0.1;  // but these together
-  EXPECT_NEAR(phase(compare(m, run(), compared_machine()), "sweeps and repairs").off(), 1.4, 1e-9);
-  const std::string text = comparison_text(m, run(), compared_machine());
+  EXPECT_NEAR(phase(compare(m, run(100), compared_machine()), "sweeps and repairs").off(), 1.4, 1e-9);
+  const std::string text = comparison_text(m, run(100), compared_machine());
   EXPECT_NE(text.find(
                 "Furthest off: sweeps and repairs, 0.1200 s in a step with kept lists where the model has 0.0200"),
             std::string::npos)
@@ -163,23 +157,23 @@ TEST(ModelComparison, NamesThePhaseThatIsOffMostOverAllSteps) {
             std::string::npos)
       << text;
   m.evaluate = 0;  // less than the model counts as much as more
-  EXPECT_NE(comparison_text(m, run(), compared_machine()).find("Furthest off: forces by lists"), std::string::npos);
+  EXPECT_NE(comparison_text(m, run(100), compared_machine()).find("Furthest off: forces by lists"), std::string::npos);
 }
 
 TEST(ModelComparison, WaitsStandByKindOfStep) {
   MeasuredSteps m = as_modelled(2, 14, 3);
   m.waited_made = 1;
-  const auto phases = compare(m, run(), compared_machine());
+  const auto phases = compare(m, run(100), compared_machine());
   EXPECT_EQ(phases.size(), 5u);
   EXPECT_NEAR(phase(phases, "waiting for others").measured, 0.5, 1e-12);
   EXPECT_EQ(phase(phases, "waiting for others").modelled, 0);
 }
 
 TEST(ModelComparison, SaysWhereThereIsNothingToCompare) {
-  EXPECT_NE(comparison_text({}, run(), compared_machine()).find("no step"), std::string::npos);
+  EXPECT_NE(comparison_text({}, run(100), compared_machine()).find("no step"), std::string::npos);
   Machine none = compared_machine();
   none.maki.reset();
-  EXPECT_THROW(comparison_text(as_modelled(1, 1, 1), run(), none), Error);
+  EXPECT_THROW(comparison_text(as_modelled(1, 1, 1), run(100), none), Error);
 }
 
 }  // namespace

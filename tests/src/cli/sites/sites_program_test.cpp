@@ -1,6 +1,8 @@
 // `maki run --site` and `maki sites check`, as users at two sites call them.
 #include <cmath>
 
+#include "src/io/json.hpp"
+#include "src/report/output_figures.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {
@@ -53,7 +55,16 @@ TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
   expect_refused(results, {hash, other});
 }
 
-// Site b has two ranks.
+// The records of all sites that the metrics have, by step.
+std::map<std::string, std::string> known_to_all(const std::string& metrics) {
+  std::ifstream in(metrics);
+  std::map<std::string, std::string> known;
+  for (std::string line; std::getline(in, line);)
+    if (const auto step = json_member(line, "step")) known[*step] = line.substr(line.find("\"told_of\""));
+  return known;
+}
+
+// Site b has two ranks. Power spectra, report and records of all sites are the same at both.
 TEST_F(SitesProgram, TwoSitesMakeOneRun) {
   const Results results = both(run(), run(), over_ranks(2));
   expect_words(results[1], {"2 ranks on"});
@@ -64,6 +75,18 @@ TEST_F(SitesProgram, TwoSitesMakeOneRun) {
     EXPECT_TRUE(fs::exists(path(directory + "/log.txt")));
   }
   EXPECT_EQ(particles_in(collect("snapshot_000")).size(), 4096u);
+  const auto power_at = [&](const std::string& site) {
+    EXPECT_GT(text_of(path("output/two/" + site + "/image_000.png")).size(), 100u) << site;
+    return report::read_columns(path("output/two/" + site + "/power_000.txt")).columns;
+  };
+  EXPECT_EQ(power_at("a"), power_at("b"));
+  const std::string report = text_of(path("output/two/a/sites_report.txt"));
+  EXPECT_EQ(report, text_of(path("output/two/b/sites_report.txt")));
+  EXPECT_NE(report.find("Efficiency E(2) = "), std::string::npos) << report;
+  EXPECT_EQ(report.find("transforms counted"), std::string::npos) << report;
+  const auto known = known_to_all(path("output/two/a/metrics.jsonl"));
+  EXPECT_GT(known.size(), 2u);
+  EXPECT_EQ(known, known_to_all(path("output/two/b/metrics.jsonl")));
   for (const Result& result : both(run(), run("run.overwrite=true")))
     EXPECT_EQ(result.code, 1) << "the directory of a holds a run\n" << result.output;
 }
