@@ -259,7 +259,7 @@ class Balance : public ::testing::Test {
       const Costs costs{.cost = cost.data(), .count = cost.size()};
       const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 200});  // few
       EXPECT_NEAR(samples.imbalance, end, 1e-9);
-      domains = multisect(samples.points, {}, domains, Smoothing{});
+      domains = multisect(samples.points, domains, Smoothing{});
       migrate(stream, ranks, domains, particles);
     }
     std::uint64_t count[1] = {particles.size()};
@@ -305,7 +305,7 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
     const Costs costs{.cost = cost.data(), .count = cost.size(), .seconds = own * (rank == 0 ? 2e-6 : 1e-6)};
     const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 500});
     last = samples.imbalance;
-    domains = multisect(samples.points, {}, domains, Smoothing{});
+    domains = multisect(samples.points, domains, Smoothing{});
     migrate(stream, ranks, domains, particles);
   }
   EXPECT_LE(last, 1.05);
@@ -350,14 +350,14 @@ TEST_F(Balance, AllOnOneRankOrWithoutCostOrWithoutParticles) {
   const Samples free = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, 0);
   EXPECT_EQ(free.points, one.points);
 
-  migrate(stream, ranks, multisect(one.points, {}, choose_factors(size), 0), particles);
+  migrate(stream, ranks, multisect(one.points, choose_factors(size), 0), particles);
   cost_by_id.assign(set.size(), 1);
   EXPECT_LE(measured_imbalance(), 1.01);  // all particles were samples, or nearly so
 
   particles.resize(0);
   const Samples none = gather_samples(stream, ranks, particles, {}, 0);
   EXPECT_TRUE(none.points.empty());
-  EXPECT_EQ(multisect(none.points, {}, choose_factors(size)), first);
+  EXPECT_EQ(multisect(none.points, choose_factors(size)), first);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::uint64_t count_interactions(const Stream& stream, Octree& tree, const WalkO
 std::vector<int> owners_by_multisection(const std::vector<SourceParticle>& set, int ranks) {
   std::vector<SamplePoint> points;
   for (const SourceParticle& p : set) points.push_back({p.x, p.y, p.z});
-  const Domains domains = multisect(points, {}, choose_factors(ranks));
+  const Domains domains = multisect(points, choose_factors(ranks));
   std::vector<int> owner;
   for (const SourceParticle& p : set) owner.push_back(static_cast<int>(domains.rank_of(p.x, p.y, p.z)));
   return owner;
