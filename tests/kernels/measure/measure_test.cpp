@@ -14,6 +14,7 @@
 #include "kernels/error.hpp"
 #include "kernels/measure/projection.hpp"
 #include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -36,16 +37,6 @@ std::vector<SourceParticle> plane_wave(int log_side, int n, double amplitude) {
     const int x = i / (side * side);
     particles.push_back({at(x), at(i / side % side), at(i % side),
                          static_cast<float>(2.5 * (1 + amplitude * std::cos(2 * kPi * n * x / side)))});
-  }
-  return particles;
-}
-
-std::vector<SourceParticle> poisson(std::size_t n) {
-  std::mt19937 random(3);
-  std::vector<SourceParticle> particles(n);
-  for (auto& p : particles) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    p = {any(), any(), any(), 7.0f};
   }
   return particles;
 }
@@ -75,7 +66,7 @@ TEST(MeasuredPower, MeasuresAPlaneWave) {
 }
 
 TEST(MeasuredPower, OfRandomParticlesIsShotNoise) {
-  const auto particles = poisson(40000);
+  const auto particles = testing::random_set(40000, 3, 7);
   for (PowerBinning binning : {PowerBinning::kLinear, PowerBinning::kLogarithmic})
     for (int folding : {1, 5}) {
       MeasurePowerOptions options;
@@ -109,7 +100,7 @@ TEST(MeasuredPower, FoldingReachesWavesBeyondTheMesh) {
 }
 
 TEST(MeasuredPower, IsTheSameForAnyThreadCount) {
-  const auto particles = poisson(3000);
+  const auto particles = testing::random_set(3000, 3, 7);
   MeasurePowerOptions options;
   options.cells = 16;
   const int threads = thread_count();
@@ -128,10 +119,10 @@ TEST(MeasuredPower, RefusesWhatMakesNoSense) {
   EXPECT_THROW(power_of({}, options), Error);
   EXPECT_THROW(power_of({{0, 0, 0, 0.0f}}, options), Error);
   options.folding = 0;
-  EXPECT_THROW(power_of(poisson(10), options), Error);
+  EXPECT_THROW(power_of(testing::random_set(10, 3, 7), options), Error);
   options = {};
   options.cells = 15;
-  EXPECT_THROW(power_of(poisson(10), options), Error);
+  EXPECT_THROW(power_of(testing::random_set(10, 3, 7), options), Error);
 }
 
 std::uint32_t at(double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); }
@@ -162,12 +153,7 @@ TEST(Projection, PutsAParticleIntoItsPixel) {
 }
 
 TEST(Projection, CutsASlabAndAWindow) {
-  std::mt19937 random(9);
-  std::vector<SourceParticle> particles;
-  for (int i = 0; i < 200000; ++i) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    particles.push_back({any(), any(), any(), 1.0f / 200000});
-  }
+  const auto particles = testing::random_set(200000, 9, 1.0f / 200000);
   ProjectionOptions options;
   options.width = options.height = 8;
   const auto whole = picture(particles, options);
