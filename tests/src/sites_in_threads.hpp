@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/error.hpp"
-#include "wan/sites/ring.hpp"
+#include "tests/sites/memory_ring.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki::test {
