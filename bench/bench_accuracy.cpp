@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include <sstream>
 
 #include "bench/report.hpp"
+#include "bench/timing.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
@@ -124,14 +124,6 @@ struct Measured {
   Amplitudes amplitudes;
 };
 
-template <class F>
-double seconds(const Stream& stream, F f) {
-  const auto begin = std::chrono::steady_clock::now();
-  f();
-  stream.synchronize();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 void add_errors(const Stream& stream, const Gravity& gravity, const Particles& particles, const Truth& truth,
                 const std::vector<std::uint64_t>* sites, Measured& m) {
   const auto ids = particles.id.download(stream);
@@ -169,9 +161,10 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   gravity.evaluate(stream, particles, Ranges::kShort, false);
   for (int i = 0; i < repeat; ++i) {
     gravity.request_rebuild();
-    m.rebuild =
-        std::min(m.rebuild, seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, false); }));
-    m.mesh = std::min(m.mesh, seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kLong, false); }));
+    m.rebuild = std::min(m.rebuild,
+                         bench::seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, false); }));
+    m.mesh =
+        std::min(m.mesh, bench::seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kLong, false); }));
   }
   timers.collect();
   if (o.phases) fmt::print("rebuild and mesh steps\n{}", timers.table());
@@ -181,7 +174,8 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   for (auto& site : sites) --site;  // a particle with the number i + 1 comes from site i
   add_errors(stream, gravity, particles, truth, o.response ? &sites : nullptr, m);
   for (int i = 0; i < repeat; ++i)
-    m.reuse = std::min(m.reuse, seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, false); }));
+    m.reuse =
+        std::min(m.reuse, bench::seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, false); }));
   timers.collect();
   if (o.phases) fmt::print("with the reuse steps\n{}", timers.table());
   return m;
@@ -254,7 +248,7 @@ int main(int argc, char** argv) {
   app.add_flag("--phases", o.phases, "print the tree of timers of each case");
   app.add_option("--json", o.json);
   CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_or_say("bench_accuracy", [&] {
     if (o.cases.empty()) {
       o.response = load_config(o.config, o.overrides).initial.kind == InitialKind::kLpt;  // a displaced lattice
       o.cases = {
@@ -262,8 +256,5 @@ int main(int argc, char** argv) {
           "run.preset=fast gravity.split=s2 gravity.r_cut=3 gravity.interlacing=none gravity.gradient=four-point"};
     }
     run_cases(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_accuracy: %s\n", e.what());
-    return 1;
-  }
+  });
 }

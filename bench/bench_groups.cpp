@@ -1,11 +1,11 @@
 // Seconds that groups of friends take, phase by phase: sort, tree, links, and all that is measured of them. Haloes with
 // the density profile of Navarro, Frenk & White and the mass function M^-1.9 hold a third of the particles.
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <random>
 
 #include "bench/report.hpp"
+#include "bench/timing.hpp"
 #include "kernels/groups/friends.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/cosmology/cosmology.hpp"
@@ -43,14 +43,6 @@ test::HaloSet universe(std::size_t n, double mass) {
   return set;
 }
 
-template <class Call>
-double seconds(const Stream& stream, const Call& call) {
-  const auto begin = std::chrono::steady_clock::now();
-  call();
-  stream.synchronize();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 // The least seconds of the repetitions.
 struct Best {
   double sort = 1e9, build = 1e9, boxes = 1e9, friends = 1e9, all = 1e9;
@@ -62,7 +54,7 @@ void measure(const Stream& stream, Particles& particles, const Options& given, B
   DeviceBuffer<CellBox> boxes("bench.boxes");
   DeviceBuffer<std::uint32_t> labels("bench.labels");
   const SourceParticle* source = nullptr;
-  const auto keep = [&](double& least, auto call) { least = std::min(least, seconds(stream, call)); };
+  const auto keep = [&](double& least, auto call) { least = std::min(least, bench::seconds(stream, call)); };
   keep(best.sort, [&] { sorter.sort(stream, particles, nullptr); });
   source = particles.source.data();
   keep(best.build, [&] { build_octree(stream, sorter.keys(), given.leaf, 0, tree); });
@@ -98,7 +90,7 @@ int main(int argc, char** argv) {
     set.upload(stream, particles);
     measure(stream, particles, given, best);
     set.upload(stream, particles);
-    best.all = std::min(best.all, seconds(stream, [&] {
+    best.all = std::min(best.all, bench::seconds(stream, [&] {
                           const Frame frame = make_frame(header, 1, {0.5, 0.5, 0.5});
                           groups = find_groups(stream, alone, particles, frame, header, {}).groups.size();
                         }));

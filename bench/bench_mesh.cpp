@@ -3,7 +3,6 @@
 //   bench_mesh [--json FILE] [--particles N a side] [--repeat N] [--no-errors]
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -11,6 +10,7 @@
 
 #include "bench/copy_bandwidth.hpp"
 #include "bench/report.hpp"
+#include "bench/timing.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/mesh.hpp"
@@ -136,13 +136,10 @@ Run best_of(const Stream& stream, ParticleMesh& mesh, const DeviceBuffer<SourceP
   mesh.measure_phases();
   Run run;
   for (int i = 0; i < repeat; ++i) {
-    stream.synchronize();
-    const auto start = std::chrono::steady_clock::now();
-    mesh.long_range(stream, source.data(), source.size(), unit, a.view(), nullptr);
-    stream.synchronize();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    run.whole = std::min(run.whole, bench::seconds(stream, [&] {
+                           mesh.long_range(stream, source.data(), source.size(), unit, a.view(), nullptr);
+                         }));
     const MeshPhases now = mesh.phases();
-    run.whole = std::min(run.whole, seconds.count());
     for (const Phase& p : kPhases) run.best.*p.of = std::min(run.best.*p.of, now.*p.of);
   }
   return run;
@@ -207,7 +204,7 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", repeat, "the best of so many")->check(CLI::Range(1, 1000));
   app.add_flag("--no-errors", no_errors, "leave out the table of pair errors");
   CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_or_say("bench_mesh", [&] {
     const DeviceInfo device = device_info();
     const Stream stream;
     bench::Report report("mesh", json_path);
@@ -231,8 +228,5 @@ int main(int argc, char** argv) {
     }
     if (!no_errors) print_errors(report);
     report.write();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_mesh: %s\n", e.what());
-    return 1;
-  }
+  });
 }

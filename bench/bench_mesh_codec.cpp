@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <random>
 
@@ -177,7 +176,7 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", repeat, "the best of so many")->check(CLI::Range(1, 1000));
   app.add_option("--snapshot", snapshots, "these in place of sets that are made here");
   CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_or_say("bench_mesh_codec", [&] {
     omp_set_num_threads(1);
     bench::Report report("mesh_codec", json_path);
     std::vector<Set> sets;
@@ -199,8 +198,5 @@ int main(int argc, char** argv) {
     for (const Set& set : sets)
       for (int m : meshes) report_one(set, m, repeat, report);
     report.write();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_mesh_codec: %s\n", e.what());
-    return 1;
-  }
+  });
 }

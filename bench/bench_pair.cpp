@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "bench/pair_lists.hpp"
 #include "bench/pair_loop.hpp"
@@ -161,7 +160,7 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", repeat, "the best of so many");
   app.add_option("--json", json);
   CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_or_say("bench_pair", [&] {
     bench::Report report("pair", json);
     const int all = omp_get_max_threads();
     if (std::string(backend_name()) == "cuda") {
@@ -171,8 +170,5 @@ int main(int argc, char** argv) {
       if (threads != 0 || all > 1) run_cpu(threads == 0 ? all : threads, repeat, report);
     }
     report.write();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_pair: %s\n", e.what());
-    return 1;
-  }
+  });
 }

@@ -5,19 +5,15 @@
 #include <CLI/CLI.hpp>
 
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <sstream>
 
 #include "bench/report.hpp"
-#include "host/comm/communicator.hpp"
+#include "bench/timed_step.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/reductions.hpp"
 #include "src/config/parse.hpp"
-#include "src/gravity/gravity.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 
@@ -31,22 +27,8 @@ struct Options {
   int repeat = 3, rounds = 2, threads = 0;
 };
 
-// Seconds by what was timed, "rebuild step/tree/walk": the longest over ranks, and of several repetitions the least.
-using Times = std::map<std::string, double>;
-
-void keep_least(Times& least, const Times& times) {
-  for (const auto& [name, seconds] : times) {
-    const auto [at, is_new] = least.try_emplace(name, seconds);
-    if (!is_new) at->second = std::min(at->second, seconds);
-  }
-}
-
-void read_phases(const PhaseTimers::Node& node, const std::string& path, Times& times) {
-  for (const auto& child : node.children) {
-    if (child->seconds > 0) times[path + "/" + child->name] = child->seconds;
-    read_phases(*child, path + "/" + child->name, times);
-  }
-}
+// By "rebuild step/tree/walk": the longest over ranks, and of several repetitions the least.
+using bench::Times, bench::keep_least;
 
 // Ranks may have phases that others have not: those of rank 0 count.
 void take_longest(const Communicator& ranks, Times& times) {
@@ -71,10 +53,10 @@ class Measurement {
         gravity_(gravity_options(setup_.config, setup_.units), timers_, ranks) {
     load_particles(stream_, setup_.initial, make_frame(setup_.initial.header, setup_.side, setup_.centre), particles_);
     setup_.initial = {};
-    forces();
+    bench::evaluate(stream_, gravity_, particles_);
     for (int i = 0; i < kSettling; ++i) {
       gravity_.request_rebuild();
-      forces();
+      bench::evaluate(stream_, gravity_, particles_);
     }
   }
 
@@ -92,38 +74,10 @@ class Measurement {
   }
 
  private:
-  void forces() {
-    gravity_.has_mesh() ? gravity_.evaluate(stream_, particles_, Ranges::kBoth, false)
-                        : gravity_.evaluate(stream_, particles_, Ranges::kShort, false);
-  }
-
-  // Kicks and drifts so small that the lists stay good.
   Times step(const std::string& name) {
-    stream_.synchronize();
-    timers_.collect();
-    timers_.reset();
-    ranks_.barrier();
-    const auto begin = std::chrono::steady_clock::now();
-    {
-      const PhaseTimers::Scope scope(timers_, "kick", stream_);
-      kick(stream_, particles_, gravity_.short_acceleration(), 0.0);
-    }
-    {
-      const PhaseTimers::Scope scope(timers_, "drift", stream_);
-      drift(stream_, particles_, 0.0);
-    }
-    forces();
-    {
-      const PhaseTimers::Scope scope(timers_, "reductions", stream_);
-      step_maxima(stream_, particles_, gravity_.short_acceleration(),
-                  gravity_.has_mesh() ? &gravity_.long_acceleration() : nullptr);
-    }
-    stream_.synchronize();
-    ranks_.barrier();
     Times times;
-    times[name] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    timers_.collect();
-    read_phases(timers_.root(), name, times);
+    times[name] = bench::timed_step(stream_, ranks_, gravity_, particles_, timers_);
+    bench::read_phases(timers_.root(), name + "/", times);
     take_longest(ranks_, times);
     return times;
   }

@@ -1,13 +1,13 @@
 // Speed and force error of the tree on an isolated set: the cold uniform sphere of the Accelerated FDPS benchmark.
 // Prints seconds of a rebuild step and of a reuse step, phase by phase, beside the force error.
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <random>
 
 #include "bench/report.hpp"
 #include "bench/sphere_set.hpp"
+#include "bench/timing.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/reductions.hpp"
@@ -86,10 +86,7 @@ void run(const Options& o) {
   testing::upload_at_rest(stream, bench::sphere(o.particles), particles);
 
   const auto step = [&] {
-    const auto begin = std::chrono::steady_clock::now();
-    gravity.evaluate(stream, particles, Ranges::kShort, o.potential);
-    stream.synchronize();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return bench::seconds(stream, [&] { gravity.evaluate(stream, particles, Ranges::kShort, o.potential); });
   };
   step();
   if (o.by_error) gravity.rms_acceleration_is(rms_acceleration(stream, particles, gravity.short_acceleration()));
@@ -147,10 +144,5 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", o.repeat);
   app.add_option("--json", o.json);
   CLI11_PARSE(app, argc, argv);
-  try {
-    run(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_sphere: %s\n", e.what());
-    return 1;
-  }
+  return bench::run_or_say("bench_sphere", [&] { run(o); });
 }

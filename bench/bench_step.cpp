@@ -2,18 +2,14 @@
 // the Accelerated FDPS benchmark, or the set of a configuration (--config; TreePM boxes with their mesh in every step).
 // Phases that move memory stand beside a device-to-device copy timed in the same run. Phases on two streams overlap.
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cstdio>
-#include <map>
 #include <optional>
 
 #include "bench/copy_bandwidth.hpp"
 #include "bench/report.hpp"
 #include "bench/sphere_set.hpp"
-#include "kernels/measure/reductions.hpp"
+#include "bench/timed_step.hpp"
 #include "kernels/tree/types.hpp"
 #include "src/config/parse.hpp"
-#include "src/gravity/gravity.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
@@ -31,27 +27,15 @@ struct Options {
   int repeat = 5, threads = 0;
 };
 
-// Seconds by phase; phases within phases as "tree/walk".
-using Phases = std::map<std::string, double>;
-
-void read_phases(const PhaseTimers::Node& node, const std::string& path, Phases& phases) {
-  for (const auto& child : node.children) {
-    const std::string name = path + child->name;
-    phases[name] = child->seconds;
-    read_phases(*child, name + "/", phases);
-  }
-}
-
 struct Kind {
-  double best = 1e30;  // seconds of a whole step
-  Phases phases;       // the least of each
+  double best = 1e30;   // seconds of a whole step
+  bench::Times phases;  // the least of each
   GravityCounts counts;
 
   void take(double seconds, const PhaseTimers& timers, const GravityCounts& now) {
-    Phases phases_now;
-    read_phases(timers.root(), "", phases_now);
-    for (const auto& [name, value] : phases_now)
-      if (value > 0 && (!phases.contains(name) || value < phases[name])) phases[name] = value;
+    bench::Times phases_now;
+    bench::read_phases(timers.root(), "", phases_now);
+    bench::keep_least(phases, phases_now);
     best = std::min(best, seconds);
     counts = now;
   }
@@ -121,34 +105,8 @@ void run(const Options& o) {
   Gravity gravity(setting.gravity, timers);
   const double n = static_cast<double>(particles.size());
 
-  // Kicks and drifts so small that the lists stay good.
-  const auto step = [&] {
-    stream.synchronize();
-    timers.collect();
-    timers.reset();
-    const auto begin = std::chrono::steady_clock::now();
-    {
-      const PhaseTimers::Scope scope(timers, "kick", stream);
-      kick(stream, particles, gravity.short_acceleration(), 0.0);
-    }
-    {
-      const PhaseTimers::Scope scope(timers, "drift", stream);
-      drift(stream, particles, 0.0);
-    }
-    gravity.has_mesh() ? gravity.evaluate(stream, particles, Ranges::kBoth, false)
-                       : gravity.evaluate(stream, particles, Ranges::kShort, false);
-    {
-      const PhaseTimers::Scope scope(timers, "reductions", stream);
-      step_maxima(stream, particles, gravity.short_acceleration(),
-                  gravity.has_mesh() ? &gravity.long_acceleration() : nullptr);
-    }
-    stream.synchronize();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    timers.collect();
-    return seconds;
-  };
-  gravity.has_mesh() ? gravity.evaluate(stream, particles, Ranges::kBoth, false)
-                     : gravity.evaluate(stream, particles, Ranges::kShort, false);
+  const auto step = [&] { return bench::timed_step(stream, Communicator::self(), gravity, particles, timers); };
+  bench::evaluate(stream, gravity, particles);
   step();
   Kind rebuild, reuse;
   for (int i = 0; i < o.repeat; ++i) {
@@ -188,10 +146,5 @@ int main(int argc, char** argv) {
   app.add_option("--threads", o.threads);
   app.add_option("--json", o.json);
   CLI11_PARSE(app, argc, argv);
-  try {
-    run(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_step: %s\n", e.what());
-    return 1;
-  }
+  return bench::run_or_say("bench_step", [&] { run(o); });
 }

@@ -2,7 +2,9 @@
 // loop in the same run. Two processes; the receiver's times. CPU seconds are those of both processes together.
 #include <CLI/CLI.hpp>
 
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 #include <thread>
 
 #include "bench/report.hpp"
-#include "bench/socket_loop.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
@@ -22,6 +23,7 @@
 namespace {
 
 using namespace maki;
+using Clock = std::chrono::steady_clock;
 
 struct Options {
   double seconds = 0.6;  // of one measurement, about
@@ -30,6 +32,43 @@ struct Options {
   bool tls = false;
   double strangers = 0;  // that call the server, each second
 };
+
+[[noreturn]] void write_for(const sockaddr_in& address, std::size_t block, double seconds) {
+  const int socket_end = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(socket_end, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(1);
+  const std::vector<std::byte> data(block, std::byte{1});
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end) {
+    if (write(socket_end, data.data(), data.size()) < 0) _exit(1);
+  }
+  _exit(0);
+}
+
+// The least that two processes can do over a socket: one writes blocks, the other reads them. Bytes/s at the receiver
+// over loopback with one connection.
+double socket_loop(std::size_t block, double seconds) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(listener, 1) != 0 ||
+      getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    close(listener);
+    return 0;
+  }
+  const pid_t writer = fork();
+  if (writer == 0) write_for(address, block, seconds);
+  const int reader = accept(listener, nullptr, nullptr);
+  std::vector<std::byte> data(block);
+  double bytes = 0;
+  const auto begin = Clock::now();
+  for (ssize_t count; (count = read(reader, data.data(), data.size())) > 0;) bytes += static_cast<double>(count);
+  const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  close(reader), close(listener);
+  waitpid(writer, nullptr, 0);
+  return bytes / elapsed.count();
+}
 
 // Callers without the server's key in a process of its own: so many handshakes each second, all of them refused.
 class StrangerProcess {
@@ -40,8 +79,7 @@ class StrangerProcess {
     wan::set_log_sink([](wan::LogLevel, const std::string&) {});
     const auto security = wan::SecurityContext::make({.key_files = {key_file}});
     const pid_t parent = getppid();
-    for (auto next = std::chrono::steady_clock::now(); getppid() == parent;
-         next += std::chrono::microseconds(std::llround(1e6 / rate))) {
+    for (auto next = Clock::now(); getppid() == parent; next += std::chrono::microseconds(std::llround(1e6 / rate))) {
       std::this_thread::sleep_until(next);
       call(to, security);
     }
@@ -192,7 +230,7 @@ class Bench {
   void one_stream() {
     for (const int kilobytes : {64, 128, 256}) {
       const int block = kilobytes << 10;
-      const double loop = bench::socket_loop(static_cast<std::size_t>(block), options_.seconds);
+      const double loop = socket_loop(static_cast<std::size_t>(block), options_.seconds);
       const double other = iperf3(block, options_.seconds);
       report_.add(fmt::format("plain sockets, blocks of {} kB", kilobytes), 1e-9 * loop, "GB/s");
       if (other > 0) report_.add(fmt::format("iperf3, blocks of {} kB", kilobytes), 1e-9 * other, "GB/s");
@@ -274,10 +312,5 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--tls", options.tls, "with --profile: encrypted");
   CLI11_PARSE(app, argc, argv);
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_wan_loopback: %s\n", error.what());
-    return 1;
-  }
+  return bench::run_or_say("bench_wan_loopback", [&] { run(options); });
 }

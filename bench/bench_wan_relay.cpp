@@ -144,13 +144,9 @@ int main(int argc, char** argv) {
   app.add_option("--json", json);
   app.add_option("--gb", gigabytes, "of each measurement")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
+  return maki::bench::run_or_say("bench_wan_relay", [&] {
     maki::bench::Report report("wan_relay", json);
     run(report, static_cast<std::size_t>(1e9 * gigabytes));
     report.print();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_wan_relay: error: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

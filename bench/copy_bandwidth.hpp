@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 
+#include "bench/timing.hpp"
 #include "kernels/device/buffer.hpp"
 
 namespace maki::bench {
@@ -14,13 +14,8 @@ inline double copy_bandwidth(const Stream& stream) {
   DeviceBuffer<char> from("bench.copy", bytes), to("bench.copy", bytes);
   from.fill_zero(stream);
   double best = 1e30;
-  for (int i = 0; i < 8; ++i) {
-    stream.synchronize();
-    const auto begin = std::chrono::steady_clock::now();
-    copy_on_device(stream, to.data(), from.data(), bytes);
-    stream.synchronize();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
+  for (int i = 0; i < 8; ++i)
+    best = std::min(best, seconds(stream, [&] { copy_on_device(stream, to.data(), from.data(), bytes); }));
   return 2.0 * bytes / best;
 }
 

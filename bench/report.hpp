@@ -66,4 +66,16 @@ class Report {
   std::vector<Row> rows_;
 };
 
+// The exit code of a program that does f: what it throws is printed.
+template <class F>
+int run_or_say(const char* program, const F& f) {
+  try {
+    f();
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program, error.what());
+    return 1;
+  }
+}
+
 }  // namespace maki::bench

@@ -11,36 +11,9 @@
 namespace maki {
 namespace {
 
-using Unsigned128 = unsigned __int128;
-
-struct WeightedPoint {
-  SamplePoint at;
-  std::uint64_t weight;
-};
-
-// Weights in units of 2^-32 of the largest, so that 2^32 samples can be summed.
-std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples, std::span<const float> weights) {
-  if (!weights.empty() && weights.size() != samples.size())
-    throw std::invalid_argument("multisect: samples and weights differ in length");
-  float largest = 0;
-  for (const float w : weights) {
-    if (!(w >= 0) || !std::isfinite(w)) throw std::invalid_argument("multisect: a weight is below zero or not finite");
-    largest = std::max(largest, w);
-  }
-  std::vector<WeightedPoint> points;
-  points.reserve(samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::uint64_t weight = weights.empty() ? 1
-                                 : largest > 0   ? static_cast<std::uint64_t>(double{weights[i]} / largest * 0x1p32)
-                                                 : 0;
-    if (weight > 0) points.push_back({samples[i], weight});
-  }
-  return points;
-}
-
-// The coordinate where the cumulated weight, which rises at each distinct coordinate, reaches `part` of `parts`. The
-// weight at a coordinate counts as spread halfway to its neighbours, so that cuts follow weights smoothly. Weight at a
-// cut's own coordinate goes whole to the side that leaves the smaller error.
+// A cut that has `fraction` of the samples at a coordinate below it. They count as spread halfway to the coordinate's
+// neighbours, so that cuts follow samples smoothly. Samples at the cut's own coordinate go whole to the side that
+// leaves the smaller error.
 std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t after, double fraction) {
   const std::uint64_t low = before + (at - before + 1) / 2;  // in (before, at], or 0
   const std::uint64_t high = at + (after - at + 1) / 2;      // in (at, after]
@@ -53,29 +26,33 @@ std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t
 }
 
 // starts[1..n) at the quantiles of `points` along `axis`; sorts the points.
-void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::uint32_t> starts) {
-  const std::uint64_t parts = starts.size();
-  std::uint64_t total = 0;
-  for (const WeightedPoint& p : points) total += p.weight;
+void cut_axis(std::span<SamplePoint> points, std::size_t axis, std::span<std::uint32_t> starts) {
+  const std::uint64_t parts = starts.size(), total = points.size();
   if (total == 0) {
     for (std::uint64_t k = 1; k < parts; ++k) starts[k] = static_cast<std::uint32_t>(k * kUnitsOfSide / parts);
     return;
   }
-  std::ranges::sort(points, {}, [axis](const WeightedPoint& p) { return p.at[axis]; });
-  std::uint64_t part = 1, below = 0, previous = 0;
-  for (std::size_t i = 0; i < points.size() && part < parts;) {
-    const std::uint64_t at = points[i].at[axis];
-    std::uint64_t here = 0;
-    for (; i < points.size() && points[i].at[axis] == at; ++i) here += points[i].weight;
-    const std::uint64_t next = i < points.size() ? points[i].at[axis] : kUnitsOfSide;
-    // The parts whose target part/parts of the total lies in (below, below + here].
-    while (part < parts && Unsigned128{below + here} * parts >= Unsigned128{total} * part) {
-      const double fraction = static_cast<double>(Unsigned128{total} * part - Unsigned128{below} * parts) /
-                              (static_cast<double>(here) * static_cast<double>(parts));
+  std::ranges::sort(points, {}, [axis](const SamplePoint& p) { return p[axis]; });
+  std::uint64_t part = 1, previous = 0;
+  for (std::uint64_t i = 0; i < total && part < parts;) {
+    const std::uint64_t at = points[i][axis], below = i;
+    while (i < total && points[i][axis] == at) ++i;
+    const std::uint64_t next = i < total ? points[i][axis] : kUnitsOfSide;
+    // The parts whose target part/parts of the total lies in (below, i].
+    while (part < parts && i * parts >= total * part) {
+      const double fraction = static_cast<double>(total * part - below * parts) /
+                              (static_cast<double>(i - below) * static_cast<double>(parts));
       starts[part++] = place_in_gap(previous, at, next, fraction);
     }
-    below += here;
     previous = at;
+  }
+}
+
+// Moves part of the way from the old starts to the new. Both ascend, and so does the result.
+void follow(std::span<const std::uint32_t> old, double fraction, std::span<std::uint32_t> starts) {
+  for (std::size_t k = 1; k < starts.size(); ++k) {
+    const double wanted = fraction * (static_cast<double>(starts[k]) - static_cast<double>(old[k]));
+    starts[k] = static_cast<std::uint32_t>(static_cast<std::int64_t>(old[k]) + std::llround(wanted));
   }
 }
 
@@ -83,55 +60,23 @@ struct Window {
   std::uint32_t low, high;  // both inclusive
 };
 
-// The allowed range of a start in one call.
-Window within_reach(std::uint32_t old, const Smoothing& smoothing) {
-  const auto limit = static_cast<std::uint64_t>(
-      std::llround(std::clamp(smoothing.max_move, 0.0, 1.0) * static_cast<double>(kUnitsOfSide)));
-  return {static_cast<std::uint32_t>(old - std::min<std::uint64_t>(limit, old)),
-          static_cast<std::uint32_t>(std::min(old + limit, kUnitsOfSide - 1))};
-}
+// Points below a cut and cuts by the points below them; the points are sorted along `axis`.
+struct SortedPoints {
+  std::span<const SamplePoint> points;
+  std::size_t axis;
 
-// Moves part of the way from the old starts to the new. Both ascend, and so does the result.
-void follow(std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
-  for (std::size_t k = 1; k < starts.size(); ++k) {
-    const Window reach = within_reach(old[k], smoothing);
-    const double wanted = smoothing.fraction * (static_cast<double>(starts[k]) - static_cast<double>(old[k]));
-    const std::int64_t place = static_cast<std::int64_t>(old[k]) + std::llround(wanted);
-    starts[k] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(place, reach.low, reach.high));
-  }
-}
-
-// The weight below a coordinate, over points sorted along `axis`.
-class Cumulated {
- public:
-  Cumulated(std::span<const WeightedPoint> points, std::size_t axis) : points_(points), axis_(axis), sums_{0} {
-    sums_.reserve(points.size() + 1);
-    for (const WeightedPoint& p : points) sums_.push_back(sums_.back() + p.weight);
-  }
-  std::uint64_t total() const { return sums_.back(); }
   std::uint64_t below(std::uint32_t cut) const {
-    const auto first =
-        std::ranges::lower_bound(points_, cut, {}, [this](const WeightedPoint& p) { return p.at[axis_]; });
-    return sums_[static_cast<std::size_t>(first - points_.begin())];
+    const auto first = std::ranges::lower_bound(points, cut, {}, [this](const SamplePoint& p) { return p[axis]; });
+    return static_cast<std::uint64_t>(first - points.begin());
   }
-  // The window of all cuts with a weight of `least` to `most` below them; there must be one. Contains 0 only if no
-  // other cut will do.
+  // The window of all cuts with `least` to `most` points below them; there must be one. Contains 0 only if no other cut
+  // will do.
   Window cuts(std::uint64_t least, std::uint64_t most) const {
-    const auto reached = std::ranges::lower_bound(sums_, least), passed = std::ranges::upper_bound(sums_, most);
-    const std::uint32_t low = reached == sums_.begin() ? 1 : coordinate(reached) + 1;
+    const std::uint32_t low = least == 0 ? 1 : points[least - 1][axis] + 1;
     const std::uint32_t high =
-        passed == sums_.end() ? static_cast<std::uint32_t>(kUnitsOfSide - 1) : coordinate(passed);
+        most >= points.size() ? static_cast<std::uint32_t>(kUnitsOfSide - 1) : points[most][axis];
     return {std::min(low, high), high};
   }
-
- private:
-  // The coordinate of the point at which the weight reaches `sum`.
-  std::uint32_t coordinate(std::vector<std::uint64_t>::const_iterator sum) const {
-    return points_[static_cast<std::size_t>(sum - sums_.begin() - 1)].at[axis_];
-  }
-  std::span<const WeightedPoint> points_;
-  std::size_t axis_;
-  std::vector<std::uint64_t> sums_;  // of the first 0, 1, ... points
 };
 
 // The coordinate of the window with the most trailing zero bits. It is unique: between two with equally many lies one
@@ -143,13 +88,13 @@ std::uint32_t roundest(Window w) {
 }
 
 // A window always has a coordinate about as round as its width, which gains nothing: cells of that size are halved
-// instead of cut into slivers, and the weight is less even. Cuts move only to faces of cells this many times as wide.
+// instead of cut into slivers, and the samples are less even. Cuts move only to faces of cells this many times as wide.
 // Interactions times imbalance at 8 ranks and a rounding of 0.03, Plummer sphere, uniform and clumps of 60 000
 // particles off the middle of the box, means of four: 1.241 1.192 1.156 with 0, 1.227 1.173 1.135 with 8, 1.228 1.174
 // 1.138 without rounding.
 constexpr std::uint32_t kWorthMoving = 8;
 
-// The share of a part's weight by which each of its cuts may be off, on any axis.
+// The share of a part's samples by which each of its cuts may be off, on any axis.
 double tolerance_of_a_cut(Factors f, double rounding) {
   std::uint32_t cuts = 0;  // of one domain
   for (const std::uint32_t parts : {f.x, f.y, f.z}) cuts += std::min(parts - 1, 2u);
@@ -158,18 +103,14 @@ double tolerance_of_a_cut(Factors f, double rounding) {
 
 // Moves starts to round coordinates near their `quantiles`. Smoothed starts that are not yet within the tolerance of
 // their quantiles stay unchanged: rounding does not hold them back.
-void round_starts(const Cumulated& weight, std::span<const std::uint32_t> quantiles, double tolerance,
-                  std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
-  const auto most =
-      static_cast<std::uint64_t>(tolerance * static_cast<double>(weight.total()) / static_cast<double>(starts.size()));
+void round_starts(const SortedPoints& sorted, std::span<const std::uint32_t> quantiles, double tolerance,
+                  std::span<std::uint32_t> starts) {
+  const auto most = static_cast<std::uint64_t>(tolerance * static_cast<double>(sorted.points.size()) /
+                                               static_cast<double>(starts.size()));
   for (std::size_t k = 1; k < starts.size(); ++k) {
-    const std::uint64_t middle = weight.below(quantiles[k]), now = weight.below(starts[k]);
+    const std::uint64_t middle = sorted.below(quantiles[k]), now = sorted.below(starts[k]);
     if (std::max(middle, now) - std::min(middle, now) <= most) {
-      Window window = weight.cuts(middle > most ? middle - most : 0, middle + most);
-      if (!old.empty()) {
-        const Window reach = within_reach(old[k], smoothing);
-        window = {std::max(window.low, reach.low), std::min(window.high, reach.high)};
-      }
+      const Window window = sorted.cuts(middle > most ? middle - most : 0, middle + most);
       const std::uint32_t round = roundest(window);
       if ((round & -round) / kWorthMoving >= window.high - window.low) starts[k] = round;
     }
@@ -183,24 +124,22 @@ struct Cutter {
   Smoothing smoothing;
   Domains domains;
 
-  void cut(std::span<WeightedPoint> points, int axis, std::uint32_t parent) {
+  void cut(std::span<SamplePoint> points, int axis, std::uint32_t parent) {
     const std::span<std::uint32_t> starts = domains.axis(axis, parent);
     cut_axis(points, static_cast<std::size_t>(axis), starts);
     const std::vector<std::uint32_t> quantiles(starts.begin(), starts.end());
-    const std::span<const std::uint32_t> old = previous ? previous->axis(axis, parent) : std::span<std::uint32_t>{};
-    if (previous) follow(old, smoothing, starts);
+    if (previous) follow(previous->axis(axis, parent), smoothing.fraction, starts);
     const double tolerance = tolerance_of_a_cut(domains.factors(), smoothing.rounding);
     if (tolerance > 0 && starts.size() > 1 && !points.empty())
-      round_starts(Cumulated(points, static_cast<std::size_t>(axis)), quantiles, tolerance, old, smoothing, starts);
+      round_starts({points, static_cast<std::size_t>(axis)}, quantiles, tolerance, starts);
     if (axis == 2) return;
     const auto parts = static_cast<std::uint32_t>(starts.size());
     std::vector<std::uint32_t> ends(starts.begin() + 1, starts.end());
     auto first = points.begin();
     for (std::uint32_t k = 0; k < parts; ++k) {
-      const auto last =
-          k + 1 == parts ? points.end() : std::partition(first, points.end(), [&](const WeightedPoint& p) {
-            return p.at[static_cast<std::size_t>(axis)] < ends[k];
-          });
+      const auto last = k + 1 == parts ? points.end() : std::partition(first, points.end(), [&](const SamplePoint& p) {
+        return p[static_cast<std::size_t>(axis)] < ends[k];
+      });
       cut({first, last}, axis + 1, parent * parts + k);
       first = last;
     }
@@ -254,20 +193,17 @@ void Domains::double_box() {
         start = static_cast<std::uint32_t>((std::uint64_t{start} + kUnitsOfSide / 2) / 2);
 }
 
-Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,
-                  double rounding) {
-  std::vector<WeightedPoint> points = integer_weights(samples, weights);
+Domains multisect(std::span<const SamplePoint> samples, Factors factors, double rounding) {
+  std::vector<SamplePoint> points(samples.begin(), samples.end());
   Cutter cutter{nullptr, {.rounding = rounding}, Domains(factors)};
   cutter.cut(points, 0, 0);
   return cutter.domains;
 }
 
-Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
-                  const Smoothing& smoothing) {
-  std::vector<WeightedPoint> points = integer_weights(samples, weights);
+Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing) {
+  std::vector<SamplePoint> points(samples.begin(), samples.end());
   std::vector<double> load(static_cast<std::size_t>(previous.count()));
-  for (const WeightedPoint& p : points)
-    load[previous.rank_of(p.at[0], p.at[1], p.at[2])] += static_cast<double>(p.weight);
+  for (const SamplePoint& p : points) load[previous.rank_of(p[0], p[1], p[2])] += 1;
   Cutter cutter{&previous, smoothing, Domains(previous.factors())};
   if (imbalance(load) > smoothing.jump_above) cutter.smoothing.fraction = 1;
   cutter.cut(points, 0, 0);

@@ -1,5 +1,5 @@
-// Recursive multisection of the box into one domain for each rank (Makino 2004), by weighted samples (Ishiyama et al.
-// 2009): slabs in x of equal weight, each cut into columns in y, each column into cells in z.
+// Recursive multisection of the box into one domain for each rank (Makino 2004), by samples of equal cost (Ishiyama
+// et al. 2009): slabs in x with equally many samples, each cut into columns in y, each column into cells in z.
 #pragma once
 
 #include <array>
@@ -95,8 +95,8 @@ using SamplePoint = std::array<std::uint32_t, 3>;  // fixed point
 
 // A cut through an octree cell makes two cells of it, each in as many groups' lists. So a cut moves to the coordinate
 // with the most trailing zero bits (the face of the largest cell) within its tolerance, if that cell is far wider than
-// the tolerance. The tolerance: no domain has more than about 1 + rounding times the weight that exact cuts would give
-// it. The cuts of a domain share it evenly, so slabs may move further than 2 x 2 x 2. With 0.04, interactions of 8
+// the tolerance. The tolerance: no domain has more than about 1 + rounding times the samples that exact cuts would
+// give it. The cuts of a domain share it evenly, so slabs may move further than 2 x 2 x 2. With 0.04, interactions of 8
 // ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance): uniform 1.078 1.000 1.014,
 // Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05 less and mostly nothing,
 // with any tolerance up to 0.06. The gain comes from the faces of the largest cells, above all the middle of the box:
@@ -104,23 +104,18 @@ using SamplePoint = std::array<std::uint32_t, 3>;  // fixed point
 inline constexpr double kRounding = 0.04;
 
 // How far cuts follow the samples of one step. Going half of the way smooths the noise of sampling. Cuts that leave a
-// rank with more than `jump_above` times the mean weight are dropped, and the new ones taken in full.
+// rank with more than `jump_above` times the mean number of samples are dropped, and the new ones taken in full.
 struct Smoothing {
   double fraction = 0.5;
   double jump_above = 1.1;
-  double max_move = 1.0;        // of a cut in one call, in sides
   double rounding = kRounding;  // not for cuts that smoothing keeps farther from their quantiles
 };
 
-// Cuts at the weighted quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). A range
-// without samples or weight is cut evenly. Weights are finite and >= 0, or none if all equal; they are summed as
-// integers (2^-32 of the largest; at most 2^31 samples), so the result does not depend on the order of samples. Throws
-// std::invalid_argument where lengths differ or a weight is below zero or not finite.
-Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,
-                  double rounding = kRounding);
+// Cuts at the quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). A range without
+// samples is cut evenly. The result does not depend on the order of samples.
+Domains multisect(std::span<const SamplePoint> samples, Factors factors, double rounding = kRounding);
 // The same, smoothed from the previous step's cuts, with their factors.
-Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
-                  const Smoothing& smoothing);
+Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing);
 
 // For estimates: most particles of one rank over the mean. Ranks have equal work, but not equally many particles.
 inline constexpr double kUneven = 1.5;

@@ -12,8 +12,8 @@ namespace maki {
 void RankDomains::cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs) {
   if (ranks_.size() == 1) return;
   const Samples samples = gather_samples(stream, ranks_, particles, costs(), updates_++);
-  domains_ = domains_ ? multisect(samples.points, {}, *domains_, Smoothing{})
-                      : multisect(samples.points, {}, choose_factors(ranks_.size()));
+  domains_ = domains_ ? multisect(samples.points, *domains_, Smoothing{})
+                      : multisect(samples.points, choose_factors(ranks_.size()));
 }
 
 void RankDomains::move(const Stream& stream, Particles& particles, VectorArray* carried) const {

@@ -64,7 +64,7 @@ void divide(const Stream& stream, const Communicator& ranks, Particles& particle
   if (ranks.size() == 1) return;
   MortonSorter().sort(stream, particles, nullptr);
   const Samples samples = gather_samples(stream, ranks, particles, {}, 0);
-  migrate(stream, ranks, multisect(samples.points, {}, choose_factors(ranks.size())), particles);
+  migrate(stream, ranks, multisect(samples.points, choose_factors(ranks.size())), particles);
 }
 
 GroupFrame group_frame(const Frame& frame, const SnapshotHeader& header, double distance) {

@@ -2,7 +2,8 @@
 MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_sources,tests/gpu_model))
 MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
 # Tests of every build that barriers.sh needs for kernels that have no test of their own in tests/gpu_model/tests.
-BARRIER_TESTS := tests/kernels/device/box_copy_test.cpp tests/kernels/measure/power_bins_test.cpp
+BARRIER_TESTS := tests/kernels/device/box_copy_test.cpp tests/kernels/measure/power_bins_test.cpp \
+                 tests/kernels/tree/lists_test.cpp
 # Its loops over a warp's lanes become vector instructions of this machine; what they round is as written.
 MODEL_FLAGS := -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-openmp -Wno-restrict
 # It follows what goes into and out of the program's memory pool.
@@ -27,7 +28,7 @@ $(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gp
 # `make BACKEND=cuda DEVICE=model test` runs all there are.
 SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
                    EvaluateLists ExactSum* Exchange ExclusiveScan Friends GatheredSetRanks GroupCosts Groups HostMemory InfluenceFunction JoinedSources Kick \
-                   LetForest LineFft LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
+                   LetForest LineFft ListKernels LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
                    OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
                    SiteTrees* SortByKey StepReductions Walk WholeCells
 LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*

@@ -24,7 +24,6 @@ namespace maki::sites {
 namespace {
 
 using namespace test;
-using maki::test::ReplayRing;
 using Call = std::function<void(Sites&)>;
 
 constexpr long kMostGrowth = 400 << 10;  // kB that a test's messages, of some kB each, may take at most
@@ -180,8 +179,7 @@ void try_out(const Exchange& exchange, int rounds, unsigned seed) {
     } catch (const Error& error) {
       ++refused;
       const std::string text = error.what();
-      const bool clear = text.find("east") != std::string::npos ||
-                         text.find(maki::test::kNotSentYet) != std::string::npos ||
+      const bool clear = text.find("east") != std::string::npos || text.find(kNotSentYet) != std::string::npos ||
                          text.find("not in step") != std::string::npos;
       EXPECT_TRUE(clear) << text;
     }

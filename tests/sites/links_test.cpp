@@ -106,8 +106,11 @@ TEST(LinkKeys, AWrongOneIsNamedAtBothEnds) {
   plans.for_all([](RingPlan& plan) { plan.wait_limit = 2; });
   keys.set(plans[0], 0, "ca");  // a calls b with it
   const auto texts = refusals(plans);
+  EXPECT_TRUE(has(texts[0], "site b at 127.0.0.1")) << texts[0];
   EXPECT_TRUE(has(texts[0], "does not know our key " + wan::read_key(keys.folder / "ca").id)) << texts[0];
   EXPECT_NE(texts[1], "");
+  keys.set(plans[1], 0, "none");
+  EXPECT_TRUE(has(error_of<Error>([&] { NetRing ring(plans[1]); }), keys.folder / "none"));
 }
 
 TEST(LinkKeys, OneKeyForAllIsUsedAndNamed) {

@@ -63,21 +63,6 @@ TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
   EXPECT_TRUE(has(text, "the ring is a, b, c at site") && has(text, "a, b, d, c at site c")) << text;
 }
 
-TEST(NetRingRefusal, AWrongKeyIsNamed) {
-  const wan::test::TemporaryFolder folder;
-  Plans plans(2);
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });
-  plans[0].security = wan::test::new_key(folder, "one");
-  plans[1].security = wan::test::new_key(folder, "other");
-  const std::string id = wan::read_key(folder / "one").id;
-  const auto texts = refusals(plans);  // the first one calls
-  EXPECT_TRUE(has(texts[0], "site b at 127.0.0.1")) << texts[0];
-  EXPECT_TRUE(has(texts[0], "does not know our key " + id)) << texts[0];
-  EXPECT_TRUE(has(texts[1], "site a did not come within 1 s")) << texts[1];
-  plans[1].security.key_files = {folder / "none"};
-  EXPECT_TRUE(has(error_of<Error>([&] { NetRing ring(plans[1]); }), folder / "none"));
-}
-
 TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
   Plans plans(3);
   plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });

@@ -5,16 +5,13 @@
 // so on around, each from its beginning again but with all messages that were sent so far. Calls have to be repeatable.
 #pragma once
 
-#include <array>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/error.hpp"
 #include "tests/kernels/particles/on_device.hpp"
-#include "wan/sites/ring.hpp"
+#include "tests/sites/memory_ring.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki::test {
@@ -29,55 +26,9 @@ inline std::vector<std::unique_ptr<sites::Sites>> sites_in_memory(int count) {
   return all;
 }
 
-inline constexpr const char* kNotSentYet = "not sent yet";
-
 inline bool not_sent_yet(const Error& error) {  // at any rank
-  return std::string(error.what()).find(kNotSentYet) != std::string::npos;
+  return std::string(error.what()).find(sites::kNotSentYet) != std::string::npos;
 }
-
-class ReplayRing : public sites::Ring {
- public:
-  using Key = std::array<int, 3>;  // to, from, phase
-  using Sent = std::map<Key, std::vector<std::pair<std::uint64_t, sites::Message>>>;
-
-  ReplayRing(Sent& sent, int count, int me) : sent_(sent), count_(count), me_(me) {}
-  int count() const override { return count_; }
-  int me() const override { return me_; }
-  void send(int to, sites::Phase phase, std::uint64_t number, sites::Message message) override {
-    const Key key = {to, me_, static_cast<int>(phase)};
-    sites::Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
-    ++traffic.messages_sent;
-    traffic.bytes_sent += message.size();
-    auto& queue = sent_[key];
-    if (sending_[key]++ == queue.size()) queue.emplace_back(number, std::move(message));
-  }
-  void publish(sites::Phase phase, std::uint64_t number, sites::Message message) override {
-    for (int to = 0; to < count_; ++to)
-      if (to != me_) send(to, phase, number, message);
-  }
-  sites::Message receive(int from, sites::Phase phase, std::uint64_t number) override {
-    const Key key = {me_, from, static_cast<int>(phase)};
-    if (!arrived(from, phase)) throw Error(kNotSentYet);
-    const auto& [sent_as, message] = sent_[key][received_[key]++];
-    if (sent_as != number) throw Error("the sites are not in step");
-    sites::Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
-    ++traffic.messages_received;
-    traffic.bytes_received += message.size();
-    return message;
-  }
-  bool arrived(int from, sites::Phase phase) override {
-    const Key key = {me_, from, static_cast<int>(phase)};
-    return received_[key] < sent_[key].size();
-  }
-  std::array<sites::Traffic, sites::kPhases> take_traffic() override { return std::exchange(traffic_, {}); }
-  void close() override {}
-
- private:
-  Sent& sent_;
-  int count_, me_;
-  std::map<Key, std::size_t> sending_, received_;
-  std::array<sites::Traffic, sites::kPhases> traffic_{};
-};
 
 inline std::vector<std::string> replayed_names(int count) {
   const std::vector<std::string> names = {"north", "east", "south", "west"};
@@ -86,16 +37,17 @@ inline std::vector<std::string> replayed_names(int count) {
 
 // call(sites) at each of them; each site has all of `ranks`, which call this together. Other errors are thrown. Returns
 // what was sent.
-inline ReplayRing::Sent replay_sites(int count, const std::function<void(sites::Sites&)>& call,
-                                     const Communicator& ranks = Communicator::self()) {
-  ReplayRing::Sent sent;
+inline sites::ReplayRing::Sent replay_sites(int count, const std::function<void(sites::Sites&)>& call,
+                                            const Communicator& ranks = Communicator::self()) {
+  sites::ReplayRing::Sent sent;
   const std::vector<std::string> names = replayed_names(count);
   std::vector<bool> ended(names.size());
   for (int left = count; left > 0;) {
     for (int site = 0; site < count; ++site) {
       if (ended[static_cast<std::size_t>(site)]) continue;
       try {
-        sites::Sites one(ranks.rank() == 0 ? std::make_unique<ReplayRing>(sent, count, site) : nullptr, names, ranks);
+        sites::Sites one(ranks.rank() == 0 ? std::make_unique<sites::ReplayRing>(sent, count, site) : nullptr, names,
+                         ranks);
         call(one);
         ended[static_cast<std::size_t>(site)] = true;
         --left;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <random>
 
-#include "host/fft/pencil_mesh.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "tests/sites/replayed_sites.hpp"
 
@@ -175,48 +174,6 @@ TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {
   unit.units_per_mass = 2;
   ring.meshes[1]->start_sum(MeshBox::whole(8), unit, counts.data(), nullptr);
   EXPECT_THROW(ring.meshes[1]->finish_sum(MeshBox::whole(8), unit, counts.data(), nullptr), Error);
-}
-
-std::vector<float> forces(const Set& set, PencilMesh& mesh, const MassUnit& unit) {
-  const OnDevice source(set);
-  VectorArray a("test.acceleration");
-  a.resize(set.size());
-  mesh.long_range(test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
-  std::vector<float> all;
-  for (const DeviceBuffer<float>* axis : {&a.x, &a.y, &a.z})
-    for (float f : axis->download(test_stream())) all.push_back(f);
-  return all;
-}
-
-// Through PencilMesh: the forces of each site's particles, bit for bit.
-TEST(SiteMesh, ForcesAreThoseOfOneSite) {
-  ForceLaw law;
-  law.split = Split::kPolynomial;
-  law.r_cut = 0.12f;
-  const MeshOptions options{32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, 11};
-  const Set set = make_set(Kind::kClustered, true);
-  PencilMesh one(Communicator::self(), options, law);
-  const MassUnit unit = unit_of(set, options.assignment, options.cells, options.mass_bits);
-  for (int count : {2, 3}) {
-    Ring ring(count);
-    const std::vector<Set> shares = ring.share(set);
-    std::vector<std::unique_ptr<PencilMesh>> meshes;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      meshes.push_back(std::make_unique<PencilMesh>(Communicator::self(), options, law));
-      meshes[i]->set_outside(ring.meshes[i].get());
-      const OnDevice share(shares[i]);
-      meshes[i]->begin(test_stream(), share.data(), share.size(), unit);
-    }
-    Set together;
-    for (const Set& share : shares) together.insert(together.end(), share.begin(), share.end());
-    const std::vector<float> whole = forces(together, one, unit);
-    for (std::size_t i = 0, first = 0; i < shares.size(); first += shares[i++].size()) {
-      const std::vector<float> mine = forces(shares[i], *meshes[i], unit);
-      for (std::size_t axis = 0; axis < 3; ++axis)
-        for (std::size_t p = 0; p < shares[i].size(); ++p)
-          ASSERT_EQ(mine[axis * shares[i].size() + p], whole[axis * together.size() + first + p]);
-    }
-  }
 }
 
 }  // namespace

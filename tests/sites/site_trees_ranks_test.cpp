@@ -10,7 +10,7 @@
 namespace maki::sites {
 namespace {
 
-using maki::testing::TreeSet;
+using testing::TreeSet, testing::TreeSite;
 
 const std::vector<std::string> kNames{"here", "far"};
 const Slabs kSlabs(std::vector<std::uint32_t>{0, 0x60000000u});
@@ -29,19 +29,6 @@ struct Ends {
   }
 };
 
-// A tree, or none, with what it imports.
-struct Side {
-  std::unique_ptr<TreeSet> set;
-  std::unique_ptr<SiteTrees> trees;
-  Octree none;
-  Octree& tree() { return set ? set->tree : none; }
-  const SourceParticle* particles() { return set ? set->particles.source.data() : nullptr; }
-};
-
-std::unique_ptr<TreeSet> tree_of(const std::vector<SourceParticle>& set) {
-  return set.empty() ? nullptr : std::make_unique<TreeSet>(set, 64, kPeriodicMinLevel);
-}
-
 struct Forces {
   WalkOptions walk;
   ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.1, Softening::kPlummer, 1e-3);
@@ -58,13 +45,15 @@ struct Forces {
   testing::Vectors result() { return testing::download(targets.stream, sum); }
 };
 
-// What a side has imported acts as the whole trees it was cut from.
-void expect_as_whole(Side& side, const WalkOptions& walk, std::vector<std::unique_ptr<TreeSet>> whole) {
-  if (!side.set) return;
-  Forces imported(walk, *side.set), exact(walk, *side.set);
+// What a site's rank has imported acts as the whole trees it was cut from.
+void expect_as_whole(TreeSite& side, const WalkOptions& walk, const std::vector<std::vector<SourceParticle>>& whole) {
+  if (side.mine.empty()) return;
+  Forces imported(walk, side.set), exact(walk, side.set);
   imported.add(side.trees->forest(), side.trees->particles());
-  for (const auto& tree : whole)
-    if (tree) exact.add(tree->tree, tree->particles.source.data());
+  for (const auto& set : whole) {
+    TreeSet tree(set, 64, kPeriodicMinLevel);
+    exact.add(tree.tree, tree.particles.source.data());
+  }
   const auto errors = maki::testing::force_errors(imported.result(), exact.result(), 0.01);
   EXPECT_LT(errors.max, 1e-5);
 }
@@ -83,37 +72,32 @@ void exchange(const LetOptions& options, int used) {
     else
       of_rank[k++ % static_cast<std::size_t>(used)].push_back(p);
   }
-  Side here, far;
-  here.set = tree_of(of_rank[static_cast<std::size_t>(ends.world.rank())]);
-  here.trees = std::make_unique<SiteTrees>(*ends.here, options);
+  std::vector<TreeSite*> sides;  // of this rank
+  TreeSite here(std::move(ends.here), of_rank[static_cast<std::size_t>(ends.world.rank())], kPeriodicMinLevel, options);
+  std::unique_ptr<TreeSite> far;
   if (ends.far) {
-    far.set = tree_of(beyond);
-    far.trees = std::make_unique<SiteTrees>(*ends.far, options);
+    far = std::make_unique<TreeSite>(std::move(ends.far), beyond, kPeriodicMinLevel, options);
+    sides.push_back(far.get());
   }
+  sides.push_back(&here);
   const Stream& stream = test::test_stream();
   for (std::uint64_t number = 1; number <= 3; ++number) {
-    for (Side* side : {&far, &here}) {
-      if (!side->trees) continue;
+    for (TreeSite* side : sides) {
       if (number == 1)
-        side->trees->rebuild(stream, side->tree(), side->particles(), walk, {kSlabs, 0.001f}, number);
+        side->trees->rebuild(stream, side->set.tree, side->particles(), walk, {kSlabs, 0.001f}, number);
       else
-        side->trees->update(stream, side->tree(), side->particles(), number);
+        side->trees->update(stream, side->set.tree, side->particles(), number);
     }
-    for (Side* side : {&here, &far})
-      if (side->trees) side->trees->finish(stream);
+    for (TreeSite* side : sides) side->trees->finish(stream);
   }
   EXPECT_EQ(here.trees->counts().messages_received, 1u);
-  EXPECT_EQ(here.trees->counts().bytes_sent == 0, !here.set);
-  if (ends.far) {
-    EXPECT_EQ(far.trees->counts().messages_received, static_cast<std::uint64_t>(used));
+  EXPECT_EQ(here.trees->counts().bytes_sent == 0, here.mine.empty());
+  if (far) {
+    EXPECT_EQ(far->trees->counts().messages_received, static_cast<std::uint64_t>(used));
   }
   if (options.compress) return;
-  std::vector<std::unique_ptr<TreeSet>> whole(1);
-  whole[0] = tree_of(beyond);
-  expect_as_whole(here, walk, std::move(whole));
-  whole.clear();
-  for (const auto& set : of_rank) whole.push_back(tree_of(set));
-  if (ends.far) expect_as_whole(far, walk, std::move(whole));
+  expect_as_whole(here, walk, {beyond});
+  if (far) expect_as_whole(*far, walk, of_rank);
 }
 
 TEST(SiteTreesOfRanks, ActAsTheWholeTrees) { exchange({}, Communicator::world().size()); }

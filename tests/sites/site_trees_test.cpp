@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <random>
 #include <stdexcept>
 
-#include "tests/host/let/expected_sizes.hpp"
-#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/messages.hpp"
 #include "tests/sites/tree_sites.hpp"
 
@@ -234,10 +231,10 @@ TEST(SiteTrees, AreNotBegunTwice) {
   TreeSites sites(uniform_set(500, 10), slabs_at({0, 0.5}), with_cutoff());
   TreeSite &a = sites.all[0], &b = sites.all[1];
   a.trees->finish(sites.stream);  // of nothing
-  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, {sites.slabs}, 1);
+  a.trees->rebuild(sites.stream, a.set.tree, a.particles(), sites.walk, {sites.slabs}, 1);
   EXPECT_FALSE(a.trees->arrived());
-  EXPECT_THROW(a.trees->update(sites.stream, a.tree(), a.particles(), 2), std::logic_error);
-  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, {sites.slabs}, 1);
+  EXPECT_THROW(a.trees->update(sites.stream, a.set.tree, a.particles(), 2), std::logic_error);
+  b.trees->rebuild(sites.stream, b.set.tree, b.particles(), sites.walk, {sites.slabs}, 1);
   EXPECT_TRUE(a.trees->arrived());
   a.trees->finish(sites.stream);
   b.trees->finish(sites.stream);
@@ -248,8 +245,8 @@ TEST(SiteTrees, OtherSettingsAtAnotherSiteAreRefused) {
   TreeSites sites(set, slabs_at({0, 0.5}), with_cutoff());
   TreeSite &a = sites.all[0], &b = sites.all[1];
   b.trees = std::make_unique<SiteTrees>(*b.sites, LetOptions{.compress = true});
-  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, {sites.slabs}, 1);
-  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, {sites.slabs}, 1);
+  a.trees->rebuild(sites.stream, a.set.tree, a.particles(), sites.walk, {sites.slabs}, 1);
+  b.trees->rebuild(sites.stream, b.set.tree, b.particles(), sites.walk, {sites.slabs}, 1);
   maki::test::expect_contains(maki::test::error_of([&] { a.trees->finish(sites.stream); }), {"site1"});
 }
 
@@ -313,67 +310,17 @@ TEST(SlabTarget, OfAnIsolatedSetIsWithinTheMiddleHalf) {
   EXPECT_NEAR(gap(0, 0.75, 0.5), 0.49, 1e-7);  // of a slab that is outside: as if at the middle half's edge
 }
 
-// ---- what goes from site to site in a step, beside SUSHI's eq. 12 ---------------------------------------------------
-
-struct Bytes {
-  std::uint64_t rebuild = 0, reuse = 0;  // of the site that sends most
-};
-
-std::uint64_t most(const TreeSites& sites) {
-  std::uint64_t bytes = 0;
-  for (const TreeSite& site : sites.all) bytes = std::max(bytes, site.trees->counts().bytes_sent);
-  return bytes;
-}
-
-Bytes measure(const std::vector<SourceParticle>& set, const Slabs& slabs, const WalkOptions& walk, float drift,
-              bool compress) {
-  TreeSites sites(set, slabs, walk, {.compress = compress});
-  Bytes bytes;
-  sites.rebuild(drift);
-  bytes.rebuild = most(sites);
-  sites.update();
-  bytes.reuse = most(sites);
-  return bytes;
-}
-
-void report(const char* name, const std::vector<SourceParticle>& set, float theta, double reach) {
-  const double n = static_cast<double>(set.size()), mean = 1 / std::cbrt(n);
-  WalkOptions walk;
-  walk.theta = theta;
-  walk.r_cut = static_cast<float>(reach * mean);
-  const double estimate = sushi_site_let_bytes(n, theta);
+// SUSHI (Groen et al. 2011), the middle term of eq. 12: bytes of local essential trees that a site sends in a step.
+TEST(SiteTrees, BytesAreAtMostHalfMoreThanSushis) {
+  const double side = 32, theta = 0.4;
+  WalkOptions walk = with_cutoff(theta);
+  walk.r_cut = 3 / 32.0f;
   for (const int count : {2, 3}) {
-    const Slabs slabs(count, 0);
-    const auto drift = static_cast<float>(0.1 * mean);
-    const Bytes plain = measure(set, slabs, walk, drift, false), packed = measure(set, slabs, walk, drift, true);
-    std::printf(
-        "%-8s %.0f^3, theta %.1f, r_cut %.0f mean distances, %d sites: eq. 12 %8.0f bytes; rebuild %8lu, reuse "
-        "%8lu; compressed %8lu, %8lu (%.2f and %.2f of eq. 12)\n",
-        name, std::cbrt(n), theta, reach, count, estimate, plain.rebuild, plain.reuse, packed.rebuild, packed.reuse,
-        static_cast<double>(packed.rebuild) / estimate, static_cast<double>(packed.reuse) / estimate);
-    EXPECT_LT(static_cast<double>(packed.reuse), 1.5 * estimate);
-    EXPECT_LT(packed.rebuild, plain.reuse);
-  }
-}
-
-std::vector<SourceParticle> lattice(int side) {
-  std::vector<SourceParticle> set;
-  const double n = side;
-  for (const SourceParticle& p : uniform_set(static_cast<std::size_t>(side * side * side), 61)) {
-    const auto i = static_cast<int>(set.size());
-    const auto at = [&](int k, std::uint32_t noise) { return to_fixed((k + 0.5 + 0.3 * (noise * 0x1p-32 - 0.5)) / n); };
-    set.push_back(
-        {at(i / side / side, p.x), at(i / side % side, p.y), at(i % side, p.z), static_cast<float>(1 / (n * n * n))});
-  }
-  return set;
-}
-
-TEST(FullSiteTrees, BytesBesideSushi) {
-  for (const double reach : {2.0, 3.0, 6.0}) {
-    report("lattice", lattice(64), 0.4f, reach);
-    auto clumps = clustered_set(64 * 64 * 64, 62);
-    for (SourceParticle& p : clumps) p.x *= 2, p.y *= 2, p.z *= 2;
-    report("clumps", clumps, 0.7f, reach);
+    TreeSites sites(uniform_set(32 * 32 * 32, 61), Slabs(count, 0), walk, {.compress = true});
+    sites.rebuild(0.1f / 32);
+    sites.update();
+    for (const TreeSite& site : sites.all)
+      EXPECT_LT(static_cast<double>(site.trees->counts().bytes_sent), 1.5 * (48 / theta + 24) * side * side);
   }
 }
 

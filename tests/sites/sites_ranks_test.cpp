@@ -3,14 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_mesh.hpp"
 #include "host/measure/spectra.hpp"
-#include "tests/kernels/tree/tree_set.hpp"
+#include "tests/kernels/mesh/field_of.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/wan/helpers.hpp"
 #include "wan/sites/gathered_set.hpp"
@@ -222,7 +222,7 @@ TEST(GatheredSetRanks, FromSiteGivesOneMessageToAllRanksOfAllSites) {
 }
 
 using Set = std::vector<SourceParticle>;
-using maki::test::OnDevice, maki::test::replay_sites, maki::test::test_stream;
+using maki::test::Field, maki::test::field_of;
 
 struct Site {
   std::unique_ptr<Sites> sites;
@@ -238,17 +238,6 @@ struct Site {
   }
 };
 
-std::vector<float> forces(PencilMesh& mesh, const OnDevice& source, const MassUnit& unit) {
-  VectorArray a("test.acceleration");
-  a.resize(source.size());
-  mesh.long_range(test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
-  const std::vector<float> x = a.x.download(test_stream()), y = a.y.download(test_stream()),
-                           z = a.z.download(test_stream());
-  std::vector<float> all;
-  for (std::size_t i = 0; i < x.size(); ++i) all.insert(all.end(), {x[i], y[i], z[i]});
-  return all;
-}
-
 TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
   const Communicator world = Communicator::world();
   ForceLaw law;
@@ -256,22 +245,21 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
   law.r_cut = 0.12f;
   for (int mass_bits : {0, 10}) {
     const MeshOptions options{32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, mass_bits};
-    std::mt19937 random(9);
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    Set mine, far, all;  // of this rank
-    for (int i = 0; i < 600; ++i) {
-      const SourceParticle p{any(), any(), any(), 1.0f};
-      if (p.x < 0x80000000u && i % world.size() == world.rank()) mine.push_back(p);
+    Set mine, far;  // of this rank
+    int owner = 0;
+    for (const SourceParticle& p : maki::testing::random_set(600, 9, 1)) {
+      owner = (owner + 1) % world.size();
+      if (p.x < 0x80000000u && owner == world.rank()) mine.push_back(p);
       if (p.x >= 0x80000000u && world.rank() == 0) far.push_back(p);
     }
-    all = mine;
+    Set all = mine;
     all.insert(all.end(), far.begin(), far.end());
     const OnDevice here(mine), there(far), both(all);
     PencilMesh one(world, options, law);
     const MassUnit unit =
         choose_mass_unit(options.assignment, options.cells, mass_totals(world, test_stream(), both.data(), both.size()),
                          options.mass_bits);
-    std::vector<float> expected = forces(one, both, unit);
+    const Field expected = field_of(one, all, unit);
 
     std::vector<std::unique_ptr<Ring>> rings(2);
     if (world.rank() == 0) rings = make_memory_rings(2);
@@ -282,9 +270,8 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
     }
     Site site(std::move(rings[0]), world, options, law);
     site.mesh->begin(test_stream(), here.data(), here.size(), unit);
-    std::vector<float> found = forces(*site.mesh, here, unit);
-    if (other)
-      for (float f : forces(*other->mesh, there, unit)) found.push_back(f);
+    Field found = field_of(*site.mesh, mine, unit);
+    if (other) found.append(field_of(*other->mesh, far, unit));
     EXPECT_EQ(found, expected);
     EXPECT_EQ(site.outside->counters().shared_planes, 0u);
   }

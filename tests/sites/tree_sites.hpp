@@ -1,39 +1,20 @@
 // A set of particles cut among sites of one rank each, all in this process and driven by one thread.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
-#include "kernels/force/force.hpp"
 #include "tests/force_errors.hpp"
-#include "tests/kernels/tree/tree_set.hpp"
+#include "tests/kernels/tree/tree_forces.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "wan/sites/site_trees.hpp"
 
 namespace maki::sites::testing {
 
-using maki::testing::ForceErrors, maki::testing::TreeSet;
-using Vectors = std::vector<std::array<double, 3>>;
+using maki::testing::add_forces, maki::testing::download, maki::testing::ForceErrors, maki::testing::TreeSet,
+    maki::testing::Vectors;
 
 inline int min_level(const WalkOptions& walk) { return walk.r_cut > 0 ? kPeriodicMinLevel : 0; }
-
-inline Vectors download(const Stream& stream, const VectorArray& array) {
-  const auto x = array.x.download(stream), y = array.y.download(stream), z = array.z.download(stream);
-  Vectors vectors;
-  for (std::size_t i = 0; i < x.size(); ++i) vectors.push_back({x[i], y[i], z[i]});
-  return vectors;
-}
-
-inline void add_forces(const ForceLaw& law, const WalkOptions& walk, TreeSet& set, Octree& sources,
-                       const SourceParticle* particles, bool add, VectorArray& acceleration) {
-  if (sources.cells == 0) return;
-  InteractionLists lists;
-  walk_tree(set.stream, sources, walk, set.all_groups(), lists);
-  SourceView view{particles, sources.moments.data(), sources.first.data(), sources.count.data()};
-  if (add) view.targets = set.particles.source.data();
-  evaluate_lists(set.stream, law, true, view, set.view(lists), {acceleration.view(), nullptr, add});
-}
 
 // Of all particles of `set` in their order: the law in double, every pair at its nearest image.
 inline Vectors direct_in_double(const ForceLaw& law, const std::vector<SourceParticle>& set) {
@@ -70,13 +51,15 @@ inline ForceErrors errors_of_one_tree(const ForceLaw& law, const WalkOptions& wa
 
 struct TreeSite {
   std::unique_ptr<Sites> sites;
-  std::unique_ptr<TreeSet> set;      // null where the site has no particles
   std::vector<SourceParticle> mine;  // in the order on the device
-  Octree none;                       // of no cells
+  TreeSet set;
   std::unique_ptr<SiteTrees> trees;
 
-  Octree& tree() { return set ? set->tree : none; }
-  const SourceParticle* particles() const { return set ? set->particles.source.data() : nullptr; }
+  TreeSite(std::unique_ptr<Sites> s, const std::vector<SourceParticle>& own, int min_level, const LetOptions& options)
+      : sites(std::move(s)), mine(own), set(mine, 64, min_level), trees(std::make_unique<SiteTrees>(*sites, options)) {
+    if (!mine.empty()) mine = set.particles.source.download(set.stream);
+  }
+  const SourceParticle* particles() const { return set.particles.source.data(); }
 };
 
 struct TreeSites {
@@ -88,26 +71,22 @@ struct TreeSites {
 
   TreeSites(const std::vector<SourceParticle>& set, const Slabs& s, const WalkOptions& w,
             const LetOptions& options = {})
-      : slabs(s), walk(w), all(static_cast<std::size_t>(s.count())) {
+      : slabs(s), walk(w) {
     auto sites = maki::test::sites_in_memory(slabs.count());
-    for (const SourceParticle& p : set) all[static_cast<std::size_t>(slabs.site_of(p.x))].mine.push_back(p);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      TreeSite& site = all[i];
-      site.sites = std::move(sites[i]);
-      site.trees = std::make_unique<SiteTrees>(*site.sites, options);
-      if (site.mine.empty()) continue;
-      site.set = std::make_unique<TreeSet>(site.mine, 64, min_level(walk));
-      site.mine = site.set->particles.source.download(stream);
-    }
+    std::vector<std::vector<SourceParticle>> shares(sites.size());
+    for (const SourceParticle& p : set) shares[static_cast<std::size_t>(slabs.site_of(p.x))].push_back(p);
+    for (std::size_t i = 0; i < sites.size(); ++i)
+      all.emplace_back(std::move(sites[i]), shares[i], min_level(walk), options);
   }
   void rebuild(float drift = 0) {
     ++number;
-    for (TreeSite& site : all) site.trees->rebuild(stream, site.tree(), site.particles(), walk, {slabs, drift}, number);
+    for (TreeSite& site : all)
+      site.trees->rebuild(stream, site.set.tree, site.particles(), walk, {slabs, drift}, number);
     for (TreeSite& site : all) site.trees->finish(stream);
   }
   void update() {
     ++number;
-    for (TreeSite& site : all) site.trees->update(stream, site.tree(), site.particles(), number);
+    for (TreeSite& site : all) site.trees->update(stream, site.set.tree, site.particles(), number);
     for (TreeSite& site : all) site.trees->finish(stream);
   }
   // Each particle becomes f(particle), trees are swept and groups refitted; all stay where they are.
@@ -115,10 +94,7 @@ struct TreeSites {
   void move(F f) {
     for (TreeSite& site : all) {
       for (SourceParticle& p : site.mine) f(p);
-      if (!site.set) continue;
-      site.set->particles.source.upload(stream, site.mine);
-      sweep_octree(stream, site.particles(), site.set->tree);
-      refit_groups(stream, site.particles(), site.set->groups);
+      site.set.move_to(site.mine);
     }
   }
 
@@ -131,14 +107,14 @@ struct TreeSites {
   // Of these particles, by lists over the sites' own trees and what they have imported.
   Vectors forces(const ForceLaw& law) {
     return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
-      add_forces(law, walk, *site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
+      add_forces(law, walk, site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
     });
   }
   // The same, but over the other sites' whole trees.
   Vectors forces_of_whole_trees(const ForceLaw& law) {
     return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
       for (TreeSite& other : all)
-        if (&other != &site) add_forces(law, walk, *site.set, other.tree(), other.particles(), true, acceleration);
+        if (&other != &site) add_forces(law, walk, site.set, other.set.tree, other.particles(), true, acceleration);
     });
   }
 
@@ -147,10 +123,10 @@ struct TreeSites {
   Vectors forces_with(const ForceLaw& law, AddImported add_imported) {
     Vectors found;
     for (TreeSite& site : all) {
-      if (!site.set) continue;
+      if (site.mine.empty()) continue;
       VectorArray acceleration("test");
       acceleration.resize(site.mine.size());
-      add_forces(law, walk, *site.set, site.set->tree, site.particles(), false, acceleration);
+      add_forces(law, walk, site.set, site.set.tree, site.particles(), false, acceleration);
       add_imported(site, acceleration);
       const Vectors of_site = download(stream, acceleration);
       found.insert(found.end(), of_site.begin(), of_site.end());

@@ -31,7 +31,10 @@ enum class Phase : std::uint8_t {
   kControl,    // beginning and end of a run
 };
 inline constexpr std::size_t kPhases = 6;
-const char* name(Phase phase);
+inline const char* name(Phase phase) {
+  constexpr const char* names[] = {"sums", "mesh", "trees", "particles", "output", "control"};
+  return names[static_cast<std::size_t>(phase)];
+}
 
 using Message = std::vector<std::byte>;
 inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
@@ -77,12 +80,6 @@ class Ring {
   // A regular end: waits until all sent messages have arrived; the other sites do not take it for a loss.
   virtual void close() = 0;
 };
-
-// Rings whose sites are all in this process, for tests: send() puts messages into the receiver's memory.
-
-// One ring object for each site. receive() waits for other threads; where one thread drives all sites, it has to send
-// every message before it receives it.
-std::vector<std::unique_ptr<Ring>> make_memory_rings(int count);
 
 // The boundary between the errors of wan/net, which is a library of its own, and those of the application.
 

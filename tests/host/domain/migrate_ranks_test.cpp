@@ -4,11 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
-#include <numbers>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -21,44 +17,6 @@
 
 namespace maki {
 namespace {
-
-std::uint32_t to_fixed(double fraction) {
-  return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::floor(fraction * 0x1p32)));
-}
-
-// A Plummer sphere of n particles about `centre`, its scale radius in sides; those beyond 0.2 sides are left out.
-std::vector<SamplePoint> plummer_set(std::size_t n, std::array<double, 3> centre, double scale, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> uniform(1e-9, 1);
-  std::vector<SamplePoint> points;
-  while (points.size() < n) {
-    const double r = scale / std::sqrt(std::pow(uniform(random), -2.0 / 3) - 1);
-    if (!(r < 0.2)) continue;
-    const double cosine = 2 * uniform(random) - 1, sine = std::sqrt(1 - cosine * cosine);
-    const double angle = 2 * std::numbers::pi * uniform(random);
-    points.push_back({to_fixed(centre[0] + r * sine * std::cos(angle)),
-                      to_fixed(centre[1] + r * sine * std::sin(angle)), to_fixed(centre[2] + r * cosine)});
-  }
-  return points;
-}
-
-// Clumps of log-normal richness at uniform places, Plummer spheres each, periodic.
-std::vector<SamplePoint> clump_set(std::size_t n, std::size_t clumps, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::lognormal_distribution<double> richness(0, 1.5);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  std::vector<double> mass(clumps);
-  double sum = 0;
-  for (double& m : mass) sum += m = richness(random);
-  std::vector<SamplePoint> points;
-  for (std::size_t c = 0; c < clumps; ++c) {
-    const auto members = static_cast<std::size_t>(static_cast<double>(n) * mass[c] / sum);
-    const std::array<double, 3> centre{uniform(random), uniform(random), uniform(random)};
-    const auto clump = plummer_set(members, centre, 0.003 * std::cbrt(mass[c]), seed + 1 + c);
-    points.insert(points.end(), clump.begin(), clump.end());
-  }
-  return points;
-}
 
 constexpr std::uint64_t kParticles = 5000;
 
@@ -189,6 +147,13 @@ TEST_F(Migrate, WrongArgumentsAreRefused) {
 
 // Samples, cuts and migration together: from an even start to balance.
 
+using Set = std::vector<SourceParticle>;
+
+Set off_the_middle(Set set) {
+  for (SourceParticle& p : set) p.x -= 0x1999999au, p.y -= 0x0ccccccdu, p.z += 0x0ccccccdu;  // 0.1, 0.05, 0.05 sides
+  return set;
+}
+
 class Balance : public ::testing::Test {
  protected:
   const Stream& stream = test::test_stream();
@@ -198,35 +163,26 @@ class Balance : public ::testing::Test {
   DeviceBuffer<std::uint32_t> cost{"test.cost"};
   std::vector<std::uint32_t> cost_by_id;
 
-  void keep_own(const std::vector<SamplePoint>& set, const Domains& domains) {
-    std::vector<SourceParticle> own;
-    std::vector<std::uint64_t> ids;
-    for (std::size_t i = 0; i < set.size(); ++i) {
-      if (domains.rank_of(set[i][0], set[i][1], set[i][2]) != static_cast<std::uint32_t>(rank)) continue;
-      own.push_back({set[i][0], set[i][1], set[i][2], 1.0f});
-      ids.push_back(i);
-    }
-    particles.resize(own.size());
-    particles.source.upload(stream, own);
-    particles.id.upload(stream, ids);
-    particles.remainder.fill_zero(stream);
-    particles.momentum.fill_zero(stream);
+  void keep_own(const Set& set, const Domains& domains) {
+    const auto is_mine = [&](std::size_t i) {
+      return domains.rank_of(set[i].x, set[i].y, set[i].z) == static_cast<std::uint32_t>(rank);
+    };
+    testing::upload_some_at_rest(stream, set, is_mine, particles);
     stream.synchronize();
   }
   // What a particle costs does not depend on where it is computed: its share of the interactions of its group in the
   // tree over the whole set, which every rank works out for itself.
-  void weigh(const std::vector<SamplePoint>& set, const WalkOptions& options, int min_level) {
-    std::vector<SourceParticle> source;
-    for (const SamplePoint& p : set)  // masses of nearly 1 that tell who is who
-      source.push_back({p[0], p[1], p[2], 1 + static_cast<float>(source.size()) * 0x1p-20f});
-    testing::TreeSet tree(source, 64, min_level, 16);
+  void weigh(Set set, const WalkOptions& options, int min_level) {
+    for (std::size_t i = 0; i < set.size(); ++i)  // masses of nearly 1 that tell who is who
+      set[i].mass = 1 + static_cast<float>(i) * 0x1p-20f;
+    testing::TreeSet tree(set, 64, min_level, 16);
     InteractionLists lists;
     walk_tree(stream, tree.tree, options, tree.all_groups(), lists);
     DeviceBuffer<std::uint32_t> costs("test.costs", tree.group_count());
     group_costs(stream, tree.tree.count.data(), tree.view(lists), 1, costs.data());
     const auto cost_of_group = costs.download(stream);
     const auto groups = tree.groups.download(stream);
-    source = tree.particles.source.download(stream);
+    const auto source = tree.particles.source.download(stream);
     cost_by_id.resize(set.size());
     for (std::size_t g = 0; g < groups.size(); ++g)
       for (std::uint32_t i = groups[g].first; i < groups[g].first + groups[g].count; ++i)
@@ -247,7 +203,7 @@ class Balance : public ::testing::Test {
     return imbalance(loads);
   }
   // Five steps of an engine from even cuts; the imbalance before and after.
-  std::pair<double, double> run(const std::vector<SamplePoint>& set) {
+  std::pair<double, double> run(const Set& set) {
     Domains domains(choose_factors(size));
     keep_own(set, domains);
     MortonSorter sorter;
@@ -259,7 +215,7 @@ class Balance : public ::testing::Test {
       const Costs costs{.cost = cost.data(), .count = cost.size()};
       const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 200});  // few
       EXPECT_NEAR(samples.imbalance, end, 1e-9);
-      domains = multisect(samples.points, {}, domains, Smoothing{});
+      domains = multisect(samples.points, domains, Smoothing{});
       migrate(stream, ranks, domains, particles);
     }
     std::uint64_t count[1] = {particles.size()};
@@ -272,7 +228,7 @@ class Balance : public ::testing::Test {
 };
 
 TEST_F(Balance, ClumpsWithinFiveSteps) {
-  const auto set = clump_set(40000, 60, 3);
+  const Set set = off_the_middle(testing::clustered_set(40000, 3));
   weigh(set, {.theta = 0.5f, .r_cut = 0.1f}, kPeriodicMinLevel);
   const auto [start, end] = run(set);
   EXPECT_LE(end, 1.05);
@@ -282,7 +238,7 @@ TEST_F(Balance, ClumpsWithinFiveSteps) {
 }
 
 TEST_F(Balance, APlummerSphereWithinFiveSteps) {
-  const auto set = plummer_set(40000, {0.4, 0.45, 0.55}, 0.01, 5);
+  const Set set = off_the_middle(testing::plummer_set(40000, 5, 0.01));
   weigh(set, {.theta = 0.5f}, 0);
   const auto [start, end] = run(set);
   EXPECT_LE(end, 1.05);
@@ -294,7 +250,7 @@ TEST_F(Balance, APlummerSphereWithinFiveSteps) {
 // Rank 0 computes at half the speed.
 TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
   Domains domains(choose_factors(size));
-  const auto set = clump_set(20000, 40, 4);
+  const Set set = off_the_middle(testing::clustered_set(20000, 4));
   weigh(set, {.theta = 0.5f, .r_cut = 0.1f}, kPeriodicMinLevel);
   keep_own(set, domains);
   MortonSorter sorter;
@@ -305,7 +261,7 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
     const Costs costs{.cost = cost.data(), .count = cost.size(), .seconds = own * (rank == 0 ? 2e-6 : 1e-6)};
     const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 500});
     last = samples.imbalance;
-    domains = multisect(samples.points, {}, domains, Smoothing{});
+    domains = multisect(samples.points, domains, Smoothing{});
     migrate(stream, ranks, domains, particles);
   }
   EXPECT_LE(last, 1.05);
@@ -316,7 +272,7 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
 }
 
 TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
-  const auto set = clump_set(20000, 20, 7);
+  const Set set = off_the_middle(testing::clustered_set(20000, 7));
   cost_by_id.resize(set.size());
   for (std::size_t id = 0; id < set.size(); ++id) cost_by_id[id] = static_cast<std::uint32_t>(test::hash(id, 1) % 1000);
   keep_own(set, Domains(choose_factors(size)));
@@ -326,7 +282,7 @@ TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
   EXPECT_EQ(samples.points.size(), static_cast<std::size_t>(100 * size));
   std::uint64_t hash = 0;
   for (const SamplePoint& p : samples.points) {
-    EXPECT_TRUE(std::ranges::find(set, p) != set.end());
+    EXPECT_TRUE(std::ranges::any_of(set, [&](const SourceParticle& q) { return p == SamplePoint{q.x, q.y, q.z}; }));
     for (const std::uint32_t c : p) hash = hash * 0x9e3779b97f4a7c15ull + c;
   }
   std::uint64_t low[1] = {hash}, high[1] = {~hash};
@@ -337,7 +293,7 @@ TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
 }
 
 TEST_F(Balance, AllOnOneRankOrWithoutCostOrWithoutParticles) {
-  const auto set = clump_set(5000, 10, 8);
+  const Set set = off_the_middle(testing::clustered_set(5000, 8));
   Domains first(choose_factors(size));
   if (rank == 0) keep_own(set, Domains());
   const Samples one = gather_samples(stream, ranks, particles, {}, 0);
@@ -350,14 +306,14 @@ TEST_F(Balance, AllOnOneRankOrWithoutCostOrWithoutParticles) {
   const Samples free = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, 0);
   EXPECT_EQ(free.points, one.points);
 
-  migrate(stream, ranks, multisect(one.points, {}, choose_factors(size), 0), particles);
+  migrate(stream, ranks, multisect(one.points, choose_factors(size), 0), particles);
   cost_by_id.assign(set.size(), 1);
   EXPECT_LE(measured_imbalance(), 1.01);  // all particles were samples, or nearly so
 
   particles.resize(0);
   const Samples none = gather_samples(stream, ranks, particles, {}, 0);
   EXPECT_TRUE(none.points.empty());
-  EXPECT_EQ(multisect(none.points, {}, choose_factors(size)), first);
+  EXPECT_EQ(multisect(none.points, choose_factors(size)), first);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <span>
@@ -59,16 +58,14 @@ DomainBox box_of(const Domains& domains, int rank) {
   return box;
 }
 
-// Weight of the samples in each domain.
-std::vector<double> weight_of_domains(const Domains& domains, std::span<const SamplePoint> samples,
-                                      std::span<const float> weights) {
-  std::vector<double> sums(static_cast<std::size_t>(domains.count()));
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    sums[domains.rank_of(samples[i][0], samples[i][1], samples[i][2])] += weights.empty() ? 1.0 : weights[i];
-  return sums;
-}
-
 std::uint32_t rank_of(const Domains& domains, const SamplePoint& p) { return domains.rank_of(p[0], p[1], p[2]); }
+
+// Number of samples in each domain.
+std::vector<double> load_of_domains(const Domains& domains, std::span<const SamplePoint> samples) {
+  std::vector<double> loads(static_cast<std::size_t>(domains.count()));
+  for (const SamplePoint& p : samples) loads[rank_of(domains, p)] += 1;
+  return loads;
+}
 
 // By the boxes alone.
 std::vector<int> owners(const Domains& domains, const SamplePoint& p) {
@@ -145,9 +142,9 @@ TEST(Multisection, EveryPositionHasOneOwnerForAnyNumberOfRanks) {
     SCOPED_TRACE(ranks);
     const Factors f = choose_factors(ranks);
     expect_a_partition(Domains(f));
-    expect_a_partition(multisect(uniform, {}, f));
-    expect_a_partition(multisect(clustered, {}, f));
-    expect_a_partition(multisect(few, {}, f));
+    expect_a_partition(multisect(uniform, f));
+    expect_a_partition(multisect(clustered, f));
+    expect_a_partition(multisect(few, f));
   }
 }
 
@@ -155,24 +152,9 @@ TEST(Multisection, SamplesAreSharedOutExactly) {
   for (const auto& set : {uniform_set(20000, 4), clustered_set(20000, 5)})
     for (const int ranks : {2, 3, 7, 8, 12, 30, 64}) {
       SCOPED_TRACE(ranks);
-      const auto weights = weight_of_domains(multisect(set, {}, choose_factors(ranks), 0), set, {});
-      for (const double w : weights) EXPECT_NEAR(w, 20000.0 / ranks, 2.0);  // rounding, once an axis
+      const auto loads = load_of_domains(multisect(set, choose_factors(ranks), 0), set);
+      for (const double load : loads) EXPECT_NEAR(load, 20000.0 / ranks, 2.0);  // rounding, once an axis
     }
-}
-
-TEST(Multisection, WeightsAreSharedOut) {
-  const auto set = clustered_set(20000, 6);
-  std::mt19937 random(7);
-  std::lognormal_distribution<float> cost(0, 1);
-  std::vector<float> weights(set.size());
-  for (float& w : weights) w = cost(random);
-  for (std::size_t i = 0; i < weights.size(); i += 3) weights[i] = 0;
-  const float largest = *std::ranges::max_element(weights);
-  double sum = 0;
-  for (const float w : weights) sum += w;
-  for (const int ranks : {3, 8, 30})
-    for (const double w : weight_of_domains(multisect(set, weights, choose_factors(ranks), 0), set, weights))
-      EXPECT_NEAR(w, sum / ranks, 2 * largest);
 }
 
 // Cuts from samples, loads from the whole set: what is left is the noise of sampling, n^-1/2 of n samples a rank.
@@ -181,14 +163,14 @@ TEST(Multisection, TheWholeSetIsBalancedWithinTheErrorOfSampling) {
     for (const int ranks : {4, 7, 8, 27}) {
       std::vector<SamplePoint> samples;
       for (std::size_t i = 0; i < set.size(); i += 10) samples.push_back(set[i]);
-      const auto loads = weight_of_domains(multisect(samples, {}, choose_factors(ranks), 0), set, {});
+      const auto loads = load_of_domains(multisect(samples, choose_factors(ranks), 0), set);
       const double mean = 160000.0 / ranks, noise = 1 / std::sqrt(16000.0 / ranks);
       for (const double load : loads) EXPECT_NEAR(load / mean, 1, 4 * noise) << ranks;
     }
 }
 
 TEST(Multisection, UniformCutsAreWhereTheyBelong) {
-  const Domains domains = multisect(uniform_set(40000, 13), {}, {4, 2, 1});
+  const Domains domains = multisect(uniform_set(40000, 13), {4, 2, 1});
   for (std::uint32_t k = 0; k < 4; ++k) {
     EXPECT_NEAR(domains.axis(0, 0)[k] / 0x1p32, k / 4.0, 0.01);
     EXPECT_EQ(domains.axis(1, k)[0], 0u);
@@ -199,19 +181,9 @@ TEST(Multisection, UniformCutsAreWhereTheyBelong) {
 TEST(Multisection, DoesNotDependOnTheOrderOfSamples) {
   auto set = clustered_set(5000, 14);
   set.resize(10000, set[17]);  // and half of them in one spot
-  std::vector<float> weights(set.size());
-  for (std::size_t i = 0; i < set.size(); ++i) weights[i] = 1.0f + 1e-3f * static_cast<float>(set[i][0] % 1000);
-  const Domains before = multisect(set, weights, {3, 3, 2});
-  std::vector<std::size_t> order(set.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::shuffle(order.begin(), order.end(), std::mt19937(15));
-  std::vector<SamplePoint> mixed;
-  std::vector<float> mixed_weights;
-  for (const std::size_t i : order) {
-    mixed.push_back(set[i]);
-    mixed_weights.push_back(weights[i]);
-  }
-  EXPECT_EQ(multisect(mixed, mixed_weights, {3, 3, 2}), before);
+  const Domains before = multisect(set, {3, 3, 2});
+  std::ranges::shuffle(set, std::mt19937(15));
+  EXPECT_EQ(multisect(set, {3, 3, 2}), before);
 }
 
 TEST(Multisection, ParticlesInOneSpotHaveOneOwner) {
@@ -219,11 +191,11 @@ TEST(Multisection, ParticlesInOneSpotHaveOneOwner) {
                                  SamplePoint{1u << 31, 5, kLast}, SamplePoint{0, kLast, 77}}) {
     const std::vector<SamplePoint> set(1000, spot);
     for (const int ranks : {1, 2, 7, 8, 64}) {
-      const Domains domains = multisect(set, {}, choose_factors(ranks));
+      const Domains domains = multisect(set, choose_factors(ranks));
       expect_a_partition(domains);
-      const auto weights = weight_of_domains(domains, set, {});
-      EXPECT_EQ(std::ranges::count(weights, 1000.0), 1);
-      EXPECT_EQ(std::ranges::count(weights, 0.0), ranks - 1);
+      const auto loads = load_of_domains(domains, set);
+      EXPECT_EQ(std::ranges::count(loads, 1000.0), 1);
+      EXPECT_EQ(std::ranges::count(loads, 0.0), ranks - 1);
     }
   }
 }
@@ -232,34 +204,24 @@ TEST(Multisection, HeapsOfCoincidentPointsGoWhole) {
   std::vector<SamplePoint> set;
   for (std::uint32_t heap = 0; heap < 8; ++heap)
     set.insert(set.end(), 100, SamplePoint{(heap & 1) * 1000 + 7, (heap >> 1 & 1) * 1000, 5 - (heap >> 2)});
-  const Domains domains = multisect(set, {}, {2, 2, 2});
+  const Domains domains = multisect(set, {2, 2, 2});
   expect_a_partition(domains);
-  for (const double w : weight_of_domains(domains, set, {})) EXPECT_EQ(w, 100);
+  for (const double load : load_of_domains(domains, set)) EXPECT_EQ(load, 100);
   // A heap that outweighs the rest leaves ranks empty, and nothing is lost.
   set.insert(set.end(), 100000, set[0]);
-  const auto weights = weight_of_domains(multisect(set, {}, {8, 1, 1}), set, {});
-  EXPECT_EQ(*std::ranges::max_element(weights), 100400);
+  EXPECT_EQ(std::ranges::max(load_of_domains(multisect(set, {8, 1, 1}), set)), 100400);
 }
 
-TEST(Multisection, WithoutWeightCutsAreEven) {
+TEST(Multisection, WithoutSamplesCutsAreEven) {
   const Factors f{3, 2, 2};
-  EXPECT_EQ(multisect({}, {}, f), Domains(f));
-  const auto set = uniform_set(10, 16);
-  EXPECT_EQ(multisect(set, std::vector<float>(10, 0.0f), f), Domains(f));
+  EXPECT_EQ(multisect({}, f), Domains(f));
   EXPECT_EQ(box_of(Domains(f), 11).low[0], static_cast<std::uint32_t>(2 * kSide / 3));
   EXPECT_EQ(box_of(Domains(f), 11).high[2], kSide);
 }
 
-TEST(Multisection, WrongWeightsAreRefused) {
-  const auto set = uniform_set(2, 18);
-  EXPECT_THROW(multisect(set, std::vector<float>{1}, {2, 1, 1}), std::invalid_argument);
-  EXPECT_THROW(multisect(set, std::vector<float>{1, -1}, {2, 1, 1}), std::invalid_argument);
-  EXPECT_THROW(multisect(set, std::vector<float>{1, NAN}, {2, 1, 1}), std::invalid_argument);
-}
-
 TEST(Domains, FollowADoublingOfTheBox) {
   const auto set = clustered_set(3000, 23);
-  Domains domains = multisect(set, {}, {3, 2, 2});
+  Domains domains = multisect(set, {3, 2, 2});
   const Domains before = domains;
   domains.double_box();
   expect_a_partition(domains);
@@ -285,45 +247,30 @@ TEST(Smoothing, GoesPartOfTheWay) {
   const Domains even(f);
   auto set = uniform_set(8000, 19);
   for (SamplePoint& p : set) p[0] = p[0] / 100 * 101;  // a little uneven
-  const Domains whole = multisect(set, {}, f, 0);
-  const Domains half = multisect(set, {}, even, {.fraction = 0.5, .jump_above = 100, .rounding = 0});
+  const Domains whole = multisect(set, f, 0);
+  const Domains half = multisect(set, even, {.fraction = 0.5, .jump_above = 100, .rounding = 0});
   const double target = whole.axis(0, 0)[1], old = even.axis(0, 0)[1];
   EXPECT_NEAR(half.axis(0, 0)[1], (target + old) / 2, 1.0);
-  EXPECT_EQ(multisect(set, {}, even, {.fraction = 1, .rounding = 0}), whole);
-  EXPECT_EQ(multisect(set, {}, even, {.fraction = 0, .jump_above = 100, .rounding = 0}), even);
+  EXPECT_EQ(multisect(set, even, {.fraction = 1, .rounding = 0}), whole);
+  EXPECT_EQ(multisect(set, even, {.fraction = 0, .jump_above = 100, .rounding = 0}), even);
 }
 
 TEST(Smoothing, GivesUpCutsThatAreFarFromBalance) {
   const auto set = clustered_set(8000, 20);
   const Factors f{2, 2, 2};
-  EXPECT_GT(imbalance(weight_of_domains(Domains(f), set, {})), 1.1);
-  EXPECT_EQ(multisect(set, {}, Domains(f), Smoothing{}), multisect(set, {}, f));
-}
-
-TEST(Smoothing, MovesNoFurtherThanTheLimit) {
-  const auto set = clustered_set(8000, 21);
-  const Factors f{5, 3, 2};
-  Domains domains(f);
-  const Smoothing smoothing{.max_move = 0.01};
-  constexpr auto kMostMoved = static_cast<long long>(kSide / 100 + 1);
-  for (int step = 0; step < 20; ++step) {
-    const Domains next = multisect(set, {}, domains, smoothing);
-    for (std::size_t i = 0; i < next.starts().size(); ++i)
-      EXPECT_LE(std::llabs(std::int64_t{next.starts()[i]} - std::int64_t{domains.starts()[i]}), kMostMoved);
-    expect_a_partition(next);
-    domains = next;
-  }
+  EXPECT_GT(imbalance(load_of_domains(Domains(f), set)), 1.1);
+  EXPECT_EQ(multisect(set, Domains(f), Smoothing{}), multisect(set, f));
 }
 
 TEST(Smoothing, SettlesOnBalance) {
   const auto set = clustered_set(20000, 22);
   Domains domains({2, 2, 2});
   const Smoothing smoothing{.fraction = 0.5, .jump_above = 100, .rounding = 0};
-  for (int step = 0; step < 40; ++step) domains = multisect(set, {}, domains, smoothing);
-  EXPECT_LT(imbalance(weight_of_domains(domains, set, {})), 1.002);
+  for (int step = 0; step < 40; ++step) domains = multisect(set, domains, smoothing);
+  EXPECT_LT(imbalance(load_of_domains(domains, set)), 1.002);
 }
 
-// Weight below each inner cut of one axis of a parent.
+// Number of points below each inner cut of one axis of a parent.
 std::vector<double> below_cuts(const std::vector<SamplePoint>& points, std::size_t axis,
                                std::span<const std::uint32_t> starts) {
   std::vector<double> below;
@@ -338,13 +285,13 @@ TEST(Rounding, KeepsItsTolerance) {
     for (const int ranks : {2, 3, 4, 7, 8, 12, 30, 64})
       for (const double rounding : {0.01, kRounding, 0.1}) {
         SCOPED_TRACE(ranks);
-        const Domains domains = multisect(set, {}, choose_factors(ranks), rounding);
+        const Domains domains = multisect(set, choose_factors(ranks), rounding);
         expect_a_partition(domains);
-        EXPECT_LE(imbalance(weight_of_domains(domains, set, {})), std::exp(rounding) + 3.0 * ranks / 20000);
+        EXPECT_LE(imbalance(load_of_domains(domains, set)), std::exp(rounding) + 3.0 * ranks / 20000);
       }
   // Slabs: cuts may give away half of it each.
   const auto set = clustered_set(20000, 26);
-  const Domains slabs = multisect(set, {}, {7, 1, 1}, 0.05);
+  const Domains slabs = multisect(set, {7, 1, 1}, 0.05);
   const auto below = below_cuts(set, 0, slabs.axis(0, 0));
   for (std::size_t k = 0; k < below.size(); ++k)
     EXPECT_NEAR(below[k], 20000.0 * static_cast<double>(k + 1) / 7, 0.025 * 20000 / 7 + 1);
@@ -356,7 +303,7 @@ TEST(Rounding, TakesTheRoundestCoordinateOfAWindowIfFarRounder) {
   for (unsigned seed = 27; seed < 57; ++seed) {
     auto set = clustered_set(2000, seed);
     const Factors f{3, 1, 1};
-    const Domains exact = multisect(set, {}, f, 0), rounded = multisect(set, {}, f, 0.04);
+    const Domains exact = multisect(set, f, 0), rounded = multisect(set, f, 0.04);
     std::ranges::sort(set, {}, [](const SamplePoint& p) { return p[0]; });
     const auto below = below_cuts(set, 0, exact.axis(0, 0));
     for (std::size_t k = 1; k < 3; ++k) {
@@ -381,8 +328,8 @@ TEST(Rounding, TakesTheMiddleOfTheBoxWhereItIsNear) {
     auto set = uniform_set(30000, 30);
     for (SamplePoint& p : set)
       for (std::uint32_t& c : p) c = c / shrink + (shrink == 2 ? 1u << 30 : 0);
-    EXPECT_EQ(multisect(set, {}, {2, 2, 2}, 0.1), Domains({2, 2, 2}));
-    EXPECT_EQ(multisect(set, {}, {4, 1, 1}, 0.1).axis(0, 0)[2], 1u << 31);
+    EXPECT_EQ(multisect(set, {2, 2, 2}, 0.1), Domains({2, 2, 2}));
+    EXPECT_EQ(multisect(set, {4, 1, 1}, 0.1).axis(0, 0)[2], 1u << 31);
   }
 }
 
@@ -393,10 +340,10 @@ TEST(Rounding, DoesNotHoldBackCutsThatAreSmoothed) {
     Domains domains(f), before;
     for (int step = 0; step < 60; ++step) {
       before = domains;
-      domains = multisect(set, {}, domains, {.jump_above = 100});
+      domains = multisect(set, domains, {.jump_above = 100});
     }
     EXPECT_EQ(domains, before);
-    EXPECT_LE(imbalance(weight_of_domains(domains, set, {})), std::exp(kRounding) + 3.0 * f.count() / 20000);
+    EXPECT_LE(imbalance(load_of_domains(domains, set)), std::exp(kRounding) + 3.0 * f.count() / 20000);
   }
 }
 
@@ -406,11 +353,11 @@ TEST(Rounding, LeavesHeapsAndEmptyRanksAlone) {
     const auto few = uniform_set(5, 32);
     set.insert(set.end(), few.begin(), few.end());
     Domains domains({3, 2, 2});
-    for (const double max_move : {1.0, 0.1, 0.0}) {
-      domains = multisect(set, {}, domains, {.max_move = max_move});
+    for (int step = 0; step < 3; ++step) {
+      domains = multisect(set, domains, Smoothing{});
       expect_a_partition(domains);
     }
-    EXPECT_GE(std::ranges::max(weight_of_domains(domains, set, {})), 1000.0);
+    EXPECT_GE(std::ranges::max(load_of_domains(domains, set)), 1000.0);
   }
 }
 

@@ -3,35 +3,22 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <random>
 
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/mesh/field_of.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
-using test::OnDevice;
+using test::Field, test::OnDevice;
 using Set = std::vector<SourceParticle>;
 
 constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
-
-// Half of them anywhere, half in a clump that straddles the edges of the box.
-Set whole_set(std::size_t n, bool equal_masses, unsigned seed = 3) {
-  std::mt19937 random(seed);
-  std::lognormal_distribution<float> mass(0.0f, 1.0f);
-  Set set(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> (i % 2 ? 4 : 0)); };
-    set[i] = {any(), any(), any(), 0.37f};
-    if (!equal_masses) set[i].mass = mass(random);
-  }
-  return set;
-}
 
 enum class Division {
   kSlabs,  // in x; the share of every third rank goes to the one before it
@@ -66,7 +53,7 @@ bool same_bits(const MassUnit& a, const MassUnit& b) {
          a.quantum == b.quantum && a.mean == b.mean && a.largest_cell == b.largest_cell;
 }
 
-class PencilMeshes : public testing::Test {
+class PencilMeshes : public ::testing::Test {
  protected:
   const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world(), alone = Communicator::self();
@@ -75,7 +62,7 @@ class PencilMeshes : public testing::Test {
 TEST_F(PencilMeshes, UnitOfMassIsThatOfTheWholeSet) {
   for (Division division : kDivisions) {
     for (int kind = 0; kind < 4; ++kind) {
-      Set set = whole_set(kind == 3 ? 0 : 200, kind == 0);
+      Set set = testing::clumped_set(kind == 3 ? 0 : 200, 3, kind == 0);
       if (kind == 2) set[7].mass = 0;
       const OnDevice whole(set), mine(share_of(set, division, world).particles);
       for (Assignment cloud : kClouds)
@@ -86,7 +73,7 @@ TEST_F(PencilMeshes, UnitOfMassIsThatOfTheWholeSet) {
 }
 
 TEST_F(PencilMeshes, BadMassOnOneRankIsAnErrorOnAll) {
-  Set set = whole_set(50, true);
+  Set set = testing::clumped_set(50, 3, true);
   set[20].mass = -1;
   const OnDevice mine(share_of(set, Division::kEverywhere, world).particles);
   EXPECT_THROW(choose_mass_unit(world, stream, Assignment::kTsc, 16, mine.data(), mine.size()), Error);
@@ -116,10 +103,10 @@ TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
       for (Division division : kDivisions) {
         ParticleBrick brick(world, fft.layout(), fft.real_row(), cloud, true, 0);
         MassAssigner assigner(m, cloud);
-        Set set = whole_set(m == 80 ? 4000 : 400, m == 18);
+        Set set = testing::clumped_set(m == 80 ? 4000 : 400, 3, m == 18);
         for (int step = 0; step < 4; ++step) {  // at first within the room of the brick, then not
-          SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", division "
-                                          << static_cast<int>(division) << ", step " << step);
+          SCOPED_TRACE(::testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", division "
+                                            << static_cast<int>(division) << ", step " << step);
           const OnDevice whole(set), mine(share_of(set, division, world).particles);
           const MassUnit unit =
               assigner.assign(stream, whole.data(), whole.size(), whole_mesh.data(), whole_shifted.data());
@@ -133,22 +120,12 @@ TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
   }
 }
 
-struct Field {
-  std::vector<float> x, y, z, potential;
-};
-
-Field field_of(const Communicator& ranks, ParticleMesh& mesh, const Set& set, bool potential) {
-  const Stream& stream = test::test_stream();
+// The second of two steps: it finds the brick and the tables.
+Field second_field_of(const Communicator& ranks, PencilMesh& mesh, const Set& set) {
   const OnDevice source(set);
-  VectorArray a("test.acceleration");
-  a.resize(set.size());
-  DeviceBuffer<float> phi("test.potential", set.size());
-  phi.fill_zero(stream);
-  const MassUnit unit =
-      choose_mass_unit(ranks, stream, mesh.options().assignment, mesh.options().cells, source.data(), set.size());
-  for (int step = 0; step < 2; ++step)  // the second finds the brick and the tables
-    mesh.long_range(stream, source.data(), set.size(), unit, a.view(), potential ? phi.data() : nullptr);
-  return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
+  const MassUnit unit = choose_mass_unit(ranks, test::test_stream(), mesh.options().assignment, mesh.options().cells,
+                                         source.data(), set.size());
+  return test::field_of(mesh, set, unit, true, 2);
 }
 
 long different(const std::vector<float>& mine, const Share& share, const std::vector<float>& whole) {
@@ -163,7 +140,7 @@ Field field_on_first_rank(const MeshOptions& options, const ForceLaw& law, const
   Field field;
   if (world.rank() == 0) {
     PencilMesh mesh(Communicator::self(), options, law);
-    field = field_of(Communicator::self(), mesh, set, true);
+    field = second_field_of(Communicator::self(), mesh, set);
   }
   for (std::vector<float>* values : {&field.x, &field.y, &field.z, &field.potential}) {
     values->resize(set.size());
@@ -172,15 +149,16 @@ Field field_on_first_rank(const MeshOptions& options, const ForceLaw& law, const
   return field;
 }
 
-void expect_forces_of_one_rank(const MeshOptions& options, Division division, const Set& set = whole_set(300, false)) {
-  SCOPED_TRACE(testing::Message() << options.cells << " cells, cloud " << static_cast<int>(options.assignment)
-                                  << ", gradient " << static_cast<int>(options.gradient) << ", interlacing "
-                                  << static_cast<int>(options.interlacing) << ", division "
-                                  << static_cast<int>(division));
+void expect_forces_of_one_rank(const MeshOptions& options, Division division,
+                               const Set& set = testing::clumped_set(300, 3, false)) {
+  SCOPED_TRACE(::testing::Message() << options.cells << " cells, cloud " << static_cast<int>(options.assignment)
+                                    << ", gradient " << static_cast<int>(options.gradient) << ", interlacing "
+                                    << static_cast<int>(options.interlacing) << ", division "
+                                    << static_cast<int>(division));
   const ForceLaw law = make_force_law(Split::kPolynomial, 5, 2.5 / options.cells, Softening::kPlummer, 1e-4);
   const Share share = share_of(set, division, Communicator::world());
   PencilMesh mesh(Communicator::world(), options, law);
-  const Field mine = field_of(Communicator::world(), mesh, share.particles, true),
+  const Field mine = second_field_of(Communicator::world(), mesh, share.particles),
               whole = field_on_first_rank(options, law, set);
   EXPECT_EQ(different(mine.x, share, whole.x), 0);
   EXPECT_EQ(different(mine.y, share, whole.y), 0);
@@ -202,8 +180,8 @@ TEST_F(PencilMeshes, ForcesAreTheSameBitsForAnyNumberOfRanks) {
 }
 
 TEST_F(PencilMeshes, TheForceOnALoneHeavyParticleToo) {
-  Set set = whole_set(1500, false);
-  set[3].mass = 1e5f;
+  Set set = testing::clumped_set(1500, 3, false);
+  set[3].mass = 1e4f;
   for (const Interlacing interlacing : {Interlacing::kNone, Interlacing::kFull})
     for (const Division division : kDivisions)
       expect_forces_of_one_rank({16, Assignment::kPcs, Gradient::kAnalytic, interlacing}, division, set);

@@ -5,47 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "host/fft/particle_brick.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/influence.hpp"
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/mesh/field_of.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
+using test::Field, test::field_of;
 using Set = std::vector<SourceParticle>;
-
-Set random_set(std::size_t n) {
-  std::mt19937 random(3);
-  Set set(n);
-  for (SourceParticle& p : set) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    p = {any(), any(), any(), 0.37f};
-  }
-  return set;
-}
-
-struct Field {
-  std::vector<float> x, y, z, potential;
-};
-
-Field field_of(ParticleMesh& mesh, const Set& set, bool potential) {
-  const Stream& stream = test::test_stream();
-  const test::OnDevice source(set);
-  VectorArray a("test.acceleration");
-  a.resize(set.size());
-  DeviceBuffer<float> phi("test.potential", set.size());
-  phi.fill_zero(stream);
-  const MassUnit unit =
-      choose_mass_unit(stream, mesh.options().assignment, mesh.options().cells, source.data(), set.size());
-  for (int step = 0; step < 2; ++step)  // the second finds the brick and the tables
-    mesh.long_range(stream, source.data(), set.size(), unit, a.view(), potential ? phi.data() : nullptr);
-  return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
-}
 
 double rms(const std::vector<float>& values) {
   double sum = 0;
@@ -63,16 +36,16 @@ TEST(PencilMesh, ForcesAreThoseOfTheMeshOfOneRank) {
   for (Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic})
     for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull})
       for (Assignment cloud : {Assignment::kCic, Assignment::kTsc, Assignment::kPcs}) {
-        SCOPED_TRACE(testing::Message() << "cloud " << static_cast<int>(cloud) << ", gradient "
-                                        << static_cast<int>(gradient) << ", interlacing "
-                                        << static_cast<int>(interlacing));
+        SCOPED_TRACE(::testing::Message()
+                     << "cloud " << static_cast<int>(cloud) << ", gradient " << static_cast<int>(gradient)
+                     << ", interlacing " << static_cast<int>(interlacing));
         const MeshOptions options{16, cloud, gradient, interlacing};
         const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
-        const Set set = random_set(300);
+        const Set set = testing::random_set(300, 3, 0.37f);
         PencilMesh pencils(Communicator::self(), options, law);
         ParticleMesh one(options, law);
         for (bool potential : {true, false}) {
-          const Field a = field_of(pencils, set, potential), b = field_of(one, set, potential);
+          const Field a = field_of(pencils, set, potential, 2), b = field_of(one, set, potential);
           const double force = 3e-6 * (rms(b.x) + rms(b.y) + rms(b.z));
           EXPECT_LT(largest_difference(a.x, b.x), force);
           EXPECT_LT(largest_difference(a.y, b.y), force);
@@ -86,7 +59,7 @@ TEST(PencilMesh, ForcesAreThoseOfTheMeshOfOneRank) {
 TEST(PencilMesh, ALoneHeavyParticleFeelsWhatItFeelsOnTheMeshOfOneRank) {
   const double r_cut = 4.5 / 16;
   const ForceLaw law = make_force_law(Split::kPolynomial, 5, r_cut, Softening::kPlummer, 1e-4);
-  Set set = random_set(1500);
+  Set set = testing::random_set(1500, 3, 0.37f);
   set[0].mass = 1e5f;
   for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull}) {
     const MeshOptions options{16, Assignment::kPcs, Gradient::kAnalytic, interlacing};
@@ -150,30 +123,6 @@ struct Pair : OutsideMasses {
   }
 };
 
-struct ForcedSet {
-  DeviceBuffer<SourceParticle> source{"test.source"};
-  VectorArray acceleration{"test.acceleration"};
-  explicit ForcedSet(const std::vector<SourceParticle>& particles) {
-    source.upload(test::test_stream(), particles);
-    acceleration.resize(particles.size());
-  }
-  std::vector<float> x() const {
-    std::vector<float> values(source.size());
-    copy_to_host(test::test_stream(), values.data(), acceleration.view().x, values.size() * sizeof(float));
-    return values;
-  }
-};
-
-std::vector<SourceParticle> particles(std::size_t n, bool equal) {
-  std::mt19937 random(5);
-  std::vector<SourceParticle> set(n);
-  const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-  for (SourceParticle& p : set)
-    p = {any(), any(), any(), equal ? 1.0f : 1.0f + 0.001f * static_cast<float>(any() % 100)};
-  std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) { return a.x < b.x; });
-  return set;
-}
-
 // What a site gives and takes early or late is the mesh of all particles.
 TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
   const ForceLaw law = [] {
@@ -189,28 +138,26 @@ TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
   };
   everything([&](Gradient gradient, Interlacing interlacing, int mass_bits) {
     const MeshOptions options{32, Assignment::kPcs, gradient, interlacing, mass_bits};
-    const std::vector<SourceParticle> set = particles(500, mass_bits == 0);
+    Set set = testing::clumped_set(500, 5, mass_bits == 0);
+    std::ranges::sort(set, {}, &SourceParticle::x);
+    const Set left(set.begin(), set.begin() + 200), right(set.begin() + 200, set.end());
     const Stream& stream = test::test_stream();
-    ForcedSet all(set), left({set.begin(), set.begin() + 200}), right({set.begin() + 200, set.end()});
+    const test::OnDevice all(set), left_source(left), right_source(right);
     PencilMesh one(Communicator::self(), options, law), a(Communicator::self(), options, law),
         b(Communicator::self(), options, law);
-    const MassUnit unit = choose_mass_unit(stream, one.options().assignment, one.options().cells, all.source.data(),
-                                           all.source.size(), mass_bits);
+    const MassUnit unit =
+        choose_mass_unit(stream, options.assignment, options.cells, all.data(), all.size(), mass_bits);
     EXPECT_EQ(unit.dropped_bits > 0, mass_bits > 0);
-    one.long_range(stream, all.source.data(), all.source.size(), unit, all.acceleration.view(), nullptr);
     Pair to_a, to_b;
     to_a.other = &to_b;
     to_b.other = &to_a;
     a.set_outside(&to_a);
     b.set_outside(&to_b);
-    a.begin(stream, left.source.data(), left.source.size(), unit);
-    b.begin(stream, right.source.data(), right.source.size(), unit);
-    a.long_range(stream, left.source.data(), left.source.size(), unit, left.acceleration.view(), nullptr);
-    b.long_range(stream, right.source.data(), right.source.size(), unit, right.acceleration.view(), nullptr);
-    b.long_range(stream, right.source.data(), right.source.size(), unit, right.acceleration.view(), nullptr);
-    std::vector<float> together = left.x();
-    for (float x : right.x()) together.push_back(x);
-    EXPECT_EQ(together, all.x());
+    a.begin(stream, left_source.data(), left.size(), unit);
+    b.begin(stream, right_source.data(), right.size(), unit);
+    Field together = field_of(a, left, unit);
+    together.append(field_of(b, right, unit, true, 2));
+    EXPECT_EQ(together, field_of(one, set, unit));
   });
 }
 

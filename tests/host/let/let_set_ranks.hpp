@@ -1,31 +1,25 @@
 // A set of particles cut among ranks, each with its tree, its groups and what it imports.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/force/force.hpp"
-#include "kernels/particles/particles.hpp"
-#include "kernels/tree/walk.hpp"
 #include "tests/force_errors.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/kernels/tree/tree_forces.hpp"
 
 namespace maki::test {
 
-using Vectors = std::vector<std::array<double, 3>>;
+using testing::Vectors;
 
 // The owner of each particle by multisection with equal weights.
 std::vector<int> owners_by_multisection(const std::vector<SourceParticle>& set, int ranks);
 
 struct LetSet {
-  const Stream& stream = test::test_stream();
   Communicator ranks;
   std::vector<SourceParticle> mine, others;  // `mine` in the order on the device
-  Particles particles;
-  MortonSorter sorter;
-  Octree tree;  // of no cells where the rank has no particles
-  DeviceBuffer<Group> groups{"groups"};
+  testing::TreeSet own;
+  const Stream& stream = own.stream;
   WalkOptions walk;
   LocalEssentialTree let;
 
@@ -39,7 +33,7 @@ struct LetSet {
   void move(F f) {
     for (auto* set : {&mine, &others})
       for (SourceParticle& p : *set) f(p);
-    take_positions();
+    own.move_to(mine);
   }
 
   Vectors forces(const ForceLaw& law);              // by local lists and lists over the forest
@@ -48,15 +42,9 @@ struct LetSet {
   // Sources times targets, particles and cells alike, of both lists of this rank, or of one rank with all particles.
   std::uint64_t interactions();
   std::uint64_t interactions_of_one_rank() const;
-  // Forces of the local tree alone, with messages moved on after every batch of groups.
-  Vectors local_forces_in_batches(const ForceLaw& law, std::uint32_t batches);
 
  private:
-  void take_positions();
   std::vector<SourceParticle> all() const;
-  void add_forces(const ForceLaw& law, Octree& sources, const SourceParticle* source, bool add,
-                  VectorArray& acceleration);
-  int min_level_;
 };
 
 // Of all ranks' particles; relative to |a|, or to its hundredth part of the rms where |a| is less.

@@ -209,13 +209,6 @@ TEST(WholeCells, ASelectionOfThemIsAllTheirParticlesAndNoMultipoles) {
   EXPECT_LT(beyond, sent.size() / 4) << "of leaves at the ends";
 }
 
-Set in_morton_order(Set set) {
-  std::stable_sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
-    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
-  });
-  return set;
-}
-
 // A tree of sources of which the first are own, and the lists of the groups with own ones: what they name, bit by bit.
 struct Ghosts {
   const Stream& stream = test::test_stream();
@@ -224,9 +217,10 @@ struct Ghosts {
   DeviceBuffer<Group> groups{"groups"}, own_groups{"own"};
   std::vector<std::vector<std::array<std::uint32_t, 10>>> lists;
 
-  Ghosts(const Set& own, const Set& others, int level) {
+  Ghosts(Set own, const Set& others, int level) {
+    testing::sort_by_key(own);
     DeviceBuffer<SourceParticle> a("own"), b("others");
-    a.upload(stream, in_morton_order(own));
+    a.upload(stream, own);
     b.upload(stream, others);
     sources.join(stream, a.data(), own.size(), b.data(), others.size());
     build_octree(stream, sources.keys(), 16, level, tree);

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "host/measure/spectra.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
 #include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -16,18 +16,7 @@ namespace {
 using test::OnDevice;
 using Set = std::vector<SourceParticle>;
 
-Set random_set(std::size_t n) {
-  std::mt19937 random(8);
-  std::lognormal_distribution<float> mass(0.0f, 0.5f);
-  Set set(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> (i % 3 ? 0 : 5)); };
-    set[i] = {any(), any(), any(), mass(random)};
-  }
-  return set;
-}
-
-class OverRanks : public testing::Test {
+class OverRanks : public ::testing::Test {
  protected:
   // The middle rank has none.
   Set share(const Set& set) const {
@@ -44,7 +33,7 @@ class OverRanks : public testing::Test {
 };
 
 TEST_F(OverRanks, PowerIsThatOfOneRank) {
-  const Set set = random_set(500);
+  const Set set = testing::clumped_set(500, 8, false);
   const OnDevice whole(set), mine(share(set));
   for (int folding : {1, 3}) {
     const MeasurePowerOptions options = {.cells = 18, .folding = folding};
@@ -62,7 +51,7 @@ TEST_F(OverRanks, PowerIsThatOfOneRank) {
 }
 
 TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {
-  const Set set = random_set(500), other(set.begin(), set.begin() + 200);
+  const Set set = testing::clumped_set(500, 8, false), other(set.begin(), set.begin() + 200);
   const OnDevice whole(set), mine(share(set)), second(other), mine_of_second(share(other));
   const MeasurePowerOptions options = {.cells = 18};
   const ParticleSets all{{whole.data(), whole.size()}, {second.data(), second.size()}};
@@ -85,7 +74,7 @@ TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {
 }
 
 TEST_F(OverRanks, BispectraAreThoseOfOneRank) {
-  const Set set = random_set(500);
+  const Set set = testing::clumped_set(500, 8, false);
   const OnDevice whole(set), mine(share(set));
   const BispectrumOptions options{.cells = 18, .width = 1.5};
   const MeasuredBispectrum one =
@@ -103,7 +92,7 @@ TEST_F(OverRanks, BispectraAreThoseOfOneRank) {
 }
 
 TEST_F(OverRanks, PicturesAreThoseOfOneRankBitForBit) {
-  const Set set = random_set(500);
+  const Set set = testing::clumped_set(500, 8, false);
   const OnDevice whole(set), mine(share(set));
   ProjectionOptions options;
   options.width = 20;
@@ -121,7 +110,7 @@ TEST_F(OverRanks, MeshesAndMassesThatMakeNoSenseAreErrorsOnAll) {
   const OnDevice mine(share(Set(20, {1, 2, 3, 0.0f})));
   MeasurePowerOptions options = {.cells = 16};
   EXPECT_THROW(measure_power(world, stream, mine.data(), mine.size(), options), Error);
-  const OnDevice heavy(share(random_set(20)));
+  const OnDevice heavy(share(testing::clumped_set(20, 8, false)));
   options.cells = 15;
   EXPECT_THROW(measure_power(world, stream, heavy.data(), heavy.size(), options), Error);
 }

@@ -18,6 +18,7 @@
 #include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -419,12 +420,8 @@ TEST(Bispectrum, OfOneParticleIsOne) {
 }
 
 TEST(Bispectrum, OfRandomParticlesIsShotNoise) {
-  std::mt19937 random(9);
-  std::vector<SourceParticle> set(300);
-  for (SourceParticle& p : set) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    p = {any(), any(), any(), random() % 2 ? 1.0f : 3.0f};
-  }
+  auto set = testing::random_set(300, 9, 1);
+  for (std::size_t i = 0; i < set.size(); i += 2) set[i].mass = 3;
   const MeasuredBispectrum found = measured(set, {.cells = 48});
   ASSERT_EQ(found.bins.size(), 7u);
   double equilateral = 0, squeezed = 0;

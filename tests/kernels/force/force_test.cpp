@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/force/lists_on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::force_test {
@@ -31,19 +32,6 @@ TEST(EvaluateLists, OnlySelectedGroups) {
   }
 }
 
-std::vector<SourceParticle> random_particles(std::size_t n, unsigned seed, double width) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> uniform(0.5 - 0.5 * width, 0.5 + 0.5 * width);
-  std::vector<SourceParticle> set(n);
-  for (auto& s : set) {
-    s.x = static_cast<std::uint32_t>(uniform(random) * kSideToUnits);
-    s.y = static_cast<std::uint32_t>(uniform(random) * kSideToUnits);
-    s.z = static_cast<std::uint32_t>(uniform(random) * kSideToUnits);
-    s.mass = static_cast<float>(0.5 + uniform(random));
-  }
-  return set;
-}
-
 TEST(DirectSum, AgreesWithTheFormulas) {
   for (const ForceLaw& law : laws_for(0.21, 2e-3)) check_direct(law, {700, 5, 301, true, 4.9, 2e-6});
 }
@@ -51,7 +39,7 @@ TEST(DirectSum, AgreesWithTheFormulas) {
 // Pairs' forces are equal and opposite, also for close pairs far from the others.
 TEST(DirectSum, ConservesMomentum) {
   for (const std::size_t n : {2, 3, 64, 1000}) {
-    std::vector<SourceParticle> set = random_particles(n, 10, 0.5);
+    std::vector<SourceParticle> set = testing::uniform_set(n, 10, 0.25, 0.75);
     set[1] = set[0];
     set[1].x += 300;
     const ForceLaw law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 256.0 / kSideToUnits);
@@ -81,8 +69,8 @@ TEST(DirectSum, ResolvesTheLastBits) {
 
 TEST(DirectSum, NoTargetsAndOneParticle) {
   const ForceLaw law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3);
-  EXPECT_EQ(run_direct(law, random_particles(5, 11, 0.5), 2, 0).ax.size(), 0u);
-  const Result f = run_direct(law, random_particles(1, 12, 0.5), 0, 1);
+  EXPECT_EQ(run_direct(law, testing::uniform_set(5, 11, 0.25, 0.75), 2, 0).ax.size(), 0u);
+  const Result f = run_direct(law, testing::uniform_set(1, 12, 0.25, 0.75), 0, 1);
   EXPECT_EQ(f.ax[0], 0.0f);
   EXPECT_EQ(f.p[0], 0.0f);
 }

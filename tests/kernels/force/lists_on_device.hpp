@@ -58,13 +58,16 @@ struct Uploaded : DeviceLists {
   const Stream& stream;
 };
 
+struct Errors {
+  double a = 0, p = 0;            // largest, relative to the sum of the sizes of the terms
+  double along = 0, squares = 0;  // sums of a.e and e.e, e the expected acceleration
+};
+
 // Holds every `stride`-th target of each group against the formulas in double. Nothing but targets may be written.
-inline void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set,
+inline Errors errors_of(const Result& r, const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set,
                         std::uint32_t stride = 1) {
-  Uploaded device(test::test_stream(), set);
-  const Result r = device.run(law, quadrupoles, potential);
   std::vector<bool> is_target(set.particles.size(), false);
-  double worst = 0;
+  Errors worst;
   for (std::size_t g = 0; g < set.groups.size(); ++g) {
     const Group& group = set.groups[g];
     std::fill_n(is_target.begin() + group.first, group.count, true);
@@ -74,17 +77,27 @@ inline void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, c
       if (size_a == 0) {
         EXPECT_TRUE(r.ax[i] == 0 && r.ay[i] == 0 && r.az[i] == 0);
       } else {
-        worst = std::max(worst, std::hypot(r.ax[i] - e.ax, r.ay[i] - e.ay, r.az[i] - e.az) / size_a);
+        worst.a = std::max(worst.a, std::hypot(r.ax[i] - e.ax, r.ay[i] - e.ay, r.az[i] - e.az) / size_a);
       }
-      if (potential && size_p > 0) worst = std::max(worst, std::abs(r.p[i] - e.p) / size_p);
+      if (potential && size_p > 0) worst.p = std::max(worst.p, std::abs(r.p[i] - e.p) / size_p);
       EXPECT_TRUE(!potential || size_p != 0 || r.p[i] == 0);
+      worst.along += r.ax[i] * e.ax + r.ay[i] * e.ay + r.az[i] * e.az;
+      worst.squares += e.ax * e.ax + e.ay * e.ay + e.az * e.az;
     }
   }
-  EXPECT_LT(worst, kTolerance) << name_of(law) << ", quadrupoles " << quadrupoles << ", potential " << potential;
   for (std::size_t i = 0; i < set.particles.size(); ++i) {
     EXPECT_TRUE(is_target[i] || r.ax[i] == kUntouched);
     EXPECT_TRUE((is_target[i] && potential) || r.p[i] == kUntouched);
   }
+  return worst;
+}
+
+inline void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set,
+                        std::uint32_t stride = 1) {
+  const Result found = Uploaded(test::test_stream(), set).run(law, quadrupoles, potential);
+  const Errors worst = errors_of(found, law, quadrupoles, potential, set, stride);
+  EXPECT_LT(std::max(worst.a, worst.p), kTolerance)
+      << name_of(law) << ", quadrupoles " << quadrupoles << ", potential " << potential;
 }
 
 // Of targets [first, first + count), by all particles.

@@ -14,6 +14,7 @@
 #include "kernels/error.hpp"
 #include "kernels/measure/projection.hpp"
 #include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -36,16 +37,6 @@ std::vector<SourceParticle> plane_wave(int log_side, int n, double amplitude) {
     const int x = i / (side * side);
     particles.push_back({at(x), at(i / side % side), at(i % side),
                          static_cast<float>(2.5 * (1 + amplitude * std::cos(2 * kPi * n * x / side)))});
-  }
-  return particles;
-}
-
-std::vector<SourceParticle> poisson(std::size_t n) {
-  std::mt19937 random(3);
-  std::vector<SourceParticle> particles(n);
-  for (auto& p : particles) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    p = {any(), any(), any(), 7.0f};
   }
   return particles;
 }
@@ -73,7 +64,7 @@ TEST(MeasuredPower, MeasuresAPlaneWave) {
 }
 
 TEST(MeasuredPower, OfRandomParticlesIsShotNoise) {
-  const auto particles = poisson(40000);
+  const auto particles = testing::random_set(40000, 3, 7);
   for (int folding : {1, 5}) {
     const MeasuredPower p = power_of(particles, {.cells = 32, .bin_width = 2.0 * folding, .folding = folding});
     EXPECT_NEAR(p.shot_noise, 1.0 / 40000, 1e-12);
@@ -85,7 +76,7 @@ TEST(MeasuredPower, OfRandomParticlesIsShotNoise) {
 }
 
 TEST(MeasuredPower, IsTheSameForAnyThreadCount) {
-  const auto particles = poisson(3000);
+  const auto particles = testing::random_set(3000, 3, 7);
   const MeasurePowerOptions options = {.cells = 16};
   const int threads = thread_count();
   select_device(0, 1);
@@ -100,8 +91,8 @@ TEST(MeasuredPower, IsTheSameForAnyThreadCount) {
 TEST(MeasuredPower, RefusesWhatMakesNoSense) {
   EXPECT_THROW(power_of({}, {.cells = 16}), Error);
   EXPECT_THROW(power_of({{0, 0, 0, 0.0f}}, {.cells = 16}), Error);
-  EXPECT_THROW(power_of(poisson(10), {.cells = 16, .folding = 0}), Error);
-  EXPECT_THROW(power_of(poisson(10), {.cells = 15}), Error);
+  EXPECT_THROW(power_of(testing::random_set(10, 3, 7), {.cells = 16, .folding = 0}), Error);
+  EXPECT_THROW(power_of(testing::random_set(10, 3, 7), {.cells = 15}), Error);
 }
 
 std::uint32_t at(double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); }
@@ -132,12 +123,7 @@ TEST(Projection, PutsAParticleIntoItsPixel) {
 }
 
 TEST(Projection, CutsASlabAndAWindow) {
-  std::mt19937 random(9);
-  std::vector<SourceParticle> particles;
-  for (int i = 0; i < 200000; ++i) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    particles.push_back({any(), any(), any(), 1.0f / 200000});
-  }
+  const auto particles = testing::random_set(200000, 9, 1.0f / 200000);
   ProjectionOptions options;
   options.width = options.height = 8;
   const auto whole = picture(particles, options);

@@ -14,6 +14,7 @@
 #include "kernels/mesh/cloud.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
 #include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -37,19 +38,6 @@ void with_each_instruction_set(Test test) {
     if (use_instruction_set(set)) test();
   }
   use_instruction_set(best);
-}
-
-// Half of them anywhere, half in a clump that straddles the box edge.
-std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses, unsigned seed = 1) {
-  std::mt19937 random(seed);
-  std::lognormal_distribution<float> mass(0.0f, 1.5f);
-  std::vector<SourceParticle> particles(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const int narrow = i % 2 ? 5 : 0;
-    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> narrow); };
-    particles[i] = {any(), any(), any(), equal_masses ? 0.37f : mass(random)};
-  }
-  return particles;
 }
 
 struct Meshes {
@@ -147,7 +135,7 @@ TEST(MassAssigner, RoundsAsThePlainLoopDoes) {
   with_each_instruction_set([] {
     for (Assignment cloud : kClouds)
       for (bool equal : {true, false}) {
-        const auto particles = random_particles(900, equal);
+        const auto particles = testing::clumped_set(900, 1, equal);
         const Meshes got = assign_both(cloud, 16, particles, 9);
         EXPECT_GT(got.unit.shed_bits, 0);
         EXPECT_GT(got.unit.dropped_bits, got.unit.shed_bits);
@@ -161,8 +149,8 @@ TEST(MassAssigner, GivesTheCountsOfThePlainLoop) {
   for (int m : {8, 10, 30, 46, 64})
     for (Assignment cloud : kClouds)
       for (bool equal : {true, false}) {
-        SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", equal " << equal);
-        const auto particles = random_particles(3001, equal);
+        SCOPED_TRACE(::testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", equal " << equal);
+        const auto particles = testing::clumped_set(3001, 1, equal);
         const Meshes got = assign_both(cloud, m, particles);
         expect_mesh(counts_by_the_book(cloud, particles, m, 0, got.unit), got.mesh, m, got.unit);
         expect_mesh(counts_by_the_book(cloud, particles, m, 1, got.unit), got.shifted, m, got.unit);
@@ -171,7 +159,7 @@ TEST(MassAssigner, GivesTheCountsOfThePlainLoop) {
 
 TEST(MassAssigner, CountsHoldTheWholeMass) {
   for (bool equal : {true, false}) {
-    const auto particles = random_particles(2000, equal);
+    const auto particles = testing::clumped_set(2000, 1, equal);
     const Meshes got = assign_both(Assignment::kPcs, 16, particles);
     double mass = 0;
     std::int64_t units = 0, counts = 0;
@@ -188,7 +176,7 @@ TEST(MassAssigner, CountsHoldTheWholeMass) {
 
 TEST(MassAssigner, DoesNotDependOnOrderThreadsOrInstructionSet) {
   for (bool equal : {true, false}) {
-    auto particles = random_particles(20000, equal);
+    auto particles = testing::clumped_set(20000, 1, equal);
     const int threads = thread_count();
     const Meshes first = assign_both(Assignment::kPcs, 48, particles);
     std::shuffle(particles.begin(), particles.end(), std::mt19937(3));
@@ -217,7 +205,7 @@ TEST(MassAssigner, HoldsAllParticlesInOnePlace) {
 
 TEST(MassUnit, StatesItsBound) {
   const Stream& stream = test::test_stream();
-  const auto particles = random_particles(1000, true);
+  const auto particles = testing::clumped_set(1000, 1, true);
   const test::OnDevice source(particles);
   // Only the number of particles counts here, so one real particle stands for many.
   const MassUnit unit = choose_mass_unit(stream, Assignment::kPcs, 256, source.data(), particles.size());

@@ -2,17 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
+#include <random>
+
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/influence.hpp"
+#include "tests/kernels/mesh/field_of.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
-using test::Vector3;
+using test::Field;
 
 constexpr Gradient kGradients[] = {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic};
 constexpr Interlacing kInterlacings[] = {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull};
@@ -21,31 +26,10 @@ ForceLaw polynomial_law(int order, double r_cut) {
   return make_force_law(Split::kPolynomial, order, r_cut, Softening::kPlummer, 1e-4 * r_cut);
 }
 
-struct Field {
-  std::vector<float> x, y, z, potential;
-};
-
 Field long_range(const MeshOptions& options, const ForceLaw& law, const std::vector<SourceParticle>& particles,
                  bool potential = true) {
-  const Stream& stream = test::test_stream();
   ParticleMesh mesh(options, law);
-  const test::OnDevice source(particles);
-  VectorArray a("test.acceleration");
-  a.resize(particles.size());
-  DeviceBuffer<float> phi("test.potential", particles.size());
-  phi.fill_zero(stream);
-  mesh.long_range(stream, source.data(), particles.size(), a.view(), potential ? phi.data() : nullptr);
-  return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
-}
-
-std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses) {
-  std::mt19937 random(11);
-  std::vector<SourceParticle> particles(n);
-  for (auto& p : particles) {
-    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-    p = {any(), any(), any(), equal_masses ? 1.0f / n : 0.1f + any() * 1e-9f};
-  }
-  return particles;
+  return test::field_of(mesh, particles, potential);
 }
 
 // The table's rows in docs/design.md, "Force split": no worse than the prototype by more than a fifth.
@@ -148,8 +132,7 @@ double momentum_error(const MeshOptions& options, const std::vector<SourcePartic
 // Assignment and interpolation alike, and a gradient that is odd in k: action is reaction. That holds with both ends
 // interlaced or neither. Interlacing one of them, or the derivative of the cloud, leaves a small rest.
 TEST(ParticleMesh, ConservesMomentum) {
-  for (bool equal : {true, false}) {
-    const auto particles = random_particles(4000, equal);
+  for (const auto& particles : {testing::random_set(4000, 11, 1), testing::uniform_set(4000, 11)}) {
     for (Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint})
       for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kFull})
         EXPECT_LT(momentum_error({32, Assignment::kPcs, gradient, interlacing}, particles), 3e-6);
@@ -188,8 +171,7 @@ TEST(ParticleMesh, AHeavyParticleFeelsTheOthersAsALightOneDoes) {
   const Stream& stream = test::test_stream();
   constexpr int kCells = 32;
   const double r_cut = 3.0 / kCells;
-  auto particles = random_particles(20000, true);
-  for (SourceParticle& p : particles) p.mass = 1;
+  auto particles = testing::random_set(20000, 11, 1);
   DeviceBuffer<SourceParticle> source("test.source");
   VectorArray a("test.acceleration");
   a.resize(particles.size());
@@ -212,7 +194,7 @@ TEST(ParticleMesh, AHeavyParticleFeelsTheOthersAsALightOneDoes) {
 }
 
 TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
-  const auto particles = random_particles(5000, true);
+  const auto particles = testing::clumped_set(5000, 11, true);
   const Stream& stream = test::test_stream();
   ParticleMesh mesh({24, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment}, polynomial_law(5, 0.2));
   const test::OnDevice source(particles);
@@ -238,7 +220,7 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
 // Masses never change in a run, so their unit is chosen once; after that nothing goes to the host.
 TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
   for (bool equal : {true, false}) {
-    auto particles = random_particles(3000, equal);
+    auto particles = testing::clumped_set(3000, 11, equal);
     const Stream& stream = test::test_stream();
     ParticleMesh mesh({24, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, polynomial_law(5, 0.2));
     test::OnDevice source(particles);
@@ -271,7 +253,7 @@ TEST(ParticleMesh, RefusesWhatMakesNoSense) {
 
 // Particles of one mass have no self-force taken off.
 TEST(ParticleMesh, AtPointsThatAreItsParticlesItHasTheirForces) {
-  const auto particles = random_particles(2000, true);
+  const auto particles = testing::clumped_set(2000, 11, true);
   const Stream& stream = test::test_stream();
   test::OnDevice source(particles);
   for (const Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic}) {

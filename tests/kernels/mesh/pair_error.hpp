@@ -3,47 +3,20 @@
 
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <random>
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mesh.hpp"
+#include "src/gravity/reference/exact_sums.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::test {
 
-using Vector3 = std::array<double, 3>;
-
-// Acceleration at `d` from a unit mass at the origin of a periodic unit box with a neutralising background (Ewald sum).
-inline Vector3 ewald_acceleration(const Vector3& d) {
-  constexpr double alpha = 5, pi = std::numbers::pi;
-  Vector3 a{};
-  for (int i = -2; i <= 2; ++i)
-    for (int j = -2; j <= 2; ++j)
-      for (int k = -2; k <= 2; ++k) {
-        const Vector3 r{d[0] - i, d[1] - j, d[2] - k};
-        const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], s = std::sqrt(r2);
-        const double near = std::exp(-alpha * alpha * r2);
-        const double f = std::erfc(alpha * s) / (r2 * s) + 2 * alpha / std::sqrt(pi) * near / r2;
-        for (int c = 0; c < 3; ++c) a[c] -= r[c] * f;
-      }
-  for (int i = -8; i <= 8; ++i)
-    for (int j = -8; j <= 8; ++j)
-      for (int k = -8; k <= 8; ++k) {
-        const int n2 = i * i + j * j + k * k;
-        if (n2 == 0 || n2 > 64) continue;
-        const double phase = 2 * pi * (i * d[0] + j * d[1] + k * d[2]);
-        const double f = 2.0 / n2 * std::exp(-pi * pi * n2 / (alpha * alpha)) * std::sin(phase);
-        a[0] -= i * f, a[1] -= j * f, a[2] -= k * f;
-      }
-  return a;
-}
-
-// What the mesh should give: the periodic force less what the tree carries.
+// What the mesh should give at `d` from a unit mass: the periodic force less what the tree carries.
 inline Vector3 exact_long_range(const ForceLaw& law, const Vector3& d) {
-  Vector3 a = ewald_acceleration(d);
+  Vector3 a = ewald_reference({{0, 0, 0}, d}, {1, 0}, {1}, {.alpha = 5}).acceleration[0];
   const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
   if (r2 >= static_cast<double>(law.r_cut) * law.r_cut) return a;
   const double s2 = r2 + static_cast<double>(law.softening) * law.softening;

@@ -12,7 +12,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/particles/joined_sources.hpp"
-#include "tests/kernels/tree/tree_set.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -173,21 +173,14 @@ Set set_with_equal_keys(std::size_t n, unsigned seed) {
   return set;
 }
 
-// As MortonSorter leaves them: by their keys alone.
-Set by_keys(Set set) {
-  std::stable_sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
-    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
-  });
-  return set;
-}
-
 struct Joined {
   const Stream& stream = test::test_stream();
   Set own_set, other_set;
   DeviceBuffer<SourceParticle> own{"own"}, others{"others"};
   JoinedSources sources;
 
-  Joined(const Set& a, const Set& b) : own_set(by_keys(a)), other_set(b) {
+  Joined(const Set& a, const Set& b) : own_set(a), other_set(b) {
+    testing::sort_by_key(own_set);
     own.upload(stream, own_set);
     others.upload(stream, other_set);
     sources.join(stream, own.data(), own_set.size(), others.data(), other_set.size());
@@ -210,8 +203,7 @@ Joined split(Set set, double part, unsigned seed) {
 TEST(JoinedSources, TheOrderIsThatOfPlacesHoweverTheyAreDivided) {
   const Set set = set_with_equal_keys(6000, 1);
   Set sorted = set;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const SourceParticle& a, const SourceParticle& b) { return place_of(a) < place_of(b); });
+  std::ranges::sort(sorted, {}, [](const SourceParticle& p) { return place_of(p); });
   std::vector<std::uint64_t> keys;
   for (const SourceParticle& p : sorted) keys.push_back(morton_key(p.x, p.y, p.z));
   ASSERT_NE(std::adjacent_find(keys.begin(), keys.end()), keys.end()) << "some keys are equal";

@@ -87,9 +87,7 @@ std::vector<Range> reference_groups(const std::vector<Cell>& tree, std::uint32_t
 }
 
 Keys sorted_keys(std::vector<SourceParticle>& set) {
-  std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
-    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
-  });
+  testing::sort_by_key(set);
   Keys keys;
   for (const SourceParticle& p : set) keys.push_back(morton_key(p.x, p.y, p.z));
   return keys;
@@ -253,46 +251,26 @@ TEST(Construction, SweepGivesTheSameBitsInEitherOrder) {
   }
 }
 
-struct Rebuilder {
-  const Stream& stream = test::test_stream();
-  Particles particles;
-  MortonSorter sorter;
-  Octree tree;
-  DeviceBuffer<Group> groups{"groups"};
-  std::mt19937 random{7};
-
-  explicit Rebuilder(const std::vector<SourceParticle>& set) { testing::upload_at_rest(stream, set, particles); }
-  void move() {
-    auto source = particles.source.download(stream);
-    for (auto& p : source) p.x += static_cast<std::uint32_t>(random() % 2000001) - 1000000u;
-    particles.source.upload(stream, source);
-  }
-  void rebuild() {
-    sorter.sort(stream, particles, nullptr);
-    build_octree(stream, sorter.keys(), 16, 3, tree);
-    sorter.release_keys();
-    sweep_octree(stream, particles.source.data(), tree);
-    make_groups(stream, tree, particles.source.data(), 64, 3, groups);
-  }
-};
-
 TEST(Construction, ARebuildBringsNextToNothingToTheHost) {
-  Rebuilder r(testing::clustered_set(20000, 3));
+  testing::TreeSet t(testing::clustered_set(20000, 3), 64, 3, 16);
   reset_transfer_counters();
-  r.rebuild();
+  t.build();
   EXPECT_LE(transfer_counters().to_host, 128u);
   EXPECT_LE(transfer_counters().waits, 2u);
   EXPECT_EQ(transfer_counters().to_device, 0u);
 }
 
 TEST(Construction, SteadyRebuildsAllocateNothing) {
-  Rebuilder r(testing::clustered_set(20000, 3));
-  r.rebuild();
-  r.rebuild();
+  testing::TreeSet t(testing::clustered_set(20000, 3), 64, 3, 16);
+  t.build();
+  std::mt19937 random(7);
   const auto before = pool_report();
   for (int i = 0; i < 5; ++i) {
-    r.move();
-    r.rebuild();
+    auto moved = t.particles.source.download(t.stream);
+    for (auto& p : moved) p.x += static_cast<std::uint32_t>(random() % 2000001) - 1000000u;
+    t.particles.source.upload(t.stream, moved);
+    t.sorter.release_keys();
+    t.build();
   }
   EXPECT_EQ(pool_report().system_allocations, before.system_allocations);
 }

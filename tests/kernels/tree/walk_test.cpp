@@ -185,20 +185,6 @@ TEST(Walk, StatisticsThatNobodyWaitsForAreTheSame) {
   EXPECT_EQ(results[later].members, 2 * once.members);
 }
 
-TEST(Walk, FreshListsAreNotStaleAndMovedCellsMakeThemSo) {
-  WalkOptions options;
-  Walked w(testing::uniform_set(4000, 8, 0.25, 0.75), options, 0);
-  DeviceBuffer<std::uint32_t> stale("stale");
-  EXPECT_EQ(find_stale_groups(w.stream, w.tree, {options.rule(), 0.1f}, w.view(w.lists), stale), 0u);
-  auto moved = w.particles.source.download(w.stream);
-  for (auto& p : moved)
-    if (p.x > 0x80000000u) p.x -= 0x20000000u;  // the right half moves into the left
-  w.particles.source.upload(w.stream, moved);
-  sweep_octree(w.stream, w.particles.source.data(), w.tree);
-  refit_groups(w.stream, w.particles.source.data(), w.groups);
-  EXPECT_GT(find_stale_groups(w.stream, w.tree, {options.rule(), 0.1f}, w.view(w.lists), stale), 0u);
-}
-
 // Every second group alone, then all: lists that were not asked for stay as they are.
 TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
   WalkOptions options;
@@ -233,21 +219,6 @@ TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
       for (std::uint32_t p = 0; p < covered.size(); ++p) ASSERT_EQ(covered[p], p);
     }
   }
-}
-
-TEST(Walk, StatisticsCountPairs) {
-  Walked w(testing::clustered_set(3000, 8), {}, 0);
-  const auto n = static_cast<std::uint32_t>(w.groups.size());
-  const ListStatistics s =
-      list_statistics(w.stream, w.tree, {w.groups.data(), w.lists.ranges.data(), w.lists.words.data(), nullptr, n});
-  EXPECT_EQ(s.members, 3000u);
-  EXPECT_EQ(s.words, w.lists.used);
-  const auto ranges = w.lists.ranges.download(w.stream);
-  const auto groups = w.groups.download(w.stream);
-  std::uint64_t cells = 0;
-  for (std::size_t g = 0; g < groups.size(); ++g) cells += std::uint64_t{ranges[g].cells} * groups[g].count;
-  EXPECT_EQ(s.cell_pairs, cells);
-  EXPECT_GE(s.longest * 3000, s.particle_pairs + s.cell_pairs);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "host/comm/communicator.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/reference/exact_sums.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 
 namespace maki::testing {
 
@@ -40,18 +41,8 @@ inline auto dealt(const Communicator& ranks) {
 template <class Owner>
 void upload_share(const Stream& stream, const Set& set, const Communicator& ranks, const Owner& owner,
                   Particles& particles) {
-  std::vector<SourceParticle> mine;
-  std::vector<std::uint64_t> ids;
-  for (std::size_t i = 0; i < set.source.size(); ++i) {
-    if (owner(i) != ranks.rank()) continue;
-    mine.push_back(set.source[i]);
-    ids.push_back(i);
-  }
-  particles.resize(mine.size());
-  particles.source.upload(stream, mine);
-  particles.id.upload(stream, ids);
-  particles.remainder.fill_zero(stream);
-  particles.momentum.fill_zero(stream);
+  const auto is_mine = [&](std::size_t i) { return owner(i) == ranks.rank(); };
+  upload_some_at_rest(stream, set.source, is_mine, particles);
 }
 
 // The particles go to where they are in the set now.

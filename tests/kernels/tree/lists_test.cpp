@@ -1,4 +1,4 @@
-// The GPU's passes over kept lists against plain loops.
+// Passes over kept lists against plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
