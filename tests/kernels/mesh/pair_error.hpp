@@ -16,7 +16,7 @@ namespace maki::test {
 
 // What the mesh should give at `d` from a unit mass: the periodic force less what the tree carries.
 inline Vector3 exact_long_range(const ForceLaw& law, const Vector3& d) {
-  Vector3 a = ewald_reference({{0, 0, 0}, d}, {1, 0}, {1}, {.alpha = 5}).acceleration[0];
+  Vector3 a = ewald_reference({{0, 0, 0}, d}, {1, 0}, {d}, {.alpha = 5}).acceleration[0];
   const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
   if (r2 >= static_cast<double>(law.r_cut) * law.r_cut) return a;
   const double s2 = r2 + static_cast<double>(law.softening) * law.softening;
