@@ -97,8 +97,11 @@ isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,$(ISAS),$(if $(filter %
 PIC := -fPIC -fno-semantic-interposition
 in_module = $(filter kernels/% host/% wan/% src/%,$1)
 
+# Tests compile a third faster with -O1, and what they test comes from the library; the modelled GPU is what its tests wait for.
+of_tests  = $(DEFINES) $(if $(filter-out tests/gpu_model/%,$1),-O1)
+
 # What a file gets besides: position-independent code, the constants for tests, MPI, its instruction set, the modelled GPU.
-own_flags = $(if $(in_module),$(PIC)) $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(if $(filter src/python/%,$1),-fvisibility=hidden $(PYTHON_CFLAGS)) $(isa_flags)
+own_flags = $(if $(in_module),$(PIC)) $(if $(filter tests/%,$1),$(of_tests)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(if $(filter src/python/%,$1),-fvisibility=hidden $(PYTHON_CFLAGS)) $(isa_flags)
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
 RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'

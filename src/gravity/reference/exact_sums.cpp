@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <boost/math/quadrature/gauss.hpp>
-#include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
 #include <complex>
 
 namespace maki {
 namespace {
+
+using boost::math::quadrature::gauss;
 
 // ---- pairs ----------------------------------------------------------------------------------------------------------
 
@@ -188,14 +189,25 @@ void add_near(const Vector3& d, double mass, const EwaldOptions& options, int im
 
 double wrapped(double d) { return d - std::nearbyint(d); }
 
+// Integral of r - r^2 p from 0 to `end`, p softened.
+double integral_along_ray(double end, Softening kind, double softening) {
+  if (kind == Softening::kPlummer) {
+    const double s2 = softening * softening;
+    return 0.5 * s2 * (std::asinh(end / softening) - end / (end + std::hypot(end, softening)));
+  }
+  const double h = kSplineSupport * softening;
+  const auto shell = [&](double r) { return r - r * r * spline_pair(r / h, h).p; };
+  const double middle = std::min(end, 0.5 * h), outer = std::min(end, h);  // polynomials of degree 7 on both pieces
+  return gauss<double, 7>::integrate(shell, 0.0, middle) +
+         (outer > middle ? gauss<double, 7>::integrate(shell, middle, outer) : 0);
+}
+
 // Integral over the box of 1/r less the softened p of the nearest image, by six pyramids from the source to the faces.
 double softening_integral(const EwaldOptions& options) {
-  using boost::math::quadrature::gauss, boost::math::quadrature::gauss_kronrod;
   if (options.softening <= 0) return 0;
-  const auto shell = [&](double r) { return r - r * r * softened_newton(r * r, options.kind, options.softening).p; };
   const auto within = [&](double u, double v) {  // of the ray through (1, u, v) / 2
     const double w = std::sqrt(1 + u * u + v * v);
-    return gauss_kronrod<double, 31>::integrate(shell, 0.0, 0.5 * w, 15, 1e-12) / (w * w * w);
+    return integral_along_ray(0.5 * w, options.kind, options.softening) / (w * w * w);
   };
   const auto row = [&](double u) {
     return gauss<double, 20>::integrate([&](double v) { return within(u, v); }, 0.0, 1.0);

@@ -192,7 +192,7 @@ void TlsChannel::reserve_out(std::size_t bytes) {
 TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket, Side side,
                        const std::string& peer_host, std::uint64_t rekey_bytes)
     : context_(std::move(context)), socket_(std::move(socket)), side_(side), host_(peer_host),
-      ssl_(SSL_new(context_->of(side))), rekey_bytes_(rekey_bytes) {
+      ssl_(SSL_new(context_->of(side).get())), rekey_bytes_(rekey_bytes) {
   notes_.context = context_.get();
   BIO* bio = ssl_ ? BIO_new(bio_method()) : nullptr;
   if (bio == nullptr)

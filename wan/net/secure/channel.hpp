@@ -13,7 +13,8 @@
 
 namespace maki::wan {
 
-// Shared by many channels: keys and certificates are read and checked here, not when a peer calls.
+// Shared by many channels: keys and certificates are read and checked here, not when a peer calls; certificates that
+// are replaced, at the next call (secure/tls.hpp).
 class SecurityContext {
  public:
   virtual ~SecurityContext() = default;

@@ -4,7 +4,10 @@
 
 #include <openssl/ssl.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,6 +21,8 @@ struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
+// Certificates are read anew where a file of theirs has changed: a run may outlive them. What cannot be used is told of
+// once, and the ones read before stay.
 class TlsContext final : public SecurityContext {
  public:
   explicit TlsContext(const Security& security);  // keys or certificates
@@ -25,13 +30,24 @@ class TlsContext final : public SecurityContext {
   bool uses_keys() const { return !keys_.empty(); }
   const Key& first_key() const { return keys_.front(); }
   const Key* find_key(const std::string& id) const;
-  const std::string& peer_name() const { return peer_name_; }
-  SSL_CTX* of(Side side) const { return (side == Side::kConnecting ? connecting_ : listening_).get(); }
+  const std::string& peer_name() const { return security_.peer_name; }
+  std::shared_ptr<SSL_CTX> of(Side side) const;  // for a new channel; any thread
 
  private:
+  struct Contexts {
+    std::shared_ptr<SSL_CTX> connecting, listening;
+  };
+  using Stamp = std::array<std::int64_t, 3>;  // of a file: inode, size, time of change in ns
+  Contexts of_keys() const;
+  Contexts of_certificates() const;
+  std::array<Stamp, 3> stamps() const;
+  void renew() const;
+
+  Security security_;
   std::vector<Key> keys_;
-  std::string peer_name_;
-  std::unique_ptr<SSL_CTX, FreeSsl> connecting_, listening_;
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::array<Stamp, 3> stamps_{};
+  mutable Contexts contexts_;
 };
 
 // Observations during a handshake; OpenSSL's callbacks write them.

@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -141,27 +142,63 @@ void use_certificate(SSL_CTX* context, const Security& security) {
 
 }  // namespace
 
-TlsContext::TlsContext(const Security& security) : SecurityContext(security), peer_name_(security.peer_name) {
+TlsContext::TlsContext(const Security& security) : SecurityContext(security), security_(security) {
   for (const std::string& file : security.key_files) {
     Key key = read_key(file);
     if (find_key(key.id) != nullptr)
       throw SecurityError("cannot use key file " + file, "another file given has the same id", "give each key once");
     keys_.push_back(std::move(key));
   }
-  connecting_ = make_context(Side::kConnecting);
-  listening_ = make_context(Side::kListening);
-  if (uses_keys()) {
-    SSL_CTX_set_psk_use_session_callback(connecting_.get(), offer_key);
-    SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);
-    // No authority is known, so a listener that shows a certificate instead of the key fails.
-    SSL_CTX_set_verify(connecting_.get(), SSL_VERIFY_PEER, nullptr);
-    return;
-  }
-  SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);  // has none: records the id offered
-  for (SSL_CTX* context : {connecting_.get(), listening_.get()}) {
-    use_certificate(context, security);
+  if (!uses_keys()) stamps_ = stamps();
+  contexts_ = uses_keys() ? of_keys() : of_certificates();
+}
+
+TlsContext::Contexts TlsContext::of_keys() const {
+  const Contexts made{make_context(Side::kConnecting), make_context(Side::kListening)};
+  SSL_CTX_set_psk_use_session_callback(made.connecting.get(), offer_key);
+  SSL_CTX_set_psk_find_session_callback(made.listening.get(), wan::find_key);
+  // No authority is known, so a listener that shows a certificate instead of the key fails.
+  SSL_CTX_set_verify(made.connecting.get(), SSL_VERIFY_PEER, nullptr);
+  return made;
+}
+
+TlsContext::Contexts TlsContext::of_certificates() const {
+  const Contexts made{make_context(Side::kConnecting), make_context(Side::kListening)};
+  SSL_CTX_set_psk_find_session_callback(made.listening.get(), wan::find_key);  // has none: records the id offered
+  for (SSL_CTX* context : {made.connecting.get(), made.listening.get()}) {
+    use_certificate(context, security_);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, keep_refused_name);
   }
+  return made;
+}
+
+std::array<TlsContext::Stamp, 3> TlsContext::stamps() const {
+  const auto of_file = [](const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return Stamp{};
+    return Stamp{static_cast<std::int64_t>(status.st_ino), status.st_size,
+                 status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec};
+  };
+  return {of_file(security_.certificate), of_file(security_.private_key), of_file(security_.authority)};
+}
+
+// Stamps come first: files that change while they are read are read once more.
+void TlsContext::renew() const {
+  const auto now = stamps();
+  if (now == stamps_) return;
+  stamps_ = now;
+  try {
+    contexts_ = of_certificates();
+    log(LogLevel::kInfo, "certificate " + security_.certificate + " has been read anew");
+  } catch (const SecurityError& e) {
+    log(LogLevel::kWarning, fmt::format("the certificate read before stays in use: {}", e.what()));
+  }
+}
+
+std::shared_ptr<SSL_CTX> TlsContext::of(Side side) const {
+  const std::scoped_lock lock(mutex_);
+  if (!uses_keys()) renew();
+  return side == Side::kConnecting ? contexts_.connecting : contexts_.listening;
 }
 
 const Key* TlsContext::find_key(const std::string& id) const {

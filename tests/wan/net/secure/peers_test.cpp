@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "tests/wan/net/secure/certificates.hpp"
 #include "tests/wan/net/secure/channel_pair.hpp"
 #include "wan/net/path/wire.hpp"
@@ -208,7 +210,7 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
     EXPECT_THROW(SecurityContext::make(bad), SecurityError);
     const Context context = SecurityContext::make(good);
     for (const Side side : {Side::kConnecting, Side::kListening}) {
-      SSL_CTX* inside = static_cast<const TlsContext&>(*context).of(side);
+      SSL_CTX* inside = static_cast<const TlsContext&>(*context).of(side).get();
       ASSERT_EQ(SSL_CTX_use_certificate_chain_file(inside, bad.certificate.c_str()), 1);
       ASSERT_EQ(SSL_CTX_use_PrivateKey_file(inside, bad.private_key.c_str(), SSL_FILETYPE_PEM), 1);
     }
@@ -221,6 +223,37 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
     EXPECT_TRUE(test::says(meeting.connecting.error,
                            fields.to < 0 ? "our certificate has expired" : "refuses our certificate"));
   }
+}
+
+// A long run renews its certificates, and even their authority, by new files in place of the old ones.
+TEST_F(Peers, ReplacedCertificatesAreReadAnew) {
+  test::Authority old(folder_, "old"), fresh(folder_, "fresh");
+  const Security first = old.issue("site", {.common_name = "site.example"}),
+                 second = fresh.issue("new", {.common_name = "site.example"});
+  const Context context = SecurityContext::make(first), renewed = SecurityContext::make(second);
+  const auto replace = [](const std::string& by, const std::string& file) {
+    std::filesystem::copy_file(by, file + ".part");
+    std::filesystem::permissions(file + ".part", std::filesystem::perms{0600});
+    std::filesystem::rename(file + ".part", file);
+  };
+  auto [a, b] = test::socket_pair();
+  const auto near = make_channel(context, std::move(a), Side::kConnecting, "site.example"),
+             far = make_channel(context, std::move(b), Side::kListening);
+  EXPECT_TRUE(test::shake_hands(*near, *far).first.done);
+  EXPECT_FALSE(meet(context, renewed).connecting.done);
+
+  replace(second.certificate, first.certificate);  // half of it: the key is still the old one
+  const Meeting meeting = meet(context, context);
+  EXPECT_TRUE(meeting.connecting.done) << meeting.connecting.error;
+  replace(second.private_key, first.private_key);
+  replace(second.authority, first.authority);
+  for (const auto& [connecting, listening] : {std::pair(context, renewed), std::pair(renewed, context)}) {
+    const Meeting now = meet(connecting, listening);
+    EXPECT_TRUE(now.connecting.done && now.listening.done) << now.connecting.error << now.listening.error;
+  }
+  EXPECT_FALSE(meet(SecurityContext::make(old.issue("late", {.common_name = "site.example"})), context).listening.done);
+  const auto bytes = test::pattern(1000, 3);
+  EXPECT_TRUE(test::same(test::carry(*near, *far, bytes, {}), bytes));  // what stands goes on
 }
 
 TEST_F(Peers, ClientWithoutCertificateIsRefused) {
