@@ -34,8 +34,8 @@ SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload Dire
 LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
 with_colons      = $(subst $() ,:,$(strip $1))
 SHORT_ON_MODEL   = $(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))
-# Numbers of ranks, of which each has a GPU; tests.
-tests_on_model   = MAKI_GPU_MODEL_DEVICES=3 MAKI_TEST_RANKS="$1" MAKI_TEST_SHARDS=$(JOBS) \
+# Numbers of ranks, of which each has a GPU; tests. The GPU is the one with the tightest limits (99 KiB of shared memory a block).
+tests_on_model   = MAKI_GPU_MODEL=rtx5090 MAKI_GPU_MODEL_DEVICES=3 MAKI_TEST_RANKS="$1" MAKI_TEST_SHARDS=$(JOBS) \
                    bash tests/run_all.sh "$(BUILD)/tests $(BUILD)/tests_ranks" --gtest_brief=1 --gtest_filter='$2'
 SEEDS_ON_MODEL  := 2 3 4 5 6 7 8 9 10
 .PHONY: test-gpu-model-full run-on-model run-all-on-model
