@@ -51,9 +51,12 @@ Truth make_truth(const Prepared& run, const Frame& frame, const Options& o) {
   const std::size_t n = run.initial.size(), wanted = std::min(o.targets, n);
   for (std::size_t t = 0; t < wanted; ++t) truth.targets.push_back(t * n / wanted);
   truth.acceleration.resize(wanted);
-  if (std::ifstream in(o.reference, std::ios::binary); in)
-    in.read(reinterpret_cast<char*>(truth.acceleration.data()),
-            static_cast<std::streamsize>(wanted * sizeof truth.acceleration[0]));
+  const std::size_t bytes = wanted * sizeof truth.acceleration[0];
+  if (std::ifstream in(o.reference, std::ios::binary); in) {
+    if (std::filesystem::file_size(o.reference) != bytes)
+      throw Error("the sums in '" + o.reference + "' are not of this number of targets", "", "give another file");
+    in.read(reinterpret_cast<char*>(truth.acceleration.data()), static_cast<std::streamsize>(bytes));
+  }
   if (o.reference.empty() || !std::filesystem::exists(o.reference)) {
     const ForceMethod exact = frame.periodic ? ForceMethod::kEwald : ForceMethod::kDirect;
     truth.acceleration = forces_of(run, exact, truth.targets).acceleration;

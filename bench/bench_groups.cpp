@@ -62,17 +62,7 @@ void measure(const Stream& stream, Particles& particles, const Options& given, B
   keep(best.friends, [&] { find_friends(stream, source, tree, boxes, 0.2 / given.side, labels); });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  Options given;
-  CLI::App program("Groups of friends: sort, tree, links, and all of `maki groups` but its files");
-  program.add_option("--particles", given.side, "along a side");
-  program.add_option("--leaf", given.leaf, "of the tree for links");
-  program.add_option("--threads", given.threads, "of the CPU");
-  program.add_option("--repeat", given.repeat, "the fastest counts");
-  program.add_option("--json", given.json, "file for the figures");
-  CLI11_PARSE(program, argc, argv);
+void run(const Options& given) {
   select_device(0, given.threads);
   const Stream stream;
   const auto n = static_cast<std::size_t>(given.side) * static_cast<std::size_t>(given.side * given.side);
@@ -104,5 +94,18 @@ int main(int argc, char** argv) {
   report.add("friends", best.friends, "s");
   report.add("all of find_groups", best.all, "s");
   report.print();
-  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options given;
+  CLI::App program("Groups of friends: sort, tree, links, and all of `maki groups` but its files");
+  program.add_option("--particles", given.side, "along a side");
+  program.add_option("--leaf", given.leaf, "of the tree for links");
+  program.add_option("--threads", given.threads, "of the CPU");
+  program.add_option("--repeat", given.repeat, "the fastest counts");
+  program.add_option("--json", given.json, "file for the figures");
+  CLI11_PARSE(program, argc, argv);
+  return bench::run_or_say("bench_groups", [&] { run(given); });
 }

@@ -114,7 +114,7 @@ void add_watch_command(CLI::App& program) {
       add_command(program, "watch",
                   "Follow a run: where it stands, when it will end, where its time goes. Exits as the run "
                   "does, with 1 where it has died",
-                  "maki watch output/quickstart", options, on_first_rank(watch));
+                  "maki watch output/quickstart", options, watch);
   command->add_option("DIRECTORY", options->directory, "output directory of a run, begun or not")->required();
   command->add_flag("--once", options->once, "say where it stands, and do not wait");
   command->add_option("--interval", options->interval, "seconds between looks; default: 1 on a terminal, else 5")
@@ -130,7 +130,7 @@ void add_report_command(CLI::App& program) {
   const auto write = [](const Options& given) { fmt::print("wrote {}\n", report::write_report(given.directory)); };
   CLI::App* command =
       add_command(program, "report", "Write a page about a run: pictures, spectra, energy, time, memory",
-                  "maki report output/quickstart", options, on_first_rank(write));
+                  "maki report output/quickstart", options, write);
   command->add_option("DIRECTORY", options->directory, "output directory of a run, finished or not")->required();
 }
 

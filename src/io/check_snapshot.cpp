@@ -25,7 +25,7 @@ using Point = std::array<std::uint32_t, 3>;
 
 class Grid {
  public:
-  Grid(const Snapshot& share, const Communicator& ranks) : side_(share.header.box_size) {
+  Grid(const Snapshot& share, const Communicator& ranks) : side_(share.header.comoving ? share.header.box_size : 0) {
     if (side_ > 0) return;
     double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
     for (const auto& position : share.positions) {

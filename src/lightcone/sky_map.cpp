@@ -184,8 +184,9 @@ std::vector<std::uint64_t> share_from(const SkyMap& map, int rank, const Communi
 std::vector<double> sky_map_numbers(const std::string& path, const std::vector<std::string>& names) {
   int status = 0;
   fitsfile* opened = nullptr;
-  fits_open_table(&opened, path.c_str(), READONLY, &status);
+  fits_open_diskfile(&opened, path.c_str(), READONLY, &status);  // others give brackets in a name a meaning
   const std::unique_ptr<fitsfile, Close> file(opened);
+  fits_movabs_hdu(file.get(), 2, nullptr, &status);
   std::vector<double> numbers(names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
     fits_read_key(file.get(), TDOUBLE, names[i].c_str(), &numbers[i], nullptr, &status);

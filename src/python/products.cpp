@@ -101,7 +101,7 @@ SetForces forces_on(const Prepared& run, ForceMethod method, const std::optional
   return forces_of(run, method, all);
 }
 
-nb::object forces(const Snapshot& set, const Config& config, const std::string& method,
+nb::object forces(const Snapshot& set, Config config, const std::string& method,
                   const std::optional<Vectors<double>>& points) {
   SetForces result;
   std::vector<std::string> notes;
@@ -109,6 +109,8 @@ nb::object forces(const Snapshot& set, const Config& config, const std::string& 
     const Computing computing;
     const ForceMethod chosen = method_of(method);
     use_device(config);
+    config.output = {};
+    config.lightcone = {};
     const Prepared run = prepare(config, checked(set, notes), Communicator::self());
     notes.insert(notes.end(), run.notes.begin(), run.notes.end());
     result = forces_on(run, chosen, points);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <system_error>
 
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
@@ -132,8 +133,9 @@ void Follower::start() {
   if (!std::getline(file, line) || file.eof()) return;
   reader_.line(line);
   read_ = line.size() + 1;
-  const std::uint64_t size = std::filesystem::file_size(path_);
-  if (size <= read_ + kTail) return;
+  std::error_code gone;
+  const std::uint64_t size = std::filesystem::file_size(path_, gone);
+  if (gone || size <= read_ + kTail) return;
   while (read_ + kTail < size && std::getline(file, line) && !file.eof()) {
     if (line.starts_with("{\"run\": ")) reader_.line(line);
     read_ += line.size() + 1;

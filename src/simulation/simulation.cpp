@@ -119,7 +119,9 @@ void Simulation::first_forces() {
 bool Simulation::long_step(double until) {
   if (ended()) return false;
   const Target target = targets_[reached_];
-  const double end = std::min(target.t, on_timeline(until));
+  const double wanted = on_timeline(until);
+  if (std::isnan(wanted)) throw Error(fmt::format("a run cannot go to {}", until), "", "give a scale factor or a time");
+  const double end = std::min(target.t, wanted);
   if (!(end > integrator_->time())) return true;
   do one_step(end);
   while (!integrator_->at_boundary());

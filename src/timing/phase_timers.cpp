@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/device/device.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -87,11 +88,13 @@ PhaseTimers::Scope::~Scope() {
   Node& node = *timers_.current_;
   ++node.calls;
   timers_.current_ = node.parent;
-  if (stream_) {
-    timers_.spans_.push_back({&node, first_mark_, timers_.clock_.mark(*stream_)});
-    if (timers_.current_ == timers_.root_.get() && timers_.spans_.size() > kMostSpans) timers_.collect();
-    return;
-  }
+  if (stream_) try {
+      timers_.spans_.push_back({&node, first_mark_, timers_.clock_.mark(*stream_)});
+      if (timers_.current_ == timers_.root_.get() && timers_.spans_.size() > kMostSpans) timers_.collect();
+      return;
+    } catch (const Error&) {  // of the device: told of where its results are waited for
+      return;
+    }
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   node.seconds += elapsed;
   node.total_seconds += elapsed;

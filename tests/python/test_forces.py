@@ -42,6 +42,12 @@ def test_points_in_an_isolated_set(sphere):
     numpy.testing.assert_allclose(potential, phi, rtol=1e-3)
 
 
+def test_settings_of_a_run_with_outputs_serve(box, tmp_path):
+    (tmp_path / "run.toml").write_text('[gravity]\nsoftening = "20 kpc/h"\n[lightcone]\nobservers = [0, 0, 0]\nedges = [0.1, 3]\n')
+    with_cones, _ = maki.forces(box, config=tmp_path / "run.toml")
+    numpy.testing.assert_array_equal(with_cones, maki.forces(box, softening="20 kpc/h")[0])
+
+
 def test_points_far_away(sphere):
     points = numpy.array([[100., 0, 0], [0, -500, 0], [3, 4, 1000]])
     acceleration, potential = maki.forces(sphere, points, softening=SOFTENING)

@@ -49,6 +49,16 @@ def test_linear_growth():
     assert displacement(simulation) / displacement(start) == pytest.approx(2, rel=0.02)
 
 
+@pytest.mark.parametrize("redshift", [40, 33, 28.3])  # those of which log and exp give another last digit, and one more
+def test_evolve_ends_at_a_redshift(redshift):
+    simulation = maki.Simulation(**BOX, end_redshift=20).evolve(redshift=redshift)
+    assert simulation.redshift == pytest.approx(redshift)
+    steps = simulation.steps
+    assert simulation.evolve(redshift=redshift).steps == steps
+    with pytest.raises(maki.Error, match="cannot go to"):
+        simulation.step(until=-0.5)
+
+
 def test_steps_and_state():
     simulation = maki.Simulation(**BOX, end_redshift=30)
     seen = [(state.steps, state.redshift, state.positions.copy()) for state in simulation]

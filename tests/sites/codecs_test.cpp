@@ -324,5 +324,21 @@ TEST(TreeMessage, OtherSettingsAndLengthsAreNoticed) {
   EXPECT_FALSE(read_rest_of_block(other, header));
 }
 
+// The shapes of trees, and of what would be read beyond the arrays of a forest.
+TEST(TreeMessage, OnlyWholeTreesAreTrees) {
+  const auto fits = [](const std::vector<std::uint32_t>& shapes, std::uint64_t particles, std::uint64_t multipoles) {
+    return is_tree(bytes_of(shapes), {particles, multipoles, shapes.size()});
+  };
+  EXPECT_TRUE(fits({kDividedCell + 2, 1, 3}, 4, 1));
+  EXPECT_TRUE(fits({kDividedCell + 2, kClosedCell, 1}, 1, 2));
+  EXPECT_FALSE(fits({kDividedCell + 2, 1, 0}, 1, 1));  // an empty leaf refers to a particle after the last
+  EXPECT_FALSE(fits({0}, 0, 0));
+  EXPECT_FALSE(fits({kDividedCell + 2, 1, 3}, 5, 1));
+  EXPECT_FALSE(fits({kDividedCell + 2, 1, 3}, 4, 2));
+  EXPECT_FALSE(fits({kDividedCell + 3, 1, 3}, 4, 1));
+  EXPECT_FALSE(fits({kDividedCell, 1, 3}, 4, 1));
+  EXPECT_FALSE(fits({1, 3}, 4, 0));
+}
+
 }  // namespace
 }  // namespace maki::sites

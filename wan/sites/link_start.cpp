@@ -237,6 +237,13 @@ void LinkStart::lost(std::size_t link, const std::string& why) {
     reasons_[link] = why;
 }
 
+void LinkStart::keep_refused(wan::Path path) {
+  refused_paths_.push_back(std::move(path));
+  if (refused_paths_.size() <= kMostRefusedPaths) return;
+  refused_paths_.front().close(0);
+  refused_paths_.erase(refused_paths_.begin());
+}
+
 // `key`: the id that the caller should have proved; empty: no such neighbour should call.
 void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
   try {
@@ -248,8 +255,7 @@ void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
                                             ": give the same sites.NAME.key at both ends";
   if (!key.empty())
     send_notice(accepted.path, Notice::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
-  refused_paths_.push_back(std::move(accepted.path));
-  if (refused_paths_.size() > kMostRefusedPaths) refused_paths_.erase(refused_paths_.begin());
+  keep_refused(std::move(accepted.path));
   report(plan_, "a site that calls itself " + wan::printable(accepted.name) + " was turned away: " + why);
 }
 
@@ -318,7 +324,7 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
   if (ours_.purpose == Purpose::kRun) {
     if (theirs.purpose == Purpose::kCheck) {
       reasons_[which] = "it tries its links, and does not run yet";
-      refused_paths_.push_back(std::move(path));
+      keep_refused(std::move(path));
       return;
     }
     if (const auto found = differences(ours_, theirs); !found.empty()) {

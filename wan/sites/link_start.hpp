@@ -73,6 +73,7 @@ class LinkStart {
   void greet(std::size_t link, wan::Path path);
   void lost(std::size_t link, const std::string& why);
   void refuse_caller(wan::Accepted& accepted, const std::string& key);
+  void keep_refused(wan::Path path);  // open for a while; the oldest of many is closed
   void check_candidates();
   void check_callers();
   void check_notices();

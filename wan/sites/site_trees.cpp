@@ -138,6 +138,7 @@ bool is_tree(std::span<const std::byte> rest, const BlockCounts& counts) {
       level_end = known;
     }
     if (is_leaf(shape)) {
+      if (shape == 0) return false;
       particles += shape;
       continue;
     }
@@ -206,7 +207,7 @@ struct SiteTrees::Parts {
   void receive_blocks(const Stream& stream);
   void take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b, const Message& part);
   void receive_payload(const Stream& stream);
-  [[noreturn]] void refuse(std::size_t partner, std::size_t rank, std::uint64_t came) const;
+  [[noreturn]] void refuse(std::size_t partner, const std::string& came) const;
 };
 
 void SiteTrees::Parts::choose_partners(bool cutoff) {
@@ -286,10 +287,13 @@ std::vector<Message> SiteTrees::Parts::receive(int from) {
   return parts;
 }
 
-void SiteTrees::Parts::refuse(std::size_t partner, std::size_t rank, std::uint64_t came) const {
-  throw Error("what came of the tree of rank " + std::to_string(rank) + " of site " + sites.name(partners[partner]) +
-                  " is not what was expected",
-              std::to_string(came) + " bytes", "run the same version with the same settings at all sites");
+std::string of_rank(std::size_t rank, const Message& part) {
+  return "of rank " + std::to_string(rank) + " " + std::to_string(part.size()) + " bytes";
+}
+
+void SiteTrees::Parts::refuse(std::size_t partner, const std::string& came) const {
+  throw Error("what came of the tree of site " + sites.name(partners[partner]) + " is not what was expected", came,
+              "run the same version with the same settings at all sites");
 }
 
 // Receives all messages first: the counts of all blocks determine their places.
@@ -305,7 +309,7 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
       has_block[p].push_back(!parts[p][r].empty());
       if (!has_block[p][r]) continue;
       const auto header = read_block_header(parts[p][r], options.compress);
-      if (!header) refuse(p, r, parts[p][r].size());
+      if (!header) refuse(p, of_rank(r, parts[p][r]));
       came.push_back(header->counts());
     }
   }
@@ -324,7 +328,7 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
 void SiteTrees::Parts::take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b,
                                   const Message& part) {
   const auto rest = read_rest_of_block(part, *read_block_header(part, options.compress));
-  if (!rest || !is_tree(*rest, in.blocks.counts(b))) refuse(partner, rank, part.size());
+  if (!rest || !is_tree(*rest, in.blocks.counts(b))) refuse(partner, of_rank(rank, part));
   std::byte* block = in.packed.data() + in.blocks.begin(b);
   const std::size_t payload = in.blocks.payload_bytes(b);
   copy_to_device(stream, block, part.data() + sizeof(BlockHeader), payload);
@@ -335,10 +339,11 @@ void SiteTrees::Parts::receive_payload(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < partners.size(); ++p) {
     const std::vector<Message> parts = receive(partners[p]);
-    if (parts.size() != has_block[p].size()) refuse(p, parts.size(), 0);
+    if (parts.size() != has_block[p].size())
+      refuse(p, std::to_string(parts.size()) + " parts, not " + std::to_string(has_block[p].size()));
     for (std::size_t r = 0; r < parts.size(); ++r) {
       const std::uint64_t expected = has_block[p][r] ? in.blocks.payload_bytes(b) : 0;
-      if (parts[r].size() != expected) refuse(p, r, parts[r].size());
+      if (parts[r].size() != expected) refuse(p, of_rank(r, parts[r]));
       if (has_block[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
     }
   }

@@ -1,5 +1,8 @@
 // maki model: the predicted time of a step on a machine, and what limits it.
+#include <fmt/format.h>
+
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 
@@ -250,7 +253,10 @@ void calibrate_here(const CalibrateOptions& given) {
     throw Error(fmt::format("'{}' exists already", given.output), "", "choose another --output, or give --overwrite");
   if (!given.output.empty()) file.emplace(given.output, given.overwrite);
   select_device(usual_device(), usual_threads());
-  const std::string text = calibrate(given.particles, [](const std::string& line) { say_now(line); });
+  const std::string text = calibrate(given.particles, [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  });
   fmt::print("\n{}", text);
   if (!file) return;
   file->write(text);

@@ -202,11 +202,12 @@ void keep_given(const Options& given, const PathChoices& choices, wan::TuneOptio
 }
 
 void write_json(const std::string& path, std::ios::openmode mode, const std::string& text) {
+  errno = 0;
   std::ofstream file(path, mode);
   file << text;
   file.flush();
   if (!file)
-    throw Error(fmt::format("cannot write '{}'", path), std::strerror(errno),
+    throw Error(fmt::format("cannot write '{}'", path), errno ? std::strerror(errno) : "",
                 "see that its folder is there, and has room");
 }
 

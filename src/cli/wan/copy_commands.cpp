@@ -157,12 +157,11 @@ void run_serve(const ServeOptions& given) {
   say(fmt::format("serving on {}{} (Ctrl-C ends it)",
                   choices.relay.used() ? "the relay as " + choices.relay.target : listener.address().text(),
                   choices.security.insecure ? ", without encryption" : ""));
-  std::thread watching([&] {
-    while (!interrupted) usleep(100000);
+  const std::jthread watching([&](const std::stop_token& over) {
+    while (!interrupted && !over.stop_requested()) usleep(100000);
     server.stop();
   });
   server.run(listener);
-  watching.join();
 }
 
 // SOURCE... DEST is one list, whose name says already that there may be many.

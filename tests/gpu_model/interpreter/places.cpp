@@ -15,7 +15,7 @@ void count_sectors(Warp& w, const Instruction& i, Lanes lanes, const Address* a)
   if (lanes == ~0u) {  // side by side
     Address odd = a[0] % 32;
     for (unsigned l = 1; l < kLanes; ++l) odd |= a[l] - a[l - 1] - (a[1] - a[0]);
-    if (!odd && a[1] - a[0] <= 16) {
+    if (!odd && a[1] != a[0] && a[1] - a[0] <= 16) {
       transactions(w, i) += a[1] - a[0];
       return;
     }
