@@ -240,35 +240,35 @@ void PencilFft::run(const Stream& stream, const Transpose& transpose, float* fro
   }
 }
 
-auto PencilFft::planes(const Stream& stream, Pencils pencils, float* mesh, Transform transform) -> Planes {
+auto PencilFft::planes(const Stream& stream, Pencils pencils, float* mesh, LineTransform way) -> Planes {
   const PencilBox held = layout_.box(pencils, rank());
   const std::array<int, 3> axes = PencilLayout::order(pencils);
   const std::size_t lines = counted(held.along[static_cast<std::size_t>(axes[1])]);
   const std::size_t row = pencils == Pencils::kZ ? real_row() : mode_row();
   return {counted(held.along[static_cast<std::size_t>(axes[0])]),
-          [this, &stream, mesh, transform, lines, row](std::size_t first, std::size_t count) {
-            (lines_.*transform)(stream, mesh + first * lines * row, count * lines);
+          [this, &stream, mesh, way, lines, row](std::size_t first, std::size_t count) {
+            float* const values = mesh + first * lines * row;
+            lines_.transform(stream, way, values, values, count * lines);
           }};
 }
 
 void PencilFft::forward(const Stream& stream, float* mesh) {
-  using Fft = LineFft;
+  using enum LineTransform;
   work_.resize(size());
   float* work = work_.data();
-  run(stream, z_to_y_, mesh, work, planes(stream, Pencils::kZ, mesh, &Fft::real_to_modes),
-      planes(stream, Pencils::kY, work, &Fft::forward));
-  run(stream, y_to_x_, work, mesh, {0, [](std::size_t, std::size_t) {}},
-      planes(stream, Pencils::kX, mesh, &Fft::forward));
+  run(stream, z_to_y_, mesh, work, planes(stream, Pencils::kZ, mesh, kRealToModes),
+      planes(stream, Pencils::kY, work, kForward));
+  run(stream, y_to_x_, work, mesh, {0, [](std::size_t, std::size_t) {}}, planes(stream, Pencils::kX, mesh, kForward));
 }
 
 void PencilFft::backward(const Stream& stream, float* mesh) {
-  using Fft = LineFft;
+  using enum LineTransform;
   work_.resize(size());
   float* work = work_.data();
-  run(stream, x_to_y_, mesh, work, planes(stream, Pencils::kX, mesh, &Fft::backward),
-      planes(stream, Pencils::kY, work, &Fft::backward));
+  run(stream, x_to_y_, mesh, work, planes(stream, Pencils::kX, mesh, kBackward),
+      planes(stream, Pencils::kY, work, kBackward));
   run(stream, y_to_z_, work, mesh, {0, [](std::size_t, std::size_t) {}},
-      planes(stream, Pencils::kZ, mesh, &Fft::modes_to_real));
+      planes(stream, Pencils::kZ, mesh, kModesToReal));
 }
 
 bool BlockedFft::is_for(int m) {
@@ -294,9 +294,9 @@ void BlockedFft::forward_planes(const Stream& stream, float* mesh) {
 #pragma omp parallel for schedule(static)
   for (std::size_t x = 0; x < m_; ++x) {
     float *const plane = mesh + size * x, *const along_z = buffer(2 * size), *const along_y = along_z + size;
-    lines_.real_to_modes(stream, plane, along_z, m_);
+    lines_.transform(stream, LineTransform::kRealToModes, plane, along_z, m_);
     copy_box(stream, {{1, half, m_}, {0, 1, row / 2}, {0, mode_step, 1}}, modes(along_z), modes(along_y));
-    lines_.forward(stream, along_y, plane, half);
+    lines_.transform(stream, LineTransform::kForward, along_y, plane, half);
   }
 }
 
@@ -307,9 +307,9 @@ void BlockedFft::backward_planes(const Stream& stream, float* mesh, const std::v
   for (std::size_t x = 0; x < m_; ++x) {
     if (!wanted[x]) continue;
     float *const plane = mesh + size * x, *const along_z = buffer(2 * size), *const along_y = along_z + size;
-    lines_.backward(stream, plane, along_y, half);
+    lines_.transform(stream, LineTransform::kBackward, plane, along_y, half);
     copy_box(stream, {{1, m_, half}, {0, 1, mode_step}, {0, row / 2, 1}}, modes(along_y), modes(along_z));
-    lines_.modes_to_real(stream, along_z, plane, m_);
+    lines_.transform(stream, LineTransform::kModesToReal, along_z, plane, m_);
   }
 }
 
@@ -335,11 +335,11 @@ void BlockedFft::along_x(const Stream& stream, std::span<float* const> meshes, s
       for (std::size_t i = 0; i < meshes.size(); ++i) {
         values[i] = before + (i + 1) * size;
         copy_box(stream, {{1, count, m_}, {0, 1, plane}, {0, row / 2, 1}}, modes(meshes[i]) + first, modes(before));
-        lines_.forward(stream, before, values[i], count);
+        lines_.transform(stream, LineTransform::kForward, before, values[i], count);
       }
       change({static_cast<int>(y), static_cast<int>(count), static_cast<int>(z), values.data()});
       for (std::size_t i = 0; i < back; ++i) {
-        lines_.backward(stream, values[i], before, count);
+        lines_.transform(stream, LineTransform::kBackward, values[i], before, count);
         for (const auto& [x, planes] : runs)
           copy_box(stream, {{1, planes, count}, {0, 1, row / 2}, {0, plane, 1}}, modes(before) + x,
                    modes(meshes[i]) + plane * x + first);

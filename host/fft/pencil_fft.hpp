@@ -130,8 +130,7 @@ class PencilFft {
     std::size_t count;
     std::function<void(std::size_t first, std::size_t count)> transform;
   };
-  using Transform = void (LineFft::*)(const Stream&, float*, std::size_t);
-  Planes planes(const Stream& stream, Pencils pencils, float* mesh, Transform transform);
+  Planes planes(const Stream& stream, Pencils pencils, float* mesh, LineTransform way);
   Transpose plan(Pencils from, Pencils to, int tag) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;

@@ -56,6 +56,9 @@ class RealFft3d {
 std::string fft_wisdom();
 bool learn_fft_wisdom(const std::string& text);
 
+// Real lines, and complex ones with the kernel exp(-i) or exp(+i).
+enum class LineTransform { kRealToModes, kModesToReal, kForward, kBackward };
+
 // Fourier transforms of many separate lines of m values, in place.
 //
 // A line's result depends only on its own m values: the plan is the same for every line of an array, whatever its place
@@ -73,18 +76,11 @@ class LineFft {
   // last are undefined.
   std::size_t padded(std::size_t lines) const { return (lines + batch() - 1) / batch() * batch(); }
 
-  // mode_k = sum_x value_x exp(-2 pi i k x / m) and back with the other sign: not normalised. `lines` is aligned to
-  // 64 bytes. The real line and its modes k = 0 ... m/2 share one row.
-  void real_to_modes(const Stream& stream, float* values, std::size_t lines);
-  void modes_to_real(const Stream& stream, float* values, std::size_t lines);
-  void forward(const Stream& stream, float* values, std::size_t lines);
-  void backward(const Stream& stream, float* values, std::size_t lines);
-  // The same bits, between two arrays that do not overlap. Modes that become reals are destroyed. On the CPU several
-  // threads may call these at once.
-  void real_to_modes(const Stream& stream, const float* reals, float* modes, std::size_t lines);
-  void modes_to_real(const Stream& stream, float* modes, float* reals, std::size_t lines);
-  void forward(const Stream& stream, const float* from, float* to, std::size_t lines);
-  void backward(const Stream& stream, const float* from, float* to, std::size_t lines);
+  // mode_k = sum_x value_x exp(-2 pi i k x / m) and back with the other sign: not normalised. Arrays are aligned to 64
+  // bytes; a real line and its modes k = 0 ... m/2 have rows of one length. `from` and `to` are one array, or do not
+  // overlap: the bits are the same. Modes that become reals in another array are destroyed. On the CPU several threads
+  // may transform between two arrays at once.
+  void transform(const Stream& stream, LineTransform way, float* from, float* to, std::size_t lines);
 
   // How many of `groups` groups of lines pass together through a sequence of steps: on the CPU one a thread, so that
   // they stay in its caches; on a GPU all.

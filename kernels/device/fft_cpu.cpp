@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -143,56 +144,17 @@ class WithoutWisdom {
 
 }  // namespace
 
-// Lines transformed in place pass through a buffer: FFTW is up to twice as fast out of place.
+// By LineTransform. Lines transformed in place pass through a buffer: FFTW is up to twice as fast out of place.
 struct LineFft::Plans {
-  fftwf_plan to_modes = nullptr, to_real = nullptr, forward = nullptr, backward = nullptr;
+  std::array<fftwf_plan, 4> all{};
   DeviceBuffer<float> lines{"fft.lines"};  // one a thread
   void resize(std::size_t row) { lines.resize(row * static_cast<std::size_t>(omp_get_max_threads())); }
-  template <class F>
-  void in_place(float* values, std::size_t row, std::size_t count, std::size_t used, const F& transform);
   ~Plans() {
     const std::lock_guard lock(fftw_planner());
-    for (fftwf_plan plan : {to_modes, to_real, forward, backward})
+    for (fftwf_plan plan : all)
       if (plan) fftwf_destroy_plan(plan);
   }
 };
-
-// transform(line, buffer) for each line, and the first `used` floats of the buffer are copied back.
-template <class F>
-void LineFft::Plans::in_place(float* values, std::size_t row, std::size_t count, std::size_t used, const F& transform) {
-  resize(row);
-#pragma omp parallel
-  {
-    float* other = lines.data() + row * static_cast<std::size_t>(omp_get_thread_num());
-#pragma omp for schedule(static)
-    for (std::size_t line = 0; line < count; ++line) {
-      float* const mine = values + row * line;
-      transform(mine, other);
-      std::memcpy(mine, other, used * sizeof(float));
-    }
-  }
-}
-
-namespace {
-
-// transform(line of `from`, line of `to`) for each line.
-template <class F>
-void between(const float* from, float* to, std::size_t row, std::size_t lines, const F& transform) {
-#pragma omp parallel for schedule(static)
-  for (std::size_t line = 0; line < lines; ++line) transform(const_cast<float*>(from) + row * line, to + row * line);
-}
-
-auto complex_transform(fftwf_plan plan) {
-  return [plan](float* from, float* to) { fftwf_execute_dft(plan, complex_of(from), complex_of(to)); };
-}
-auto to_modes_of(fftwf_plan plan) {
-  return [plan](float* from, float* to) { fftwf_execute_dft_r2c(plan, from, complex_of(to)); };
-}
-auto to_real_of(fftwf_plan plan) {
-  return [plan](float* from, float* to) { fftwf_execute_dft_c2r(plan, complex_of(from), to); };
-}
-
-}  // namespace
 
 LineFft::LineFft(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   plans_->resize(complex_row());
@@ -201,10 +163,11 @@ LineFft::LineFft(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   auto* c = complex_of(line.data());
   const std::lock_guard lock(fftw_planner());
   const WithoutWisdom naive;
-  plans_->to_modes = fftwf_plan_dft_r2c_1d(m, line.data(), complex_of(other), FFTW_ESTIMATE);
-  plans_->to_real = fftwf_plan_dft_c2r_1d(m, c, other, FFTW_ESTIMATE);
-  plans_->forward = fftwf_plan_dft_1d(m, c, complex_of(other), FFTW_FORWARD, FFTW_ESTIMATE);
-  plans_->backward = fftwf_plan_dft_1d(m, c, complex_of(other), FFTW_BACKWARD, FFTW_ESTIMATE);
+  auto* const other_c = complex_of(other);
+  plans_->all = {fftwf_plan_dft_r2c_1d(m, line.data(), other_c, FFTW_ESTIMATE),
+                 fftwf_plan_dft_c2r_1d(m, c, other, FFTW_ESTIMATE),
+                 fftwf_plan_dft_1d(m, c, other_c, FFTW_FORWARD, FFTW_ESTIMATE),
+                 fftwf_plan_dft_1d(m, c, other_c, FFTW_BACKWARD, FFTW_ESTIMATE)};
 }
 
 LineFft::~LineFft() = default;
@@ -217,30 +180,32 @@ std::size_t LineFft::together(std::size_t groups) const {
   return std::min(groups, static_cast<std::size_t>(omp_get_max_threads()));
 }
 
-void LineFft::real_to_modes(const Stream&, float* values, std::size_t lines) {
-  plans_->in_place(values, real_row(), lines, 2 * (static_cast<std::size_t>(m_) / 2 + 1),
-                   to_modes_of(plans_->to_modes));
-}
-void LineFft::modes_to_real(const Stream&, float* values, std::size_t lines) {
-  plans_->in_place(values, real_row(), lines, static_cast<std::size_t>(m_), to_real_of(plans_->to_real));
-}
-void LineFft::real_to_modes(const Stream&, const float* reals, float* modes, std::size_t lines) {
-  between(reals, modes, real_row(), lines, to_modes_of(plans_->to_modes));
-}
-void LineFft::modes_to_real(const Stream&, float* modes, float* reals, std::size_t lines) {
-  between(modes, reals, real_row(), lines, to_real_of(plans_->to_real));
-}
-void LineFft::forward(const Stream&, float* values, std::size_t lines) {
-  plans_->in_place(values, complex_row(), lines, complex_row(), complex_transform(plans_->forward));
-}
-void LineFft::backward(const Stream&, float* values, std::size_t lines) {
-  plans_->in_place(values, complex_row(), lines, complex_row(), complex_transform(plans_->backward));
-}
-void LineFft::forward(const Stream&, const float* from, float* to, std::size_t lines) {
-  between(from, to, complex_row(), lines, complex_transform(plans_->forward));
-}
-void LineFft::backward(const Stream&, const float* from, float* to, std::size_t lines) {
-  between(from, to, complex_row(), lines, complex_transform(plans_->backward));
+void LineFft::transform(const Stream&, LineTransform way, float* from, float* to, std::size_t lines) {
+  using enum LineTransform;
+  const fftwf_plan plan = plans_->all[static_cast<std::size_t>(way)];
+  const auto m = static_cast<std::size_t>(m_);
+  const std::size_t row = way == kRealToModes || way == kModesToReal ? real_row() : complex_row();
+  const auto one = [way, plan](float* a, float* b) {
+    if (way == kRealToModes) return fftwf_execute_dft_r2c(plan, a, complex_of(b));
+    if (way == kModesToReal) return fftwf_execute_dft_c2r(plan, complex_of(a), b);
+    fftwf_execute_dft(plan, complex_of(a), complex_of(b));
+  };
+  if (from != to) {
+#pragma omp parallel for schedule(static)
+    for (std::size_t line = 0; line < lines; ++line) one(from + row * line, to + row * line);
+    return;
+  }
+  const std::size_t used = way == kRealToModes ? 2 * (m / 2 + 1) : way == kModesToReal ? m : row;
+  plans_->resize(row);
+#pragma omp parallel
+  {
+    float* const other = plans_->lines.data() + row * static_cast<std::size_t>(omp_get_thread_num());
+#pragma omp for schedule(static)
+    for (std::size_t line = 0; line < lines; ++line) {
+      one(to + row * line, other);
+      std::memcpy(to + row * line, other, used * sizeof(float));
+    }
+  }
 }
 
 }  // namespace maki

@@ -1,6 +1,7 @@
 #include <cufft.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "kernels/device/buffer.hpp"
@@ -78,22 +79,10 @@ void RealFft3d::backward(const Stream& stream, float* mesh) {
 bool learn_fft_wisdom(const std::string&) { return false; }
 std::string fft_wisdom() { return {}; }
 
-namespace {
-
-// run(line) transforms a batch that begins there.
-template <class F>
-void in_batches(const Stream& stream, cufftHandle plan, std::size_t lines, std::size_t batch, const char* what,
-                const F& run) {
-  check_fft(cufftSetStream(plan, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch) check_fft(run(line), what);
-}
-
-}  // namespace
-
 // Plans for one batch of lines, which share a work area.
 struct LineFft::Plans {
   DeviceBuffer<char> work{"fft.work"};
-  cufftHandle to_modes = 0, to_real = 0, both_ways = 0;
+  std::array<cufftHandle, 3> all{};  // real to modes, modes to real, complex lines both ways
 
   std::size_t make(cufftHandle& plan, int m, int lines, cufftType type, int from_row, int to_row) {
     std::size_t bytes = 0;
@@ -104,8 +93,7 @@ struct LineFft::Plans {
     return bytes;
   }
   ~Plans() {
-    const cufftHandle plans[] = {to_modes, to_real, both_ways};
-    for (cufftHandle plan : plans)
+    for (cufftHandle plan : all)
       if (plan) cufftDestroy(plan);
   }
 };
@@ -113,13 +101,12 @@ struct LineFft::Plans {
 LineFft::LineFft(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2,
             lines = static_cast<int>(batch());
-  std::size_t bytes = 1;
-  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, lines, CUFFT_R2C, reals, reals / 2));
-  bytes = std::max(bytes, plans_->make(plans_->to_real, m, lines, CUFFT_C2R, reals / 2, reals));
-  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, lines, CUFFT_C2C, complexes, complexes));
-  plans_->work.resize(bytes);
-  const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
-  for (cufftHandle plan : plans) check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
+  auto& [to_modes, to_real, both_ways] = plans_->all;
+  plans_->work.resize(std::max({std::size_t{1}, plans_->make(to_modes, m, lines, CUFFT_R2C, reals, reals / 2),
+                                plans_->make(to_real, m, lines, CUFFT_C2R, reals / 2, reals),
+                                plans_->make(both_ways, m, lines, CUFFT_C2C, complexes, complexes)}));
+  for (cufftHandle plan : plans_->all)
+    check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
 }
 
 LineFft::~LineFft() = default;
@@ -133,47 +120,19 @@ std::size_t LineFft::batch() const {
 
 std::size_t LineFft::together(std::size_t groups) const { return groups; }
 
-void LineFft::real_to_modes(const Stream& stream, float* values, std::size_t lines) {
-  real_to_modes(stream, values, values, lines);
-}
-
-void LineFft::modes_to_real(const Stream& stream, float* values, std::size_t lines) {
-  modes_to_real(stream, values, values, lines);
-}
-
-void LineFft::real_to_modes(const Stream& stream, const float* reals, float* modes, std::size_t lines) {
-  in_batches(stream, plans_->to_modes, lines, batch(), "FFT of real lines", [&](std::size_t line) {
-    return cufftExecR2C(plans_->to_modes, const_cast<float*>(reals) + real_row() * line,
-                        complex_of(modes + real_row() * line));
-  });
-}
-
-void LineFft::modes_to_real(const Stream& stream, float* modes, float* reals, std::size_t lines) {
-  in_batches(stream, plans_->to_real, lines, batch(), "FFT to real lines", [&](std::size_t line) {
-    return cufftExecC2R(plans_->to_real, complex_of(modes + real_row() * line), reals + real_row() * line);
-  });
-}
-
-void LineFft::forward(const Stream& stream, float* values, std::size_t lines) {
-  forward(stream, values, values, lines);
-}
-
-void LineFft::backward(const Stream& stream, float* values, std::size_t lines) {
-  backward(stream, values, values, lines);
-}
-
-void LineFft::forward(const Stream& stream, const float* from, float* to, std::size_t lines) {
-  in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
-    return cufftExecC2C(plans_->both_ways, complex_of(const_cast<float*>(from) + complex_row() * line),
-                        complex_of(to + complex_row() * line), CUFFT_FORWARD);
-  });
-}
-
-void LineFft::backward(const Stream& stream, const float* from, float* to, std::size_t lines) {
-  in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
-    return cufftExecC2C(plans_->both_ways, complex_of(const_cast<float*>(from) + complex_row() * line),
-                        complex_of(to + complex_row() * line), CUFFT_INVERSE);
-  });
+void LineFft::transform(const Stream& stream, LineTransform way, float* from, float* to, std::size_t lines) {
+  using enum LineTransform;
+  const cufftHandle plan = plans_->all[std::min<std::size_t>(static_cast<std::size_t>(way), 2)];
+  const std::size_t row = way == kRealToModes || way == kModesToReal ? real_row() : complex_row();
+  check_fft(cufftSetStream(plan, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch()) {
+    float *const in = from + row * line, *const out = to + row * line;
+    check_fft(way == kRealToModes   ? cufftExecR2C(plan, in, complex_of(out))
+              : way == kModesToReal ? cufftExecC2R(plan, complex_of(in), out)
+                                    : cufftExecC2C(plan, complex_of(in), complex_of(out),
+                                                   way == kForward ? CUFFT_FORWARD : CUFFT_INVERSE),
+              "FFT of lines");
+  }
 }
 
 }  // namespace maki

@@ -109,7 +109,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
   const std::vector<float> host = real_lines(fft, lines);
   DeviceBuffer<float> values("test.lines");
   values.upload(stream, host);
-  fft.real_to_modes(stream, values.data(), lines);
+  fft.transform(stream, LineTransform::kRealToModes, values.data(), values.data(), lines);
   const std::vector<float> modes = values.download(stream);
   for (std::size_t line = 0; line < lines; ++line) {
     for (int k = 0; k <= m / 2; ++k) {
@@ -119,7 +119,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
       EXPECT_NEAR(modes[fft.real_row() * line + 2 * k + 1], sum.imag(), 1e-6 * m);
     }
   }
-  fft.modes_to_real(stream, values.data(), lines);
+  fft.transform(stream, LineTransform::kModesToReal, values.data(), values.data(), lines);
   const std::vector<float> after = values.download(stream);
   for (std::size_t line = 0; line < lines; ++line)
     for (int x = 0; x < m; ++x) EXPECT_NEAR(after[fft.real_row() * line + x] / m, value(line, x), 2e-6);
@@ -134,7 +134,7 @@ TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
     for (int x = 0; x < 2 * m; ++x) host[fft.complex_row() * line + x] = value(line, x);
   DeviceBuffer<float> values("test.lines");
   values.upload(stream, host);
-  fft.forward(stream, values.data(), 2);
+  fft.transform(stream, LineTransform::kForward, values.data(), values.data(), 2);
   const std::vector<float> modes = values.download(stream);
   for (int k = 0; k < m; ++k) {
     std::complex<double> sum = 0;
@@ -142,7 +142,7 @@ TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
     EXPECT_NEAR(modes[fft.complex_row() + 2 * k], sum.real(), 2e-6 * m);
     EXPECT_NEAR(modes[fft.complex_row() + 2 * k + 1], sum.imag(), 2e-6 * m);
   }
-  fft.backward(stream, values.data(), 2);
+  fft.transform(stream, LineTransform::kBackward, values.data(), values.data(), 2);
   const std::vector<float> after = values.download(stream);
   for (int x = 0; x < 2 * m; ++x) EXPECT_NEAR(after[fft.complex_row() + x] / m, value(1, x), 3e-6);
 }
@@ -162,9 +162,9 @@ TEST(LineFft, ALineDoesNotDependOnItsPlace) {
         for (int x = 0; x < 2 * m; ++x) host[fft->complex_row() * line + x] = value(0, x);
       DeviceBuffer<float> values("test.lines");
       values.upload(stream, host);
-      fft->forward(stream, values.data(), lines);
-      fft->backward(stream, values.data(), lines);
-      fft->forward(stream, values.data(), lines);
+      fft->transform(stream, LineTransform::kForward, values.data(), values.data(), lines);
+      fft->transform(stream, LineTransform::kBackward, values.data(), values.data(), lines);
+      fft->transform(stream, LineTransform::kForward, values.data(), values.data(), lines);
       const std::vector<float> modes = values.download(stream);
       if (first.empty()) first.assign(modes.begin(), modes.begin() + 2 * m);
       for (std::size_t line = 0; line < lines; ++line)
@@ -182,16 +182,16 @@ TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
   DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
   here.upload(stream, host);
   from.upload(stream, host);
-  fft.real_to_modes(stream, here.data(), lines);
-  fft.real_to_modes(stream, from.data(), to.data(), lines);
+  fft.transform(stream, LineTransform::kRealToModes, here.data(), here.data(), lines);
+  fft.transform(stream, LineTransform::kRealToModes, from.data(), to.data(), lines);
   const auto row_of = [&](const std::vector<float>& values, std::size_t line, int numbers) {
     const auto begin = values.begin() + static_cast<long>(fft.real_row() * line);
     return std::vector<float>(begin, begin + numbers);
   };
   std::vector<float> expected = here.download(stream), found = to.download(stream);
   for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m + 2), row_of(expected, line, m + 2));
-  fft.modes_to_real(stream, here.data(), lines);
-  fft.modes_to_real(stream, to.data(), from.data(), lines);
+  fft.transform(stream, LineTransform::kModesToReal, here.data(), here.data(), lines);
+  fft.transform(stream, LineTransform::kModesToReal, to.data(), from.data(), lines);
   expected = here.download(stream), found = from.download(stream);
   for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m), row_of(expected, line, m));
 }
@@ -210,16 +210,11 @@ void expect_complex_lines_as_in_place(int m) {
       for (int i = 0; i < 2 * m; ++i) kept.push_back(values[fft.complex_row() * line + static_cast<std::size_t>(i)]);
     return kept;
   };
-  for (bool forward : {true, false}) {
+  for (const LineTransform way : {LineTransform::kForward, LineTransform::kBackward}) {
     here.upload(stream, host);
     from.upload(stream, host);
-    if (forward) {
-      fft.forward(stream, here.data(), lines);
-      fft.forward(stream, from.data(), to.data(), lines);
-    } else {
-      fft.backward(stream, here.data(), lines);
-      fft.backward(stream, from.data(), to.data(), lines);
-    }
+    fft.transform(stream, way, here.data(), here.data(), lines);
+    fft.transform(stream, way, from.data(), to.data(), lines);
     EXPECT_EQ(used(to), used(here));
   }
 }
