@@ -166,6 +166,33 @@ void add_waves(const Waves& waves, const Vector3& at, PhaseBlock& phases, Vector
   }
 }
 
+// The sum at one target.
+struct TargetSum {
+  Vector3 acceleration{};
+  double potential = 0;
+
+  // Adds a pair with mg = m g, and mp = m p, at `d` from the target.
+  void add(double mg, const Vector3& d, double mp) {
+    for (std::size_t axis = 0; axis < 3; ++axis) acceleration[axis] += mg * d[axis];
+    potential -= mp;
+  }
+};
+
+// sum_at(position) for each target, of all processes' parts.
+template <class F>
+ReferenceForces sums_at(const std::vector<Vector3>& targets, const SumOfParts& sum, const F& sum_at) {
+  ReferenceForces forces{std::vector<Vector3>(targets.size()), std::vector<double>(targets.size())};
+#pragma omp parallel for schedule(dynamic, 4)
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const TargetSum at = sum_at(targets[t]);
+    forces.acceleration[t] = at.acceleration;
+    forces.potential[t] = at.potential;
+  }
+  sum({reinterpret_cast<double*>(forces.acceleration.data()), 3 * targets.size()});
+  sum(forces.potential);
+  return forces;
+}
+
 // One source's near images. `d` points to the nearest image, on each axis within half a side.
 void add_near(const Vector3& d, double mass, const EwaldOptions& options, int images, TargetSum& force) {
   const double alpha = options.alpha, reach2 = kReach * kReach / (alpha * alpha);
@@ -230,10 +257,7 @@ PairValue softened_newton(double r2, Softening kind, double softening) {
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                  const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
                                  const SumOfParts& sum) {
-  TargetSums sums(targets.size());
-#pragma omp parallel for schedule(dynamic, 4)
-  for (std::size_t t = 0; t < targets.size(); ++t) {
-    const Vector3 at = targets[t];
+  return sums_at(targets, sum, [&](const Vector3& at) {
     TargetSum force;
     for (std::size_t j = 0; j < positions.size(); ++j) {
       const double x = positions[j][0] - at[0], y = positions[j][1] - at[1], z = positions[j][2] - at[2];
@@ -242,9 +266,8 @@ ReferenceForces direct_reference(const std::vector<Vector3>& positions, const st
       const PairValue pair = softened_newton(r2, options.kind, options.softening);
       force.add(masses[j] * pair.g, {x, y, z}, masses[j] * pair.p);
     }
-    sums.set(t, force);
-  }
-  return sums.over_parts(sum);
+    return force;
+  });
 }
 
 ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
@@ -259,19 +282,15 @@ ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std
   // Images of the nearest image that the near sum reaches. The mean of the near part is subtracted (mean Phi = 0).
   const int images = static_cast<int>(std::ceil(std::max(0.0, kReach / options.alpha - 0.5)));
   const double background = total_mass * (M_PI / (options.alpha * options.alpha) - softening_integral(options));
-  TargetSums near(targets.size());
-#pragma omp parallel for schedule(dynamic, 4)
-  for (std::size_t t = 0; t < targets.size(); ++t) {
-    const Vector3& at = targets[t];
+  ReferenceForces forces = sums_at(targets, sum, [&](const Vector3& at) {
     TargetSum force;
     for (std::size_t j = 0; j < positions.size(); ++j) {
       const Vector3& s = positions[j];
       add_near({wrapped(s[0] - at[0]), wrapped(s[1] - at[1]), wrapped(s[2] - at[2])}, masses[j], options, images,
                force);
     }
-    near.set(t, force);
-  }
-  ReferenceForces forces = near.over_parts(sum);
+    return force;
+  });
 #pragma omp parallel
   {
     PhaseBlock phases(waves.most);
