@@ -59,7 +59,7 @@ bool learn_fft_wisdom(const std::string& text);
 // Real lines, and complex ones with the kernel exp(-i) or exp(+i).
 enum class LineTransform { kRealToModes, kModesToReal, kForward, kBackward };
 
-// Fourier transforms of many separate lines of m values, in place.
+// Fourier transforms of many separate lines of m values.
 //
 // A line's result depends only on its own m values: the plan is the same for every line of an array, whatever its place
 // and the number of lines. So a mesh divided differently transforms to the same bits.
