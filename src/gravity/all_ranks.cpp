@@ -1,27 +1,11 @@
 #include "src/gravity/all_ranks.hpp"
 
-#include <array>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "kernels/error.hpp"
 
 namespace maki {
-
-void RankDomains::cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs) {
-  if (ranks_.size() == 1) return;
-  const Samples samples = gather_samples(stream, ranks_, particles, costs(), updates_++);
-  domains_ = domains_ ? multisect(samples.points, *domains_, Smoothing{})
-                      : multisect(samples.points, choose_factors(ranks_.size()));
-}
-
-void RankDomains::move(const Stream& stream, Particles& particles, VectorArray* carried) const {
-  if (!domains_) return;
-  std::array<DeviceBuffer<float>*, 3> extra{};
-  if (carried) extra = {&carried->x, &carried->y, &carried->z};
-  migrate(stream, ranks_, *domains_, particles, std::span(extra.data(), carried ? 3 : 0));
-}
 
 RankTrees::RankTrees(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
     : TreeImports(timers, "export trees", "wait for trees"), ranks_(ranks),
@@ -54,7 +38,6 @@ void RankTrees::report(GravityCounts& counts) const {
 
 AllSources::View AllSources::gather(const Stream& stream, const Particles& particles) {
   const Communicator& ranks = payload_.ranks();
-  if (ranks.size() == 1) return {particles.source.data(), static_cast<std::uint32_t>(particles.size()), 0};
   const auto self = static_cast<std::size_t>(ranks.rank());
   const std::uint64_t mine = particles.size();
   const std::vector<std::uint64_t> counts = gathered(ranks, mine);

@@ -1,44 +1,16 @@
-// The ranks of a site: their domains, their local essential trees, and all their particles gathered.
+// The other ranks of a site: their local essential trees, and all their particles gathered.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/device_payload.hpp"
-#include "host/domain/migrate.hpp"
-#include "host/domain/sampling.hpp"
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity_options.hpp"
 #include "src/gravity/tree_imports.hpp"
 
 namespace maki {
-
-// The domains of the ranks: cut anew at rebuilds by the measured cost of particles, which then move to their ranks.
-class RankDomains {
- public:
-  explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
-
-  // New domains where there are several ranks; one rank keeps all. `costs` returns the cost of each particle in the
-  // present order (Costs). The first time, and where no rank has costs, all particles have equal costs. Collective, as
-  // is move().
-  void cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs);
-  // Sends particles to their ranks. `carried` (null on all ranks or on none) has one entry for each particle and goes
-  // with it.
-  void move(const Stream& stream, Particles& particles, VectorArray* carried) const;
-
-  // To be called where the box of an isolated set has doubled about its middle.
-  void double_box() {
-    if (domains_) domains_->double_box();
-  }
-
- private:
-  Communicator ranks_;
-  std::optional<Domains> domains_;  // none before the first cut
-  std::uint64_t updates_ = 0;
-};
 
 // Local essential trees of the other ranks of this site.
 class RankTrees final : public TreeImports {
@@ -50,6 +22,7 @@ class RankTrees final : public TreeImports {
   TreeDrift& drift() { return drift_; }
   const TreeDrift& drift() const { return drift_; }
 
+  int others() const override { return ranks_.size() - 1; }
   bool move() override { return !let_.progress() && let_.needs_host(); }
   const SourceParticle* particles() const override { return let_.particles(); }
   std::uint64_t particle_count() const override { return let_.particle_count(); }
@@ -71,9 +44,8 @@ class AllSources {
  public:
   explicit AllSources(const Communicator& ranks) : payload_(ranks) {}
 
-  // Positions and masses in the order of ranks; those of this rank begin at `first`. On one rank this is a view of the
-  // particles themselves, else a copy of 16 bytes for each particle of the whole set. Collective. Throws Error for 2^32
-  // particles or more.
+  // Positions and masses in the order of ranks, 16 bytes for each particle of the whole set; those of this rank begin
+  // at `first`. Collective. Throws Error for 2^32 particles or more.
   struct View {
     const SourceParticle* particles;
     std::uint32_t count, first;

@@ -36,6 +36,7 @@ class AllSites final : public TreeImports {
   // evaluation, which rebuilds.
   void double_box();
 
+  int others() const override { return agreement_.sites().count() - 1; }
   const SourceParticle* particles() const override { return trees_.particles(); }
   std::uint64_t particle_count() const override { return trees_.particle_count(); }
 

@@ -91,13 +91,12 @@ Gravity::~Gravity() {
 // differently from PencilMesh, whose result is the same for all numbers of ranks.
 void Gravity::make_mesh() {
   const PoolLane lane(kMeshLane);
-  const bool one_site = agreement_.sites().alone();
-  if (one_site && ranks_.size() == 1 && options_.ghost_level == 0) {
+  if (!tree_.has_imports() && options_.ghost_level == 0) {
     mesh_ = std::make_unique<ParticleMesh>(options_.mesh, options_.law);
     return;
   }
   auto pencils = std::make_unique<PencilMesh>(ranks_, options_.mesh, options_.law);
-  if (!one_site) {
+  if (tree_.sites().others() > 0) {
     site_mesh_ = std::make_unique<sites::SiteMesh>(agreement_.sites());
     pencils->set_outside(site_mesh_.get());
     pencils->measure_phases();

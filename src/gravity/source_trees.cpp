@@ -152,7 +152,7 @@ void GhostTree::refit_own(const Stream& stream, const SourceParticle* own, Devic
 }
 
 void GhostTree::refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups) {
-  if (!has_ghosts()) return;
+  if (!sources_.has_others()) return;
   sources_.refresh_others(stream, gathered(stream, ghosts).data());
   sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 1);
   refit_groups(stream, sources_.data(), groups);
@@ -203,7 +203,7 @@ void GhostSources::evaluate_new_tree(const Stream& stream, const Particles& part
 
 // Sorts groups into inner and outer ones where new lists are kept.
 void GhostSources::split_groups(const Stream& stream) {
-  if (!forces_.batched() && ghosts_.has_ghosts()) ghosts_.split(stream, forces_.own_lists().view(forces_.groups()));
+  if (!forces_.batched()) ghosts_.split(stream, forces_.own_lists().view(forces_.groups()));
 }
 
 // Evaluates inner groups while ghosts are in transit, then the outer ones.
@@ -215,7 +215,7 @@ void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& par
     const PhaseTimers::Scope scope(timers_, "sweep", stream);
     what();
   };
-  const bool in_parts = !groups.empty() && ghosts_.has_ghosts() && !forces_.lists_are_gone();
+  const bool in_parts = !groups.empty() && !forces_.lists_are_gone();
   refit([&] { ghosts_.refit_own(stream, particles.source.data(), groups); });
   if (in_parts) forces_.evaluate_part(stream, joined(), ghosts_.inner(), out);
   const GhostTree::Ghosts ghosts = take(stream);

@@ -108,7 +108,6 @@ class GhostTree {
   void build(const Stream& stream, DeviceBuffer<Group>& groups);
   // Sorts the groups into inner and outer ones by their lists.
   void split(const Stream& stream, const ListView& lists);
-  bool has_ghosts() const { return sources_.has_others(); }
   const DeviceBuffer<std::uint32_t>& inner() const { return inner_; }
   const DeviceBuffer<std::uint32_t>& outer() const { return outer_; }
 

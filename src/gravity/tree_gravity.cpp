@@ -26,8 +26,8 @@ TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, con
     : options_(with_ghosts(options)), timers_(timers), ranks_(ranks), domains_(ranks), own_(options_, timers),
       rank_trees_(options_, timers, ranks), sites_(agreement, options_, timers), forces_(options_, timers, imports_),
       source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)) {
-  if (ranks.size() > 1) imports_.push_back(&rank_trees_);
-  if (!agreement.sites().alone()) imports_.push_back(&sites_);
+  for (TreeImports* const part : {static_cast<TreeImports*>(&rank_trees_), static_cast<TreeImports*>(&sites_)})
+    if (part->others() > 0) imports_.push_back(part);
 }
 
 void TreeGravity::agree_with_sites() {

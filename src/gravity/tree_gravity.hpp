@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/domain/rank_domains.hpp"
 #include "src/gravity/all_ranks.hpp"
 #include "src/gravity/all_sites.hpp"
 #include "src/gravity/gravity_options.hpp"
@@ -58,6 +59,7 @@ class TreeGravity {
   const TreeDrift& drift() const { return rank_trees_.drift(); }
   std::uint64_t unkept_ghost_lists() const { return source_trees_->unkept_lists(); }
   const GravityOptions& options() const { return options_; }
+  bool has_imports() const { return !imports_.empty(); }  // there are other ranks or sites
 
  private:
   void distribute(const Stream& stream, Particles& particles, VectorArray* carried);

@@ -17,6 +17,9 @@ class TreeImports {
  public:
   virtual ~TreeImports() = default;
 
+  // Number of other ranks, or other sites.
+  virtual int others() const = 0;
+
   // Sends parts of this rank's tree to the ranks or sites that need them: a new selection where the tree is `fresh`,
   // else the payload of the last selection. `tree` and `particles` must not change until take(). Collective.
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk, bool fresh) {

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "host/comm/exact_sum.hpp"
+#include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
 #include "kernels/particles/particles.hpp"
-#include "src/simulation/totals.hpp"
 
 namespace maki {
 
@@ -31,13 +31,15 @@ Flight flight_of(const HostParticles& out, std::size_t i) {
   return {0.5 * v2, 1 / std::sqrt(r2)};
 }
 
-// 1/2 sum m v^2 and sum m / r.
-std::array<ExactSum, 2> sums_of(const HostParticles& out) {
-  std::array<ExactSum, 2> sums;
+// 1/2 sum m v^2, sum m / r, and sum m v.
+std::array<ExactSum, 5> sums_of(const HostParticles& out) {
+  std::array<ExactSum, 5> sums;
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     const Flight flight = flight_of(out, i);
     sums[0].add(out.masses[i] * flight.kinetic);
     sums[1].add(out.masses[i] * flight.nearness);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      sums[2 + axis].add(static_cast<double>(out.masses[i]) * out.momenta[i][axis]);
   }
   return sums;
 }
@@ -74,7 +76,9 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
       total_(agreement_.sites().sum(sites::Phase::kOutput, 0, sum_of(ranks_, std::uint64_t{particles.size()}))),
       softening_(gravity.options().law.softening) {}
 
-FieldState GravityField::state() const { return {softening_, total_, escapers_.total, escapers_.energy}; }
+FieldState GravityField::state() const {
+  return {softening_, total_, escapers_.total, escapers_.energy, escapers_.momentum};
+}
 
 void GravityField::restore(const FieldState& state, const EscaperRows& escapers) {
   if (state.total != total_)
@@ -85,6 +89,7 @@ void GravityField::restore(const FieldState& state, const EscaperRows& escapers)
   static_cast<EscaperRows&>(escapers_) = escapers;
   escapers_.total = state.escapers;
   escapers_.energy = state.escaped_energy;
+  escapers_.momentum = state.escaped_momentum;
 }
 
 void GravityField::evaluate(double t, Ranges ranges, bool want_potential) {
@@ -168,6 +173,7 @@ void GravityField::take_out(double t, bool from_here) {
                 "check velocities and units of the initial conditions, or give a larger box.size");
   keep_escapers(out, t);
   escapers_.total += left.count;
+  for (std::size_t axis = 0; axis < 3; ++axis) escapers_.momentum[axis] += left.momentum[axis];
   escapers_.energy += left.kinetic - frame_.potential_unit() * left.others * left.nearness;
   log_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.{}",
                    left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total,
@@ -178,14 +184,21 @@ void GravityField::take_out(double t, bool from_here) {
 
 // Sums over the particles that leave, over all ranks of all sites.
 Left GravityField::sums_over_all(const HostParticles& out) {
-  std::array<ExactSum, 2> sums = sums_of(out);
+  std::array<ExactSum, 5> sums = sums_of(out);
   ExactSum::over_ranks(ranks_, sums);
-  const Left left = {sum_of(ranks_, std::uint64_t{out.ids.size()}), sums[0].value(), sums[1].value(),
-                     over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size()))};
+  const Left left = {sum_of(ranks_, std::uint64_t{out.ids.size()}),
+                     sums[0].value(),
+                     sums[1].value(),
+                     over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())),
+                     {sums[2].value(), sums[3].value(), sums[4].value()}};
   sites::Sites& sites = agreement_.sites();
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);
   return sites.joined(sites::Phase::kControl, number, left, [](Left& all, const Left& one) {
-    all = {all.count + one.count, all.kinetic + one.kinetic, all.nearness + one.nearness, all.others + one.others};
+    all.count += one.count;
+    all.kinetic += one.kinetic;
+    all.nearness += one.nearness;
+    all.others += one.others;
+    for (std::size_t axis = 0; axis < 3; ++axis) all.momentum[axis] += one.momentum[axis];
   });
 }
 

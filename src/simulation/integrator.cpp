@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
-#include "src/simulation/totals.hpp"
 
 namespace maki {
 

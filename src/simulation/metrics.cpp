@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "src/io/json.hpp"
 
@@ -13,13 +14,12 @@ namespace {
 
 // ---- records of ranks -----------------------------------------------------------------------------------------------
 
-// The message of a rank: Head, then a PhaseNumbers for each path that rank 0 knows already, in the order in which it
-// got them. The second message: a PhaseNumbers for each new path, then the new paths, a line each.
+// The message of a rank: Head, then PhaseNumbers for each phase, then the phases' paths, a line each.
 struct Head {
   std::uint64_t particles, memory_high_water, memory_held;
   double seconds;
   GravityCounts gravity;
-  std::uint64_t new_paths, new_text;  // bytes
+  std::uint64_t phases;
 };
 struct PhaseNumbers {
   double seconds, total_seconds;
@@ -40,53 +40,36 @@ T take(const std::vector<char>& message, std::size_t place) {
   return value;
 }
 
-PhaseNumbers numbers_of(const RankRecord& record, const std::string& path) {
-  const auto found = std::find_if(record.phases.begin(), record.phases.end(),
-                                  [&path](const PhaseTime& phase) { return phase.path == path; });
-  if (found == record.phases.end()) return {0, 0, 0};
-  return {found->seconds, found->total_seconds, found->calls};
-}
-
-struct Messages {
-  std::vector<char> first, second;
-};
-
-Messages pack(const RankRecord& mine, std::vector<std::string>& known) {
-  Messages messages;
-  std::string text;
-  std::vector<std::string> unknown;
+std::vector<char> pack(const RankRecord& mine) {
+  std::vector<char> message;
+  put(message,
+      Head{mine.particles, mine.memory_high_water, mine.memory_held, mine.seconds, mine.gravity, mine.phases.size()});
+  for (const PhaseTime& phase : mine.phases)
+    put(message, PhaseNumbers{phase.seconds, phase.total_seconds, phase.calls});
   for (const PhaseTime& phase : mine.phases) {
-    if (std::find(known.begin(), known.end(), phase.path) != known.end()) continue;
-    unknown.push_back(phase.path);
-    text += phase.path + '\n';
+    message.insert(message.end(), phase.path.begin(), phase.path.end());
+    message.push_back('\n');
   }
-  put(messages.first, Head{mine.particles, mine.memory_high_water, mine.memory_held, mine.seconds, mine.gravity,
-                           unknown.size(), text.size()});
-  for (const std::string& path : known) put(messages.first, numbers_of(mine, path));
-  for (const std::string& path : unknown) put(messages.second, numbers_of(mine, path));
-  messages.second.insert(messages.second.end(), text.begin(), text.end());
-  known.insert(known.end(), unknown.begin(), unknown.end());
-  return messages;
+  return message;
 }
 
-std::size_t second_size(const Head& head) { return head.new_paths * sizeof(PhaseNumbers) + head.new_text; }
-
-RankRecord unpack(const Messages& messages, std::vector<std::string>& known) {
-  const auto head = take<Head>(messages.first, 0);
+RankRecord unpack(const std::vector<char>& message) {
+  const auto head = take<Head>(message, 0);
   RankRecord record{head.particles, head.memory_high_water, head.memory_held, head.seconds, head.gravity, {}};
-  const auto add = [&record](const std::string& path, const PhaseNumbers& numbers) {
-    record.phases.push_back({path, numbers.seconds, numbers.total_seconds, numbers.calls});
-  };
-  for (std::size_t i = 0; i < known.size(); ++i)
-    add(known[i], take<PhaseNumbers>(messages.first, sizeof(Head) + i * sizeof(PhaseNumbers)));
-  auto begin = messages.second.begin() + static_cast<std::ptrdiff_t>(head.new_paths * sizeof(PhaseNumbers));
-  for (std::size_t i = 0; i < head.new_paths; ++i) {
-    const auto end = std::find(begin, messages.second.end(), '\n');
-    known.emplace_back(begin, end);
-    add(known.back(), take<PhaseNumbers>(messages.second, i * sizeof(PhaseNumbers)));
+  auto begin = message.begin() + static_cast<std::ptrdiff_t>(sizeof(Head) + head.phases * sizeof(PhaseNumbers));
+  for (std::size_t i = 0; i < head.phases; ++i) {
+    const auto numbers = take<PhaseNumbers>(message, sizeof(Head) + i * sizeof(PhaseNumbers));
+    const auto end = std::find(begin, message.end(), '\n');
+    record.phases.push_back({{begin, end}, numbers.seconds, numbers.total_seconds, numbers.calls});
     begin = end + 1;
   }
   return record;
+}
+
+// The phase with this path; zeros where there is none.
+PhaseTime phase_of(const RankRecord& record, const std::string& path) {
+  const auto found = std::ranges::find(record.phases, path, &PhaseTime::path);
+  return found == record.phases.end() ? PhaseTime{} : *found;
 }
 
 }  // namespace
@@ -104,35 +87,13 @@ void add_counts(GravityCounts& total, const GravityCounts& step) {
   total.domain_imbalance = step.domain_imbalance;
 }
 
-RecordGatherer::RecordGatherer(const Communicator& ranks)
-    : ranks_(ranks), known_(ranks.rank() == 0 ? static_cast<std::size_t>(ranks.size()) : 1) {}
-
-std::vector<RankRecord> RecordGatherer::gather(const RankRecord& mine) {
-  constexpr int kTag = 4100;
-  const bool root = ranks_.rank() == 0;
-  if (!root) {
-    const Messages messages = pack(mine, known_[0]);
-    std::vector<Communicator::Outgoing> out = {{0, messages.first.data(), messages.first.size()}};
-    if (!messages.second.empty()) out.push_back({0, messages.second.data(), messages.second.size()});
-    ranks_.exchange(out, {}, kTag);
-    return {};
-  }
-  const auto size = static_cast<std::size_t>(ranks_.size());
-  std::vector<Messages> all(size);
-  std::vector<Communicator::Incoming> in;
-  for (std::size_t r = 1; r < size; ++r) {
-    all[r].first.resize(sizeof(Head) + known_[r].size() * sizeof(PhaseNumbers));
-    in.push_back({static_cast<int>(r), all[r].first.data(), all[r].first.size()});
-  }
-  ranks_.exchange({}, in, kTag);
-  in.clear();
-  for (std::size_t r = 1; r < size; ++r) {
-    all[r].second.resize(second_size(take<Head>(all[r].first, 0)));
-    if (!all[r].second.empty()) in.push_back({static_cast<int>(r), all[r].second.data(), all[r].second.size()});
-  }
-  if (!in.empty()) ranks_.exchange({}, in, kTag);
-  std::vector<RankRecord> records = {mine};
-  for (std::size_t r = 1; r < size; ++r) records.push_back(unpack(all[r], known_[r]));
+std::vector<RankRecord> gather_records(const Communicator& ranks, const RankRecord& mine) {
+  std::vector<std::vector<char>> to_each(static_cast<std::size_t>(ranks.size()));
+  to_each[0] = pack(mine);
+  const std::vector<std::vector<char>> messages = exchange_all(ranks, std::move(to_each));
+  std::vector<RankRecord> records;
+  if (ranks.rank() == 0)
+    for (const std::vector<char>& message : messages) records.push_back(unpack(message));
   return records;
 }
 
@@ -154,8 +115,8 @@ Spread spread_of(const std::vector<RankRecord>& ranks, const std::function<doubl
   return spread;
 }
 
-double phase_seconds(const RankRecord& rank, const std::string& path) { return numbers_of(rank, path).seconds; }
-double phase_total(const RankRecord& rank, const std::string& path) { return numbers_of(rank, path).total_seconds; }
+double phase_seconds(const RankRecord& rank, const std::string& path) { return phase_of(rank, path).seconds; }
+double phase_total(const RankRecord& rank, const std::string& path) { return phase_of(rank, path).total_seconds; }
 
 std::vector<std::string> phase_paths(const std::vector<RankRecord>& ranks) {
   std::vector<std::string> paths;

@@ -78,17 +78,8 @@ struct RankRecord {
 // Adds the counts of a step that can be summed: interactions, groups walked again, and counts of local essential trees.
 void add_counts(GravityCounts& total, const GravityCounts& step);
 
-class RecordGatherer {
- public:
-  explicit RecordGatherer(const Communicator& ranks);
-  // The records of all ranks on rank 0, an empty vector elsewhere. One small message from each rank, and a second one
-  // where rank 0 does not know its phases yet. Collective.
-  std::vector<RankRecord> gather(const RankRecord& mine);
-
- private:
-  Communicator ranks_;
-  std::vector<std::vector<std::string>> known_;  // by rank, paths that rank 0 knows; on other ranks only their own
-};
+// The records of all ranks on rank 0, an empty vector elsewhere: one small message from each rank. Collective.
+std::vector<RankRecord> gather_records(const Communicator& ranks, const RankRecord& mine);
 
 // Smallest, mean and largest of a number over ranks, and the first rank that has the largest.
 struct Spread {

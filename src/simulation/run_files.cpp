@@ -61,9 +61,9 @@ std::string moment(const SnapshotHeader& header) {
 }  // namespace
 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
-    : options_(options), provenance_(provenance), place_(place), gatherer_(place.ranks),
-      stop_(speaks() ? prepared_directory(options, lock_) : "", speaks() ? options.time_limit : 0,
-            std::chrono::steady_clock::now(), options.signals),
+    : options_(options), provenance_(provenance), place_(place),
+      stop_(speaks() ? prepared_directory(options, lock_) : "", speaks() ? options.time_limit : 0, options.begun,
+            options.signals),
       progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options)), snapshot_writer_(place),
       restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
@@ -121,7 +121,7 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
   if (StepLog::is_due(metrics, options_.metrics_interval)) {
-    const std::vector<RankRecord> records = gatherer_.gather(record_of(metrics, timers));
+    const std::vector<RankRecord> records = gather_records(ranks(), record_of(metrics, timers));
     if (speaks()) log().step(metrics, records);
   }
   if (const std::optional<RestartOutcome> restart = restart_writer_.look()) told(*restart);
@@ -277,8 +277,8 @@ std::string RunFiles::beside_model() const {
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
   const std::string arrays = memory_of_largest(false), model = beside_model();
   const PoolReport pool = pool_report();
-  const std::vector<RankRecord> records = gatherer_.gather(
-      {own_particles_, pool.high_water, pool.most_reserved, stop_.elapsed(), counts_, phase_times(timers)});
+  const std::vector<RankRecord> records = gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved,
+                                                                   stop_.elapsed(), counts_, phase_times(timers)});
   record_end(result, records);
   if (!speaks()) return;
   log().finish(run_report(timers, records, result.steps) + model, arrays);

@@ -4,6 +4,7 @@
 // ring>.hdf5.
 #pragma once
 
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <set>
@@ -42,7 +43,7 @@ struct RunFileOptions {
   bool overwrite = false;
   WriteOptions snapshots;           // stopped.hdf5 is always complete and exact
   int metrics_interval = 1;         // steps between lines of metrics and log
-  double time_limit = 0;            // seconds; 0: none
+  double time_limit = 0;            // seconds since `begun`; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
   std::uint64_t restart_steps = 0;  // steps between restarts; 0: none for this reason
   int restarts_kept = 2;            // 0: no restarts, not even when the run is stopped
@@ -55,7 +56,9 @@ struct RunFileOptions {
   std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;        // nullptr: silent
   bool json_progress = false;
-  bool signals = true;                  // SIGTERM and SIGINT stop the run; false: the caller handles signals
+  bool signals = true;  // SIGTERM and SIGINT stop the run; false: the caller handles signals
+  // Beginning of the time that the log counts: before initial conditions are made or a restart is read.
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
@@ -132,7 +135,6 @@ class RunFiles : public RunObserver {
   RunFileOptions options_;
   Provenance provenance_;
   RunPlace place_;
-  RecordGatherer gatherer_;
   std::optional<DirectoryLock> lock_;  // held by rank 0
   StopRequest stop_;
   Progress progress_;

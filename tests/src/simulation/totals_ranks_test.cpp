@@ -1,5 +1,5 @@
 // Energies, momenta and counts over all particles, against sums in 113 bits; and what ranks tell rank 0.
-#include "src/simulation/totals.hpp"
+#include "host/measure/totals.hpp"
 
 #include <gtest/gtest.h>
 
@@ -181,9 +181,8 @@ RankRecord record_of_rank(int rank, int step) {
 
 TEST(RankRecords, ArriveAtTheFirstRankAsTheyWere) {
   const Communicator ranks = Communicator::world();
-  RecordGatherer gatherer(ranks);
   for (int step = 0; step < 3; ++step) {
-    const std::vector<RankRecord> all = gatherer.gather(record_of_rank(ranks.rank(), step));
+    const std::vector<RankRecord> all = gather_records(ranks, record_of_rank(ranks.rank(), step));
     ASSERT_EQ(all.size(), ranks.rank() == 0 ? static_cast<std::size_t>(ranks.size()) : 0u);
     for (std::size_t r = 0; r < all.size(); ++r) {
       const RankRecord expected = record_of_rank(static_cast<int>(r), step);

@@ -1,0 +1,39 @@
+// The domains of the ranks of a site over a run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "host/comm/communicator.hpp"
+#include "host/domain/multisection.hpp"
+#include "host/domain/sampling.hpp"
+#include "kernels/particles/particles.hpp"
+
+namespace maki {
+
+// The domains of the ranks: cut anew at rebuilds by the measured cost of particles, which then move to their ranks.
+class RankDomains {
+ public:
+  explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
+
+  // New domains where there are several ranks; one rank keeps all. `costs` returns the cost of each particle in the
+  // present order (Costs). The first time, and where no rank has costs, all particles have equal costs. Collective, as
+  // is move().
+  void cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs);
+  // Sends particles to their ranks. `carried` (null on all ranks or on none) has one entry for each particle and goes
+  // with it.
+  void move(const Stream& stream, Particles& particles, VectorArray* carried) const;
+
+  // To be called where the box of an isolated set has doubled about its middle.
+  void double_box() {
+    if (domains_) domains_->double_box();
+  }
+
+ private:
+  Communicator ranks_;
+  std::optional<Domains> domains_;  // none before the first cut
+  std::uint64_t updates_ = 0;
+};
+
+}  // namespace maki
