@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <type_traits>
@@ -168,14 +169,6 @@ int send_receive_over(Buffer out, Buffer in, Which... which) {
   });
 }
 
-template <class... Which>
-long long send_receive_unknown_over(Buffer out, Buffer in, Which... which) {
-  return guarded([&] {
-    const Lanes lanes = lanes_of(which...);
-    return send_receive_unknown(lanes, out, lanes, in);
-  });
-}
-
 }  // namespace
 }  // namespace maki::wan::mpw
 
@@ -211,7 +204,13 @@ int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long
 }
 
 int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int path) {
-  return static_cast<int>(send_receive_unknown_over({sendbuf, sendsize}, {recvbuf, maxrecvsize}, path));
+  return guarded([&] {
+    if (maxrecvsize > std::numeric_limits<int>::max())
+      throw maki::wan::Error("MPW_DSendRecv over a path returns an int, and 2 GiB or more may come", "",
+                             "use MPW_DSendRecv over channels, which returns a long long");
+    const Lanes lanes = lanes_of(path);
+    return static_cast<int>(send_receive_unknown(lanes, {sendbuf, sendsize}, lanes, {recvbuf, maxrecvsize}));
+  });
 }
 
 int MPW_Send(char* buf, long long int size, int* channels, int num_channels) {
@@ -229,7 +228,10 @@ int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long
 
 long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
                             int* channel, int num_channels) {
-  return send_receive_unknown_over({sendbuf, sendsize}, {recvbuf, maxrecvsize}, channel, num_channels);
+  return guarded([&] {
+    const Lanes lanes = lanes_of(channel, num_channels);
+    return send_receive_unknown(lanes, {sendbuf, sendsize}, lanes, {recvbuf, maxrecvsize});
+  });
 }
 
 char* MPW_DNSResolve(std::string host) { return MPW_DNSResolve(host.data()); }

@@ -71,8 +71,10 @@ std::string_view trimmed(std::string_view text) {
 
 std::size_t parse_size(const std::string& text) {
   const double bytes = parse(text, "size", kSizes, 1);
-  if (bytes > 9e18 || bytes != std::floor(bytes)) throw Error(fmt::format("'{}' is no number of bytes", text));
-  return static_cast<std::size_t>(bytes);
+  const double whole = std::round(bytes);  // 4.1 and 1e6 give 4099999.9999999995
+  if (bytes > 9e18 || std::fabs(bytes - whole) > 1e-12 * bytes)
+    throw Error(fmt::format("'{}' is no number of bytes", text));
+  return static_cast<std::size_t>(whole);
 }
 
 double parse_rate(const std::string& text) { return parse(text, "rate", kRates, 0); }

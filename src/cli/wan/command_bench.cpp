@@ -172,7 +172,10 @@ void serve(const Options& given) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   wan::BenchService service;
-  service.local = wan::Endpoint::parse(given.listen);
+  if (given.listen.empty() != choices.relay.used())
+    throw CLI::ValidationError(
+        "give HOST:PORT to call a measurement, or --listen ADDRESS:PORT or a relay to be called");
+  if (!given.listen.empty()) service.local = wan::Endpoint::parse(given.listen);
   service.security = choices.security;
   service.settings = choices.settings;
   service.relay = choices.relay;
@@ -250,9 +253,9 @@ void call(const Options& given) {
 }
 
 void run_bench(const Options& given) {
-  if (given.peer.empty() == given.listen.empty())
-    throw CLI::ValidationError("give HOST:PORT to call a measurement, or --listen ADDRESS:PORT to be called");
-  given.listen.empty() ? call(given) : serve(given);
+  if (!given.peer.empty() && !given.listen.empty())
+    throw CLI::ValidationError("HOST:PORT calls a measurement, and --listen ADDRESS:PORT is called: give one");
+  given.peer.empty() ? serve(given) : call(given);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ TEST(Quantity, SizesRatesAndTimesCarryUnits) {
   EXPECT_EQ(parse_size("4 MB"), 4'000'000u);
   EXPECT_EQ(parse_size("64 KiB"), 65536u);
   EXPECT_EQ(parse_size("1.5 kB"), 1500u);
+  EXPECT_EQ(parse_size("4.1 MB"), 4'100'000u);
   EXPECT_EQ(parse_size("2GB"), 2'000'000'000u);
   EXPECT_EQ(parse_size("700"), 700u);
   EXPECT_DOUBLE_EQ(parse_rate("800 Mbit/s"), 1e8);

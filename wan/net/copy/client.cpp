@@ -137,7 +137,7 @@ CopyReport Client::pull(const std::vector<std::string>& paths, const std::string
 namespace {
 
 constexpr unsigned kEvents =
-    IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ONLYDIR;
+    IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_EXCL_UNLINK | IN_ONLYDIR;
 
 std::chrono::steady_clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -163,8 +163,13 @@ bool Watch::is_marked(const std::string& path, std::uint64_t size, std::int64_t 
 }
 
 void Watch::scan() {
-  if (lost_)
-    for (auto& [path, file] : waiting_) file.open = false;  // its close event may be among the lost ones
+  struct stat watched, named;
+  if (fstat(root_.folder("")->descriptor(), &watched) != 0 || stat(folder_.c_str(), &named) != 0 ||
+      named.st_ino != watched.st_ino || named.st_dev != watched.st_dev)
+    throw Error("the folder '" + printable(folder_) + "' was removed or replaced", "", "begin again");
+  if (lost_)  // a file's close event may be among the lost ones; if not, its next event opens it again
+    for (auto& [path, file] : waiting_)
+      if (file.open) file = {Clock::now() + settle_, false};
   lost_ = false;
   scan_folder("");
 }
@@ -311,15 +316,13 @@ void Sync::log(const std::string& line) const {
 }
 
 // A connection that once worked may work again, whatever the present error: name servers and network interfaces also
-// fail.
+// fail, and a certificate may be replaced before its private key.
 void Sync::connect() try {
   if (client_) return;
   auto client = std::make_shared<Client>(options_.connect());
   const std::lock_guard lock(mutex_);
   client_ = std::move(client);
   met_ = true;
-} catch (const SecurityError&) {
-  throw;
 } catch (const PathError& error) {
   if (!met_ && error.refused()) throw Error(error.what());
   throw;

@@ -138,7 +138,7 @@ bool IncomingFile::try_open() {
     return false;
   }
   if (!file.open()) throw_problem("cannot write", path_, error);
-  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0)
+  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)  // some file systems have no locks
     throw FileProblem("'" + printable(path_) + "' is being written by another copy");
   return fstatat(folder_->descriptor(), part_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          named.st_ino == status.st_ino && named.st_dev == status.st_dev;

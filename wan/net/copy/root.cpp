@@ -117,6 +117,8 @@ bool kernel_has_openat2() {
 
 Root::Root(const std::string& folder, Resolve resolve) : resolve_(resolve) {
   auto root = std::make_shared<Descriptor>(::open(folder.c_str(), kFolderFlags));
+  if (!root->open() && errno == EACCES)  // files whose names are known can be reached without reading the folder
+    root = std::make_shared<Descriptor>(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root->open())
     throw Error("cannot open the folder '" + printable(folder) + "'", std::strerror(errno),
                 "name a folder that is there");

@@ -32,8 +32,9 @@ void Stream::start() {
 
 void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
   if (ended_) return;
-  // A peer that sends pings and does not read the answers gets no more.
-  if (frame.type == FrameType::kPong && control_.size() >= kMostWaiting) return;
+  // A peer that does not read what it is sent gets no more pings and answers to its own.
+  const bool heartbeat = frame.type == FrameType::kPing || frame.type == FrameType::kPong;
+  if (heartbeat && control_.size() >= kMostWaiting) return;
   control_.push_back({frame, std::move(payload)});
 }
 

@@ -66,8 +66,8 @@ std::unique_ptr<Channel> make_tls_channel(std::shared_ptr<const TlsContext> cont
 
 // OpenSSL's reason for the last failure on this thread, as helpful text. `peer`: its name in the message.
 SecurityError tls_error(SSL* ssl, const HandshakeNotes& notes, Side side, const std::string& peer);
-// The name in a certificate: the first DNS name or address of the subject alternative names, else the common name;
-// empty if none.
+// The name in a certificate: the first DNS name of the subject alternative names, else the common name, else the first
+// address; empty if none.
 std::string certificate_name(X509* certificate);
 
 }  // namespace maki::wan

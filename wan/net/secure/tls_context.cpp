@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
@@ -5,6 +6,7 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -324,6 +326,15 @@ SecurityError tls_error(SSL* ssl, const HandshakeNotes& notes, Side side, const 
   return SecurityError(fmt::format(fmt::runtime(problem), peer), words.reason, words.advice);
 }
 
+// The text of an address of 4 or 16 bytes; "" of others.
+static std::string address_text(const ASN1_OCTET_STRING* address) {
+  const int size = ASN1_STRING_length(address);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (size == 4 || size == 16)
+    inet_ntop(size == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(address), text.data(), text.size());
+  return text.data();
+}
+
 std::string certificate_name(X509* certificate) {
   const auto text_of = [](const ASN1_STRING* value) -> std::string {
     unsigned char* utf8 = nullptr;
@@ -333,11 +344,12 @@ std::string certificate_name(X509* certificate) {
     OPENSSL_free(utf8);
     return text;
   };
-  std::string name;
+  std::string name, address;
   auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
   for (int i = 0; i < sk_GENERAL_NAME_num(names) && name.empty(); ++i) {
     const GENERAL_NAME* one = sk_GENERAL_NAME_value(names, i);
     if (one->type == GEN_DNS) name = text_of(one->d.dNSName);
+    if (one->type == GEN_IPADD && address.empty()) address = address_text(one->d.iPAddress);
   }
   GENERAL_NAMES_free(names);
   if (name.empty()) {
@@ -345,7 +357,7 @@ std::string certificate_name(X509* certificate) {
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at >= 0) name = text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
   }
-  return printable(name, kLongestName);
+  return printable(name.empty() ? address : name, kLongestName);
 }
 
 }  // namespace maki::wan

@@ -30,21 +30,30 @@ void adopt(Path& path, const BenchOrder& order) {
 }
 
 constexpr double kStopEvery = 0.25;  // seconds
+constexpr double kLongestRest = 3;   // of a caller that is there and orders nothing, in longest silences
 
 BenchOrder hear(Path& path, const BenchService& service) {
   Request order = path.start_receive_any(kOrders, kMaxBenchMessage);
-  while (!order.wait_for(kStopEvery))
-    if (service.stop()) {
-      path.close(0);
-      throw Error("the measurement was ended here");
-    }
+  const auto start = WallClock::now();
+  while (!order.wait_for(kStopEvery)) {
+    const bool stopped = service.stop();
+    if (!stopped && seconds_since(start) < kLongestRest * service.longest_silence) continue;
+    path.close(0);
+    throw Error(stopped ? "the measurement was ended here" : "it orders nothing, and others may wait: it was ended");
+  }
   return decode_bench_order(order.take().view());
 }
 void reply(Path& path, const BenchReply& reply) { path.send(kReplies, encode(reply)); }
 
+struct Buffers {
+  PayloadBuffer in, out;
+};
+
 class Session {
  public:
-  Session(Path& path, const BenchService& service) : path_(path), service_(service) {}
+  // `buffers` has to outlive the path, whose transfers may be under way where the session ends by an error.
+  Session(Path& path, const BenchService& service, Buffers& buffers)
+      : path_(path), service_(service), in_(buffers.in), out_(buffers.out) {}
 
   // Until the caller has finished: true, or leaves to call again with other settings: false.
   bool run() {
@@ -107,7 +116,7 @@ class Session {
 
   Path& path_;
   const BenchService& service_;
-  PayloadBuffer in_, out_;
+  PayloadBuffer &in_, &out_;
 };
 
 class Server {
@@ -126,6 +135,7 @@ class Server {
       try {
         finished = serve(*caller);
       } catch (const Error& error) {
+        if (!listener_) throw;  // nobody could call any more
         finished_ = true;
         service_.report(fmt::format("{}: {}", caller->path.status().peer, error.what()));
       }
@@ -168,7 +178,7 @@ class Server {
     adopt(path, hello);
     reply(path, {.what = What::kWelcome, .kernel = KernelLimits::of_this_machine()});
     if (finished_) service_.report(fmt::format("{} measures", path.status().peer));  // else it goes on
-    finished_ = Session(path, service_).run();
+    finished_ = Session(path, service_, buffers_).run();
     path.close(10);
     return finished_;
   }
@@ -177,6 +187,7 @@ class Server {
   PathSettings settings_;
   Endpoint local_;
   bool finished_ = true;  // the last caller, if any
+  Buffers buffers_;
   std::unique_ptr<Listener> listener_;
 };
 

@@ -1,8 +1,11 @@
 // Copies over real paths on loopback; who may have what of a server, and how much of it.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <fstream>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
@@ -172,6 +175,33 @@ TEST_F(CopySync, ShipsFilesAsTheyAreClosedOrMovedIn) {
   std::fclose(open);
   EXPECT_TRUE(comes("open"));
   EXPECT_FALSE(fs::exists(there / "third.tmp"));
+}
+
+// The kernel drops events where nobody reads them: files that were being written then are complete once they have
+// settled.
+TEST_F(CopySync, FilesThatAreWrittenWhileEventsAreLostAreNotComplete) {
+  fs::create_directories(here_ / "local");
+  Watch watch((here_ / "local").string(), 0.5);
+  watch.scan();
+  std::array<std::ofstream, 2> files{std::ofstream(here_ / "local/a"), std::ofstream(here_ / "local/b")};
+  EXPECT_TRUE(watch.ready(0.1).empty());
+  for (int i = 0; i < 40000; ++i) files[i % 2] << 'x' << std::flush;  // equal events in a row would become one
+  EXPECT_TRUE(watch.ready(0.1).empty());
+  for (std::ofstream& file : files) file.close();
+  std::set<std::string> complete;
+  EXPECT_TRUE(comes_true([&] {
+    for (const std::string& path : watch.ready(0.1)) complete.insert(path);
+    return complete.size() == 2;
+  }));
+}
+
+TEST_F(CopySync, AFolderThatIsReplacedIsToldOf) {
+  fs::create_directories(here_ / "local");
+  Watch watch((here_ / "local").string(), 0.5);
+  fs::remove_all(here_ / "local");
+  EXPECT_THROW(watch.scan(), Error);
+  fs::create_directories(here_ / "local");
+  EXPECT_THROW(watch.scan(), Error);
 }
 
 TEST_F(CopySync, GoesOnAfterTheServerWasAway) {

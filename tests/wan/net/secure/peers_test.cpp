@@ -156,6 +156,8 @@ TEST_F(Peers, CertificatesMeet) {
   meeting = meet(tokyo, numbered, "127.0.0.1");
   EXPECT_TRUE(meeting.connecting.done) << meeting.connecting.error;
   EXPECT_EQ(meeting.connecting_sees, "by number");
+  const Security nameless = authority.issue("nameless", {.common_name = "", .alternative = "IP:127.0.0.1"});
+  EXPECT_EQ(meet(tokyo, nameless, "127.0.0.1").connecting_sees, "127.0.0.1");
   Security by_name = tokyo;
   by_name.peer_name = "amsterdam.example";
   EXPECT_TRUE(meet(by_name, amsterdam, "10.0.0.1").connecting.done);

@@ -136,6 +136,27 @@ TEST_F(BenchOverLoopback, ACallerThatVanishesIsGivenUp) {
   caller.close(0);
 }
 
+// Its terminal is stopped, say, or it is no measurement at all.
+TEST_F(BenchOverLoopback, ACallerThatOrdersNothingIsGivenUp) {
+  std::promise<std::string> ended;
+  std::promise<Endpoint> address;
+  BenchService service = service_;
+  service.longest_silence = 1;
+  service.settings.heartbeat = 0.1;
+  service.once = true;
+  service.listening = [&](const Endpoint& where) { address.set_value(where); };
+  service.report = [&](const std::string& line) { ended.set_value(line); };
+  std::thread server([&] { serve_bench(service); });
+  PathSettings settings = trial(1).settings;
+  settings.heartbeat = 0.1;
+  const Path caller = Path::connect(address.get_future().get(), security_, settings);
+  std::future<std::string> line = ended.get_future();
+  ASSERT_EQ(line.wait_for(std::chrono::seconds(120)), std::future_status::ready);
+  EXPECT_TRUE(test::says(line.get(), "it orders nothing"));
+  stop_ = true;
+  server.join();
+}
+
 TEST_F(BenchOverLoopback, EndsWhenAskedWhoeverIsThere) {
   BenchClient link(address_, security_);
   link.use(trial(1));
