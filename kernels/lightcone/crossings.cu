@@ -47,7 +47,7 @@ struct Meeting {
   }
   MAKI_HD double excess(double part) const {
     const double x = coordinate(begin.x, 0, part), y = coordinate(begin.y, 1, part), z = coordinate(begin.z, 2, part);
-    const double r = radius(part);
+    const double r = fmax(0.0, radius(part));
     return x * x + y * y + z * z - r * r;
   }
   // By the Illinois variant of regula falsi (Dowell & Jarratt 1971, BIT 11, 168).

@@ -11,6 +11,7 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
 #include "kernels/error.hpp"
+#include "kernels/measure/double_double.hpp"
 #include "kernels/measure/power_spectrum.hpp"
 #include "kernels/mesh/assign.hpp"
 
@@ -29,15 +30,19 @@ struct FoldParticle {
   }
 };
 
+// MassMoments whose rounded sums do not depend on the order.
+struct WideMoments {
+  DoubleDouble mass, square, cube;
+};
 struct MomentsOfOne {
   const SourceParticle* particles;
-  MAKI_HD MassMoments operator()(std::size_t i) const {
+  MAKI_HD WideMoments operator()(std::size_t i) const {
     const double m = particles[i].mass;
     return {m, m * m, m * m * m};
   }
 };
 struct AddMoments {
-  MAKI_HD MassMoments operator()(const MassMoments& a, const MassMoments& b) const {
+  MAKI_HD WideMoments operator()(const WideMoments& a, const WideMoments& b) const {
     return {a.mass + b.mass, a.square + b.square, a.cube + b.cube};
   }
 };
@@ -109,7 +114,9 @@ void check_mass(const MassMoments& moments) {
 }
 
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "power.mass", Reduction{n, MomentsOfOne{particles}, MassMoments{}, AddMoments{}});
+  const WideMoments sums =
+      reduce_over(stream, "power.mass", Reduction{n, MomentsOfOne{particles}, WideMoments{}, AddMoments{}});
+  return {sums.mass.value(), sums.square.value(), sums.cube.value()};
 }
 
 std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& o, int& bins) {

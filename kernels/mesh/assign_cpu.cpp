@@ -138,7 +138,8 @@ void ParticleBlocks::sort(const SourceParticle* particles, std::size_t n, const 
 #pragma omp parallel num_threads(static_cast <int>(threads))
   {
     const auto t = static_cast<std::size_t>(omp_get_thread_num());
-    const std::size_t first = n * t / threads, last = n * (t + 1) / threads;
+    const auto team = static_cast<std::size_t>(omp_get_num_threads());  // may be fewer than asked for
+    const std::size_t first = n * t / team, last = n * (t + 1) / team;
     std::uint32_t* mine = places_.data() + t * blocks;
     for (std::size_t i = first; i < last; ++i) ++mine[block_of(particles[i])];
 #pragma omp barrier
@@ -147,7 +148,7 @@ void ParticleBlocks::sort(const SourceParticle* particles, std::size_t n, const 
       std::uint32_t at = 0;
       for (std::size_t block = 0; block < blocks; ++block) {
         block_begin_[block] = at;
-        for (std::size_t u = 0; u < threads; ++u) {
+        for (std::size_t u = 0; u < team; ++u) {
           std::uint32_t& place = places_.data()[u * blocks + block];
           const std::uint32_t held = place;
           place = at;

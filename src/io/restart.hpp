@@ -30,7 +30,7 @@
 namespace maki {
 
 // Format number of restarts; restarts with another number are refused.
-inline constexpr std::uint64_t kRestartFormat = 5;
+inline constexpr std::uint64_t kRestartFormat = 6;
 
 // A rank's particles on the host, with the same bits as on the device, kBytes each.
 struct ParticleRows {

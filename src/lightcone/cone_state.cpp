@@ -210,6 +210,7 @@ void write_state(const std::string& path, const ConeState& state, int ranks) {
   const std::string spools = lines_of(state.spools);
   write_text_dataset(file, "Spools", spools);
   write_attribute(file, "SpoolsXXH3", checksum_of_spools(ranks, spools));
+  write_attribute(file, "Quantum", state.quantum);
   write_maps(file, state.maps);
   close_hdf5(file, path);
   safe.commit();
@@ -242,6 +243,7 @@ ConeState read_state(const std::string& path, int ranks) {
   const std::string spools = read_text_dataset(file, "Spools");
   if (read_text(file, "SpoolsXXH3") != checksum_of_spools(ranks, spools)) throw_damaged(path, "the list of spools");
   state.spools = from_lines(spools);
+  state.quantum = read_scalar<double>(file, "Quantum").value_or(0);
   const H5Id maps = open_group(file, "Maps");
   for (const std::string& name : link_names(maps)) state.maps[std::stoul(name)] = read_map(maps, name, path);
   return state;

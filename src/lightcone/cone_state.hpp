@@ -68,6 +68,7 @@ struct MapShare {
 struct ConeState {
   std::map<std::string, spool::Mark> spools;  // by name
   std::map<std::size_t, MapShare> maps;       // by shell
+  double quantum = 0;                         // mass of a count of the maps; 0: none is begun
 };
 
 // Writes this rank's state in `folder`. Collective. Throws Error, the same on all ranks.

@@ -69,16 +69,23 @@ void LightCone::resume(std::uint64_t step) {
   spools_ = reopen_spools(place_.folder, old_, place_.ranks);
 }
 
+// The mass of a count of the maps, for this site's particles. Collective.
+double LightCone::quantum_of(const Drift& drift) const {
+  const std::uint64_t particles = sum_of(place_.ranks, std::uint64_t{drift.particles.size()});
+  const double heaviest =
+      largest_of(place_.ranks,
+                 double{mass_range(drift.stream, drift.particles.source.data(), drift.particles.size()).largest});
+  return sky_quantum(static_cast<float>(heaviest),
+                     most_in_a_pixel(particles, drift.frame.side, options_.shells.distances.back()));
+}
+
 void LightCone::begin(const Drift& drift, const Radii& radii) {
   begun_ = true;
   const Communicator& ranks = place_.ranks;
   root_succeeds(ranks, [&] { ensure_output_directory(place_.folder); });
-  const std::uint64_t particles = sum_of(ranks, std::uint64_t{drift.particles.size()});
-  const double heaviest =
-      largest_of(ranks,
-                 double{mass_range(drift.stream, drift.particles.source.data(), drift.particles.size()).largest});
-  quantum_ = sky_quantum(static_cast<float>(heaviest),
-                         most_in_a_pixel(particles, drift.frame.side, options_.shells.distances.back()));
+  for (const ConeState& state : old_) quantum_ = std::max(quantum_, state.quantum);
+  quantum_ = largest_of(ranks, quantum_);
+  if (quantum_ == 0) quantum_ = quantum_of(drift);
   if (!resumed_at_) return;
   for (std::size_t k = 0; k < options_.shells.count(); ++k)
     if (options_.shells.distances[k] >= radii.before) written_[k] = *resumed_at_;
@@ -173,7 +180,7 @@ LightCone::Moments LightCone::moments_of(const Drift& drift, const Timeline& tim
   Moments moments{drift.since(drift.begin),         {}, cubic_through(nodes.parts, nodes.times), side, radii.after,
                   std::nextafter(radii.before, 0.0)};
   moments.sphere.before = fine_units(radii.before / side);
-  moments.sphere.after = fine_units(radii.after / side);
+  moments.sphere.after = fine_units(std::max(0.0, radii.after) / side);  // negative beyond z = 0
   moments.sphere.radius = cubic_through(nodes.parts, distances);
   for (std::size_t axis = 0; axis < 3; ++axis)
     moments.sphere.observer[axis] = fine_units((observer_.position[axis] - drift.frame.corner[axis]) / side);
@@ -265,6 +272,7 @@ std::vector<std::string> LightCone::write_files(std::size_t shell, const Drift& 
 
 ConeState LightCone::state() const {
   ConeState state;
+  state.quantum = quantum_;
   for (const auto& [name, running] : spools_) state.spools[name] = running.mark();
   for (const auto& [shell, map] : maps_) state.maps[shell] = {map.share().first, map.counts()};
   return state;

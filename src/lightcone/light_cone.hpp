@@ -50,6 +50,7 @@ class LightCone {
   using PixelsByShell = std::map<std::size_t, std::vector<PixelCount>>;
   std::string path(const std::string& name) const;
   std::vector<std::string> own_spools() const;
+  double quantum_of(const Drift& drift) const;
   void begin(const Drift& drift, const Radii& radii);
   void cut_back();
   void refill_maps();

@@ -18,8 +18,8 @@ namespace maki {
 
 double sky_quantum(float heaviest, double most) {
   constexpr int kMantissa = 24;  // of a float: masses of the largest exponent are exact
-  const int spare = static_cast<int>(std::ceil(std::log2(std::max(most, 1.0)))) - (64 - kMantissa);
-  return std::ldexp(1.0, (heaviest > 0 ? std::ilogb(heaviest) : 0) - (kMantissa - 1) + std::max(0, spare));
+  const int shed = static_cast<int>(std::ceil(std::log2(std::max(most, 4.0)))) - (64 - kMantissa);  // bits; spare: < 0
+  return std::ldexp(1.0, (heaviest > 0 ? std::ilogb(heaviest) : 0) - (kMantissa - 1) + shed);
 }
 
 std::uint64_t sky_pixel(int nside, const std::array<double, 3>& direction) {

@@ -1,6 +1,7 @@
 // Gravity for the integrator, with opening angle, softening and (isolated sets) box that change during a run.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,18 +15,20 @@ namespace maki {
 // Sums over particles that leave the largest box.
 struct Left {
   std::uint64_t count = 0;
-  double kinetic = 0;   // 1/2 sum m v^2
-  double nearness = 0;  // sum m / r, r from the middle in sides
-  double others = 0;    // mass of the remaining particles
+  double kinetic = 0;                // 1/2 sum m v^2
+  double nearness = 0;               // sum m / r, r from the middle in sides
+  double others = 0;                 // mass of the remaining particles
+  std::array<double, 3> momentum{};  // sum m v
 };
 
 // Particles of this rank that left an isolated set's largest box; they keep their velocities and feel no force.
 // `positions` (length units) are at `times`, when they left.
 struct Escapers : EscaperRows {
-  // Over all ranks: the number of escapers, and their energy, kinetic and potential as if all other particles were in
-  // the middle of the box.
+  // Over all ranks: the number of escapers, their energy, kinetic and potential as if all other particles were in the
+  // middle of the box, and their momentum.
   std::uint64_t total = 0;
   double energy = 0;
+  std::array<double, 3> momentum{};
 
   void append_to(Snapshot& snapshot, double time) const;  // with positions at `time`
 };

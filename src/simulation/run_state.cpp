@@ -61,6 +61,7 @@ void visit_forces(Visit& visit, State& s) {
   visit("field.total", s.field.total);
   visit("field.escapers", s.field.escapers);
   visit("field.escaped_energy", s.field.escaped_energy);
+  visit("field.escaped_momentum", s.field.escaped_momentum);
   visit("slabs", s.slabs);
   visit("drifts.ranks", s.drifts.ranks);
   visit("drifts.ranks_next", s.drifts.ranks_next);
@@ -109,6 +110,7 @@ void visit_sample(Visit& visit, State& s) {
   visit("sample.step", s.step);
   visit("sample.potential_unit", s.potential_unit);
   visit("sample.escaped", s.escaped);
+  visit("sample.escaped_momentum", s.escaped_momentum);
   visit("sample.kinetic", s.sums.energy.kinetic);
   visit("sample.potential", s.sums.energy.potential);
   visit("sample.mass", s.sums.energy.mass);

@@ -46,6 +46,7 @@ struct FieldState {
   std::uint64_t total = 0;     // particles of all ranks (and sites)
   std::uint64_t escapers = 0;  // of all ranks
   double escaped_energy = 0;
+  std::array<double, 3> escaped_momentum{};
 };
 
 // Sums for an incomplete energy: over several sites the sums of the others arrive one step later.
@@ -55,7 +56,8 @@ struct EnergySample {
   std::uint64_t step = 0;
   double potential_unit = 1;  // of the box at that time
   double escaped = 0;         // energy of escapers, which are not in the sums
-  SiteTotals sums;            // of this site
+  std::array<double, 3> escaped_momentum{};
+  SiteTotals sums;  // of this site
 };
 
 struct RunState {

@@ -182,6 +182,7 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
                       result_.steps,
                       frame_.potential_unit(),
                       field_->escapers().energy,
+                      field_->escapers().momentum,
                       {}};
   EnergyTotals& energy = sample.sums.energy;
   if (with_potential) {
@@ -216,7 +217,8 @@ void Simulation::finish_energy(StepMetrics& metrics) {
 
   const MomentumTotals& momentum = sums.momentum;
   std::array<double, 3> change;
-  for (std::size_t axis = 0; axis < 3; ++axis) change[axis] = momentum.momentum[axis] - first_momentum_.momentum[axis];
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    change[axis] = momentum.momentum[axis] + sample.escaped_momentum[axis] - first_momentum_.momentum[axis];
   if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
   if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
   result_.energy = metrics.energy;

@@ -195,6 +195,18 @@ TEST(MassAssigner, DoesNotDependOnOrderThreadsOrInstructionSet) {
   }
 }
 
+// OpenMP gives fewer threads than asked for where a limit or OMP_DYNAMIC says so, and in a parallel region.
+TEST(MassAssigner, TakesAnyNumberOfThreadsThatItGets) {
+  const auto particles = testing::clumped_set(20000, 1, false);
+  const Meshes whole = assign_both(Assignment::kPcs, 48, particles);
+  Meshes within;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+  within = assign_both(Assignment::kPcs, 48, particles);
+  EXPECT_EQ(whole.mesh, within.mesh);
+  EXPECT_EQ(whole.shifted, within.shifted);
+}
+
 TEST(MassAssigner, HoldsAllParticlesInOnePlace) {
   const std::vector<SourceParticle> particles(100000, SourceParticle{0x7fffffffu, 5u, 0xffffff00u, 2.5f});
   const Meshes got = assign_both(Assignment::kTsc, 8, particles);

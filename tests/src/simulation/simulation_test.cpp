@@ -106,6 +106,7 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   ASSERT_EQ(end.size(), 3u);
   EXPECT_NEAR(by_id(end).at(99)[2], 0.3 + 6 * 9.7, 2);
   EXPECT_LT(result.worst_energy_error, 1e-3);
+  EXPECT_LT(result.momentum_drift, 1e-6) << "the escaper's momentum is not lost";
   EXPECT_EQ(recorder.messages.back().find("Warning"), std::string::npos);
 }
 
