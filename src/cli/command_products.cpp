@@ -33,7 +33,9 @@ Config forces_config(const ForcesArguments& given, const SnapshotHeader& header)
   settings.push_back("initial.kind=file");
   settings.push_back("initial.file=" + given.snapshot);
   Config config = given.config.empty() ? parse_config("", "defaults", settings) : load_config(given.config, settings);
+  const auto compression = config.output.compression;
   config.output = {};
+  config.output.compression = compression;
   config.lightcone = {};
   config.time.end_redshift = -0.9;  // any end: no step is made
   config.time.end_time = Quantity{header.time + 1, ""};

@@ -103,8 +103,10 @@ struct IcArguments {
 };
 
 void write_initial_conditions(const IcArguments& given) {
-  const Prepared run = prepare(load_config(given.config, given.settings));
+  const Config config = load_config(given.config, given.settings);
   const Communicator world = Communicator::world();
+  use_threads(config);
+  const Prepared run = prepare(config);
   const bool prints = world.rank() == 0;
   if (prints) print_notes(run.notes);
   WriteOptions write;

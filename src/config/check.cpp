@@ -68,6 +68,20 @@ void check_mesh(const Config::Gravity& gravity, double softening, double side) {
   }
 }
 
+// Settings of another cosmology.transfer.
+void check_spectrum(const Config::Cosmology& cosmology) {
+  const auto require = [&](PowerModel transfer, const char* key, bool given) {
+    if (given && cosmology.transfer != transfer)
+      throw Error(fmt::format("cosmology.{} is set, but cosmology.transfer is \"{}\"", key,
+                              name_of(cosmology.transfer)),
+                  "it would have no effect",
+                  fmt::format("set cosmology.transfer = \"{}\", or leave it out", name_of(transfer)));
+  };
+  require(PowerModel::kTable, "transfer_table", !cosmology.transfer_table.empty());
+  require(PowerModel::kTable, "table_redshift", cosmology.table_redshift != Config::Cosmology{}.table_redshift);
+  require(PowerModel::kPowerLaw, "power_law_index", cosmology.power_law_index != Config::Cosmology{}.power_law_index);
+}
+
 void check_snapshots(const Config& config) {
   const Config::Output& output = config.output;
   for (auto field = output.fields.begin(); field != output.fields.end(); ++field)
@@ -110,6 +124,7 @@ void check_kinds(const Config& config) {
     throw Error("cosmology.transfer is \"table\", but cosmology.transfer_table is not set", "",
                 "give the path of a table");
   }
+  check_spectrum(config.cosmology);
   if (config.output.power_mesh) check_even(*config.output.power_mesh, "output.power_mesh");
   check_folding(config.output.power_folding);
 }

@@ -35,10 +35,12 @@ void set_key_file(std::string& key, const std::string& file) {
   key = file;
 }
 
+bool names_file(const std::string& key) { return key == "certificate" || key == "private_key" || key == "authority"; }
+
 // Refuses keys of paths that belong elsewhere in [sites].
 void refuse_elsewhere(const std::string& key, bool of_link) {
   if (key.starts_with("relay")) throw Error("a relay belongs to a site", "", "set it in the table of that site");
-  const bool of_all = key == "certificate" || key == "private_key" || key == "authority" || key == "insecure";
+  const bool of_all = names_file(key) || key == "insecure";
   if (of_link && of_all) throw Error("it is alike for all links", "", "set it in [sites.path]");
 }
 
@@ -239,7 +241,12 @@ std::vector<std::string> key_settings(const Config& config) {
     if (!file.empty()) settings.push_back(fmt::format("{}={}", key, std::filesystem::absolute(file).string()));
   };
   add("sites.key", config.sites.key);
-  for (const SiteAddress& site : config.site_addresses) add(fmt::format("sites.{}.key", site.name), site.key);
+  for (const SiteAddress& site : config.site_addresses) {
+    add(fmt::format("sites.{}.key", site.name), site.key);
+    add(fmt::format("sites.{}.relay_key", site.name), site.relay_key);
+  }
+  for (const PathValue& value : config.site_path)
+    if (names_file(value.key)) add("sites.path." + value.key, value.value);
   return settings;
 }
 

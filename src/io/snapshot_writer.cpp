@@ -183,7 +183,15 @@ void check_fields(const WriteOptions& options) {
     if (std::find(kFieldNames.begin(), kFieldNames.end(), field) == kFieldNames.end())
       throw Error(fmt::format("there is no field '{}'", field), "",
                   fmt::format("fields are {}", fmt::join(kFieldNames, ", ")));
-  if (options.format == SnapshotFormat::kGadgetHdf5) return;
+  if (options.id_bits != 0 && options.id_bits != 32 && options.id_bits != 64)
+    throw Error(fmt::format("ids of {} bits cannot be written", options.id_bits), "",
+                "use 32, 64, or 0: 32 where all fit");
+  if (options.deflate < 0 || options.deflate > 9)
+    throw Error(fmt::format("there is no compression {}", options.deflate), "", "use 0 (none) to 9");
+  const bool hdf5 = options.format == SnapshotFormat::kGadgetHdf5;
+  if (hdf5 && options.big_endian) throw Error("HDF5 files have no byte order to choose", "", "leave out big-endian");
+  if (hdf5) return;
+  if (options.deflate > 0) throw Error("binary files cannot be compressed", "", "write HDF5, or without compression");
   if (options.coordinates == CoordinateNumbers::kFixed32 || options.velocities == VelocityNumbers::kHalf ||
       options.fields.size() < kFieldNames.size() || options.layout != FileLayout::kGadget4)
     throw Error("binary files have all fields, as floats or doubles, in GADGET's layout", "", "write HDF5");

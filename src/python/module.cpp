@@ -23,6 +23,7 @@ nb::object initial_conditions(const Config& config) {
   Prepared run;
   {
     const Computing computing;
+    use_threads(config);
     run = prepare(config);
   }
   return nb::make_tuple(std::move(run.initial), run.notes);

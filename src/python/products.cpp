@@ -1,5 +1,6 @@
 // Measurements of given particles: power spectra, pictures, forces and potentials, friends-of-friends groups.
 #include <numeric>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "src/groups/catalogue.hpp"
@@ -13,22 +14,25 @@ namespace maki::python {
 
 namespace {
 
-const char* const kOrigin = "particles given in Python";
+using Notes = std::vector<std::string>;
 
-LoadedSet load(const Snapshot& set) {
-  std::vector<std::string> notes;
-  return {checked(set, notes), kOrigin, Communicator::world()};
+LoadedSet load(const Snapshot& set, Notes& notes) {
+  const Communicator ranks = Communicator::world();
+  return {checked(set, notes, ranks), "particles given in Python", ranks};
 }
 
-PowerTable power(const Snapshot& set, int mesh, int folding, const std::optional<std::string>& path, bool overwrite) {
+std::pair<PowerTable, Notes> power(const Snapshot& set, int mesh, int folding, const std::optional<std::string>& path,
+                                   bool overwrite) {
   const Computing computing;
-  const LoadedSet loaded = load(set);
+  Notes notes;
+  const LoadedSet loaded = load(set, notes);
   SpectrumOptions options{mesh, folding};
   if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(loaded.set()));
   const PowerTable table = power_of(loaded.set(), options);
-  if (path && loaded.ranks().rank() == 0)
-    write_power_file(*path, table, loaded.header(), loaded.provenance(), overwrite);
-  return table;
+  root_succeeds(loaded.ranks(), [&] {
+    if (path) write_power_file(*path, table, loaded.header(), loaded.provenance(), overwrite);
+  });
+  return {table, notes};
 }
 
 PictureOptions fitted(PictureOptions options, const LoadedSet& loaded) {
@@ -38,20 +42,23 @@ PictureOptions fitted(PictureOptions options, const LoadedSet& loaded) {
 
 nb::object image(const Snapshot& set, const PictureOptions& options) {
   std::vector<float> density;
+  Notes notes;
   {
     const Computing computing;
-    const LoadedSet loaded = load(set);
+    const LoadedSet loaded = load(set, notes);
     density = picture_of(loaded.set(), fitted(options, loaded));
   }
-  if (density.empty()) return nb::none();  // on ranks above 0
+  if (density.empty()) return nb::make_tuple(nb::none(), notes);  // on ranks above 0
   const auto side = static_cast<std::size_t>(options.pixels);
-  return array_of<float>(std::move(density), {side, side});
+  return nb::make_tuple(array_of<float>(std::move(density), {side, side}), notes);
 }
 
-void write_image_file(const Snapshot& set, const std::string& path, const PictureOptions& options, bool overwrite) {
+Notes write_image_file(const Snapshot& set, const std::string& path, const PictureOptions& options, bool overwrite) {
   const Computing computing;
-  const LoadedSet loaded = load(set);
+  Notes notes;
+  const LoadedSet loaded = load(set, notes);
   write_picture_of(loaded.set(), fitted(options, loaded), path, loaded.provenance(), overwrite);
+  return notes;
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ SetForces forces_on(const Prepared& run, ForceMethod method, const std::optional
 nb::object forces(const Snapshot& set, Config config, const std::string& method,
                   const std::optional<Vectors<double>>& points) {
   SetForces result;
-  std::vector<std::string> notes;
+  Notes notes;
   {
     const Computing computing;
     const ForceMethod chosen = method_of(method);
@@ -126,10 +133,12 @@ void bind_forces(nb::module_& module) {
 
 namespace {
 
-GroupCatalogue find(const Snapshot& set, const GroupOptions& options) {
-  std::vector<std::string> notes;
-  LoadedSet loaded(checked(set, notes), "particles given in Python", Communicator::world());
-  return find_groups(loaded.stream(), loaded.ranks(), loaded.particles(), loaded.frame(), loaded.header(), options);
+std::pair<GroupCatalogue, Notes> find(const Snapshot& set, const GroupOptions& options) {
+  const Computing computing;
+  Notes notes;
+  LoadedSet loaded = load(set, notes);
+  return {find_groups(loaded.stream(), loaded.ranks(), loaded.particles(), loaded.frame(), loaded.header(), options),
+          notes};
 }
 
 // One property of all groups.
@@ -153,9 +162,11 @@ nb::object spheres(const GroupCatalogue& catalogue, double Overdensity::*propert
 }
 
 void write(const GroupCatalogue& catalogue, const std::string& path, const Config* spectrum, bool overwrite) {
-  const auto expected = spectrum ? mass_function_of(*spectrum, catalogue.header) : nullptr;
-  write_group_files(path, catalogue, expected.get(), provenance("# of particles given in Python\n", device_text()),
-                    overwrite);
+  root_succeeds(Communicator::world(), [&] {  // the catalogue is on rank 0
+    const auto expected = spectrum ? mass_function_of(*spectrum, catalogue.header) : nullptr;
+    write_group_files(path, catalogue, expected.get(), provenance("# of particles given in Python\n", device_text()),
+                      overwrite);
+  });
 }
 
 nb::object expected_masses(const Config& config, const SnapshotHeader& header, const Numbers<double>& masses) {
@@ -199,7 +210,7 @@ void bind_groups(nb::module_& module) {
       [](const Snapshot& set, double linking_length, std::uint64_t minimum) {
         return find(set, {linking_length, minimum});
       },
-      "set"_a, "linking_length"_a, "minimum"_a, nb::call_guard<Computing>());
+      "set"_a, "linking_length"_a, "minimum"_a);
   module.def("write_groups", &write, "groups"_a, "path"_a, "spectrum"_a.none(), "overwrite"_a,
              nb::call_guard<Computing>());
   module.def("expected_masses", &expected_masses, "config"_a, "header"_a, "masses"_a);

@@ -6,7 +6,7 @@ MODULE_OBJECTS := $(call object,$(BINDINGS)) $(OBJ)/src/python/nanobind.o
 
 ifneq (,$(filter python,$(MAKECMDGOALS)))
   # Headers of Python and nanobind, the module's file name, and the versions of interpreter and nanobind.
-  PYTHON_FACTS := $(shell $(PYTHON) src/python/python_facts.py)
+  PYTHON_FACTS := $(shell '$(PYTHON)' src/python/python_facts.py)
   ifeq (,$(PYTHON_FACTS))
     $(error PYTHON is '$(PYTHON)': it cannot be run, or has no nanobind ('pip install .' brings it) or no headers (Debian: python3-dev))
   endif

@@ -92,7 +92,7 @@ std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set)
   }
   const Admission admission = admit(config, ranks, sum_of(ranks, std::uint64_t{set->size()}));
   std::vector<std::string> notes;
-  Prepared run = prepare(config, checked(*set, notes), ranks);
+  Prepared run = prepare(config, checked(*set, notes, ranks), ranks);
   run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
   return std::make_unique<AnyRun>(std::move(run), admission);
 }

@@ -86,11 +86,9 @@ std::vector<std::size_t> order_of(const std::vector<std::uint64_t>& ids) {
 }
 
 template <class T>
-std::vector<T> reordered(const std::vector<T>& values, const std::vector<std::size_t>& order) {
-  std::vector<T> result;
-  result.reserve(values.size());
-  for (const std::size_t i : order) result.push_back(values[i]);
-  return result;
+void reorder(std::vector<T>& values, const std::vector<std::size_t>& order) {
+  const std::vector<T> before = values;
+  std::ranges::transform(order, values.begin(), [&](std::size_t i) { return before[i]; });
 }
 
 }  // namespace
@@ -99,16 +97,19 @@ Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicat
   if (set.header.comoving && !(set.header.box_size > 0))
     throw Error("a comoving set needs a box", fmt::format("header.box_size is {}", set.header.box_size),
                 "set header.box_size, or header.comoving = False");
+  if (set.header.comoving && !(set.header.time > 0))
+    throw Error("a comoving set needs a scale factor", fmt::format("header.time is {}", set.header.time),
+                "set header.time or header.redshift");
   check_snapshot(set, "the given particles", notes, ranks);
   return set;
 }
 
 void sort_by_id(Snapshot& set) {
   const std::vector<std::size_t> order = order_of(set.ids);
-  set.positions = reordered(set.positions, order);
-  set.velocities = reordered(set.velocities, order);
-  set.masses = reordered(set.masses, order);
-  set.ids = reordered(set.ids, order);
+  reorder(set.positions, order);
+  reorder(set.velocities, order);
+  reorder(set.masses, order);
+  reorder(set.ids, order);
 }
 
 void bind_units(nb::module_& module) {
@@ -139,8 +140,20 @@ void bind_snapshot(nb::module_& module) {
   nb::class_<SnapshotHeader>(module, "Header", "What is known of a set besides its particles.")
       .def(nb::init<>())
       .def_rw("comoving", &SnapshotHeader::comoving, "Of a periodic box in an expanding universe; False: isolated.")
-      .def_rw("time", &SnapshotHeader::time, "Scale factor where comoving, else the time.")
-      .def_rw("redshift", &SnapshotHeader::redshift)
+      .def_prop_rw(
+          "time", [](const SnapshotHeader& header) { return header.time; },
+          [](SnapshotHeader& header, double time) {
+            header.time = time;
+            if (header.comoving && time > 0) header.redshift = 1 / time - 1;
+          },
+          "Scale factor where comoving, which the redshift follows; else the time.")
+      .def_prop_rw(
+          "redshift", [](const SnapshotHeader& header) { return header.redshift; },
+          [](SnapshotHeader& header, double redshift) {
+            header.redshift = redshift;
+            if (header.comoving) header.time = 1 / (1 + redshift);
+          },
+          "Where comoving, with the scale factor that belongs to it.")
       .def_rw("box_size", &SnapshotHeader::box_size, "Comoving side of the box; 0: none.")
       .def_rw("omega0", &SnapshotHeader::omega0, "All matter, today.")
       .def_rw("omega_lambda", &SnapshotHeader::omega_lambda)

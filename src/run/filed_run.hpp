@@ -2,6 +2,7 @@
 // Python.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -26,6 +27,7 @@ struct RestartsThere {
   std::vector<RestartInfo> own;      // complete ones of the directory's run, the earliest first
   std::vector<std::string> damaged;  // folders whose complete.toml is damaged
   std::string run;                   // its name; "" where unknown
+  bool ended = false;                // the run has come to its end; known to restarts_or_none()
 };
 
 // Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
@@ -59,9 +61,11 @@ class FiledRun {
     std::string site;              // value of --site
     std::FILE* progress = stdout;  // nullptr: silent, except for the log
     bool signals = true;           // RunFileOptions
+    std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
     void apply(RunFileOptions& files) const {
       if (!progress) files.progress = nullptr;
       files.signals = signals;
+      files.begun = begun;
     }
   };
   // Prepares the initial conditions and everything else up to the first force. Throws Error, and then leaves no file.

@@ -1,6 +1,7 @@
 #include "src/run/setup.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -225,9 +226,18 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
 
 int device_of(const Config& config) { return static_cast<int>(config.run.device.value_or(usual_device())); }
 
-void use_device(const Config& config) {
+static int threads_of(const Config& config) {
   Communicator::world();  // determines this rank's share of its machine
-  select_device(device_of(config), static_cast<int>(config.run.threads.value_or(usual_threads())));
+  return static_cast<int>(config.run.threads.value_or(usual_threads()));
+}
+
+void use_device(const Config& config) {
+  const int threads = threads_of(config);
+  select_device(device_of(config), threads);
+}
+
+void use_threads(const Config& config) {
+  if (const int threads = threads_of(config); threads > 0) omp_set_num_threads(threads);
 }
 
 // ---- options --------------------------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Comm
 int device_of(const Config& config);
 // Applies run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
 void use_device(const Config& config);
+// Applies run.threads alone, for work without a device.
+void use_threads(const Config& config);
 
 // Options of forces from a resolved configuration; lengths in sides.
 ForceLaw force_law(const Config& config, const UnitSystem& units);

@@ -33,7 +33,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
     print_lines(stderr, describe(config, estimate, particles, &memory));
     throw;
   }
-  const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or(".")));
+  const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or("output")));
   if (!known && !disk.empty()) admission.notes.push_back(disk);  // a resumed run has some files on the disk already
   admission.list_budget = list_budget(config, particles, memory);
   if (memory.shared && !config.run.ignore_memory)

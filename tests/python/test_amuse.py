@@ -70,6 +70,21 @@ def test_a_run_goes_on_where_nothing_changes(cluster):
     assert cluster._simulation is not simulation
 
 
+def test_an_interrupted_call_leaves_the_particles_as_they_were(cluster, monkeypatch):
+    def interrupted(simulation, **_):
+        simulation.finish()
+        raise KeyboardInterrupt
+
+    before = cluster.get_position(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(maki.Simulation, "evolve", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.evolve_model(0.1)
+    assert cluster.get_position(0) == before and cluster.get_time() == 0
+    cluster.evolve_model(0.1)
+    assert cluster.get_position(0) != before and cluster.get_time() == 0.1
+
+
 def test_the_field_is_that_of_the_particles(cluster):
     place = numpy.stack(cluster.get_position(cluster.get_indices()), axis=-1)
     mass = cluster.get_mass(cluster.get_indices())

@@ -53,6 +53,22 @@ def test_arrays_are_the_memory_of_the_set(box):
     assert numpy.array_equal(positions, box.positions)
 
 
+def test_views_show_the_sorted_set(box):
+    box = box.copy()
+    box.ids[:] = box.ids[::-1].copy()
+    positions, first, last = box.positions, box.positions[0].copy(), box.positions[-1].copy()
+    box.sort()
+    assert (positions == box.positions).all() and (positions[0] == last).all() and (positions[-1] == first).all()
+
+
+def test_redshift_and_scale_factor_go_together():
+    header = maki.Header()
+    header.time = 0.02
+    assert header.redshift == pytest.approx(49)
+    header.redshift = 9
+    assert header.time == pytest.approx(0.1)
+
+
 def test_a_set_of_arrays():
     rows = numpy.random.default_rng(1).normal(size=(3, 10)).astype("float32")
     own = maki.snapshot(rows.T, numpy.zeros((10, 3)), 2, ids=numpy.arange(10, 20))
@@ -95,6 +111,15 @@ def test_what_is_no_set_is_not_written(box, tmp_path):
     with pytest.raises(maki.Error, match="particle 3 .* not a number"):
         maki.write(tmp_path / "none.hdf5", shifted)
     assert not (tmp_path / "none.hdf5").exists()
+
+
+@pytest.mark.parametrize("wrong, said", [(dict(id_bits=16), "32, 64, or 0"), (dict(compression=10), "no compression 10"),
+                                         (dict(compression=-1), "no compression -1"),
+                                         (dict(big_endian=True), "leave out big-endian"),
+                                         (dict(format="gadget2", compression=5), "binary files cannot be compressed")])
+def test_ways_to_write_that_there_are_not_are_refused(box, tmp_path, wrong, said):
+    with pytest.raises(maki.Error, match=said):
+        maki.write(tmp_path / "set", box, **wrong)
 
 
 @pytest.mark.parametrize("wrong, said", [(dict(masses=numpy.ones(7)), r"masses have the shape \(7,\)"),

@@ -232,7 +232,7 @@ void add_model_commands(CLI::App& program) {
       "--over 8",
       ReportOfModels{model::bandwidth_report, model::fdps_bandwidth_report, model::maki_bandwidth_report});
   add_report(*group, "predict", "One step: seconds by part, what takes most, memory",
-             "maki model predict configs/cosmo_128.toml --machine configs/machines/laptop.toml",
+             "maki model predict configs/cosmo_128.toml --machine configs/machines/h100_node.toml",
              ReportOfModels{model::predict_report, model::fdps_predict_report, model::maki_predict_report});
   add_model_calibrate(*group);
 }

@@ -79,7 +79,11 @@ class Maki:
             raise _core.Error(f"the model is at t = {self._time:g} and was asked to go to {time:g}: time goes forward only")
         if time > self._time:
             simulation = self._run()
-            simulation.evolve(time=float(time) - self._begun_at)
+            try:
+                simulation.evolve(time=float(time) - self._begun_at)
+            except BaseException:
+                self._changed()  # the next call begins from the particles as they were
+                raise
             self._take(simulation)
             self._time = float(time)
 

@@ -93,7 +93,7 @@ def for_set(snapshot, source, keys, end=()):
 
 def initial_conditions(source=None, **keys):
     """The Snapshot that a configuration begins with: maki.initial_conditions("quickstart.toml", seed=7), or
-    maki.initial_conditions(kind="plummer", run={"kind": "isolated"}, particles=1000)."""
+    maki.initial_conditions(run={"kind": "isolated"}, initial={"kind": "plummer"}, particles=1000, softening=0.01)."""
     snapshot, notes = _core.initial_conditions(Configuration(source, **keys).core)
     tell(notes)
     return snapshot

@@ -102,6 +102,8 @@ def quantity(snapshot, name):
     if units.pure:
         raise _core.Error("the numbers of this set have no units")
     over_h = header.hubble if units.with_h else 1.
+    if not over_h > 0:
+        raise _core.Error(f"header.hubble is {over_h:g}, and lengths and masses of this set carry 1/h")
     factor, cgs, usual = {
         "positions": (units.length_cgs / over_h, "cm", "Mpc"),
         "velocities": (units.velocity_cgs, "cm/s", "km/s"),

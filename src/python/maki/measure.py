@@ -34,10 +34,16 @@ def forces(snapshot, points=None, method="run", config=None, **keys):
     return acceleration, potential
 
 
+def without_notes(found):
+    result, notes = found
+    tell(notes)
+    return result
+
+
 def groups(snapshot, linking_length=0.2, minimum=32):
     """Groups of friends in a periodic box, the longest first, with their properties (docs/groups.md). The linking length is
     in mean distances between particles."""
-    return _core.groups(snapshot, linking_length, minimum)
+    return without_notes(_core.groups(snapshot, linking_length, minimum))
 
 
 def write_groups(path, groups, spectrum=None, overwrite=False):
@@ -56,12 +62,12 @@ def power(snapshot, mesh=0, folding=2):
     """The power spectrum up to `folding` (a power of two) times the Nyquist wave number of a mesh of so many cells a side
     (even; 0: as many as particles a side), where the box folded onto itself has it: .k, .power, .modes, .folding,
     .shot_noise."""
-    return _core.power(snapshot, mesh, folding, None, False)
+    return without_notes(_core.power(snapshot, mesh, folding, None, False))
 
 
 def write_power(path, snapshot, mesh=0, folding=2, overwrite=False):
     """The same as a text file, as maki power writes it; returns it too."""
-    return _core.power(snapshot, mesh, folding, os.fspath(path), overwrite)
+    return without_notes(_core.power(snapshot, mesh, folding, os.fspath(path), overwrite))
 
 
 def picture_options(pixels, axis, width, depth):
@@ -79,9 +85,9 @@ def image(snapshot, pixels=1024, axis="z", width=0., depth=0.):
     """The projected density in units of its mean, pixels x pixels, seen along an axis: the first of the two others (x, y, z)
     runs along rows, the second upwards (matplotlib: origin="lower"). `width` of the part about the middle that is shown and
     `depth` of the slab are in length units; 0: all."""
-    return _core.image(snapshot, picture_options(pixels, axis, width, depth))
+    return without_notes(_core.image(snapshot, picture_options(pixels, axis, width, depth)))
 
 
 def write_image(path, snapshot, pixels=1024, axis="z", width=0., depth=0., overwrite=False):
     """The same as PNG with a colour bar and a scale, as maki image draws it."""
-    _core.write_image(snapshot, os.fspath(path), picture_options(pixels, axis, width, depth), overwrite)
+    tell(_core.write_image(snapshot, os.fspath(path), picture_options(pixels, axis, width, depth), overwrite))

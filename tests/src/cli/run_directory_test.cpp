@@ -83,7 +83,10 @@ TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
              {"run.output_directory", "is not where the run is", path("one")});
   EXPECT_FALSE(fs::exists(path("two")));
   EXPECT_EQ(call("resume " + path("one") + " run.output_directory=" + path("one/../one/")).code, 0);
-  EXPECT_EQ(run("one", "--resume").code, 0) << "the directory is among its settings";
+  const std::vector<std::string> before = files_of_a_run(path("one"));
+  expect_end(run("one", "--resume"), 1, {"has come to its end", "a later end"});
+  EXPECT_EQ(files_of_a_run(path("one")), before);
+  EXPECT_EQ(run("one", "end_redshift=39.9 --resume").code, 0) << "the directory is among its settings";
   expect_end(call_shell("cd " + path("one") + " && " + program() + " resume " + restarts("one").back()), 0);
 }
 
