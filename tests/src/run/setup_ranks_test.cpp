@@ -29,9 +29,13 @@ TEST(SetupRanks, EveryInitialConditionIsTheSame) {
   for (const std::string kind : {"lpt", "pancake"}) expect_same_run(cosmological, {"initial.kind=" + kind});
   const std::string isolated = "[run]\nkind = \"isolated\"\n[gravity]\nsoftening = 0.01\n";
   for (const std::string kind : {"plummer", "cold_sphere", "kepler_disk", "two_body"}) {
-    std::vector<std::string> settings = {"initial.kind=" + kind, "gravitational_constant=4"};
-    if (kind != "two_body") settings.push_back("initial.particles=100");
-    expect_same_run(isolated, settings);
+    for (const std::string particles : {"5", "1001"}) {
+      std::vector<std::string> settings = {"initial.kind=" + kind, "gravitational_constant=4"};
+      if (kind != "two_body") settings.push_back("initial.particles=" + particles);
+      if (kind == "plummer") settings.push_back("initial.truncation_radius=3");
+      if (kind == "cold_sphere") settings.push_back("initial.virial_ratio=0.5");
+      expect_same_run(isolated, settings);
+    }
   }
 }
 
