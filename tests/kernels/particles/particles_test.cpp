@@ -216,24 +216,6 @@ TEST(JoinedSources, TheOrderIsThatOfPlacesHoweverTheyAreDivided) {
   }
 }
 
-// Of particles at one place, those of one mass cannot be told apart.
-TEST(JoinedSources, ParticlesAtOnePlace) {
-  Set set = testing::uniform_set(500, 2);
-  for (std::size_t i = 0; i < set.size(); i += 3) set[i] = set[0];
-  const auto expected = words_of(split(set, 1, 1).found());
-  EXPECT_EQ(std::count(expected.begin(), expected.end(), words_of(set)[0]), 167);
-  for (const double part : {0.2, 0.6}) EXPECT_EQ(words_of(split(set, part, 7).found()), expected) << part;
-}
-
-TEST(JoinedSources, OneSourceAndNone) {
-  const Set set = testing::uniform_set(1, 3);
-  EXPECT_EQ(words_of(Joined(set, {}).found()), words_of(set));
-  EXPECT_FALSE(Joined(set, {}).sources.has_others());
-  EXPECT_TRUE(Joined({}, set).sources.has_others());
-  EXPECT_EQ(words_of(Joined({}, set).found()), words_of(set));
-  EXPECT_EQ(Joined({}, {}).sources.size(), 0u);
-}
-
 // Sources that have moved stand where they stood, also where they have changed their order in space.
 TEST(JoinedSources, RefreshedSourcesStayWhereTheyStand) {
   Joined joined = split(set_with_equal_keys(3000, 4), 0.4, 5);
@@ -248,21 +230,6 @@ TEST(JoinedSources, RefreshedSourcesStayWhereTheyStand) {
   Set expected = before;
   for (SourceParticle& p : expected) p.x = p.x * 3 + 0x90000000u, p.y -= 77, p.z = ~p.z;
   EXPECT_EQ(words_of(joined.found()), words_of(expected));
-}
-
-TEST(JoinedSources, OwnOnesAreCounted) {
-  for (const double part : {0.0, 0.3, 1.0}) {
-    const Joined joined = split(set_with_equal_keys(2000, 6), part, 8);
-    std::vector<bool> is_own(2001, false);
-    for (const SourceParticle& p : joined.own_set) is_own[static_cast<std::size_t>(p.mass)] = true;
-    std::vector<std::uint32_t> expected{0};
-    for (const SourceParticle& p : joined.found())
-      expected.push_back(expected.back() + (is_own[static_cast<std::size_t>(p.mass)] ? 1 : 0));
-    DeviceBuffer<std::uint32_t> before("before");
-    joined.sources.count_own(joined.stream, before);
-    EXPECT_EQ(before.download(joined.stream), expected) << part;
-    EXPECT_EQ(expected.back(), joined.own_set.size());
-  }
 }
 
 // The value of a source is its mass, or its mass and the number of an axis.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <numeric>
 #include <tuple>
 #include <vector>
@@ -216,43 +215,12 @@ TEST(CoarseCells, NoWalkTakesThemForMultipoles) {
   }
 }
 
-bool same(const Group& a, const Group& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
 // How many of the first particles are own.
 template <class IsOwn>
 std::vector<std::uint32_t> count_own(std::uint32_t particles, const IsOwn& is_own) {
   std::vector<std::uint32_t> before{0};
   for (std::uint32_t i = 0; i < particles; ++i) before.push_back(before.back() + (is_own(i) ? 1 : 0));
   return before;
-}
-
-void expect_own_groups(const std::function<bool(std::uint32_t)>& is_own) {
-  constexpr std::uint32_t kParticles = 3000;
-  testing::TreeSet t(testing::clustered_set(kParticles, 2), 16, 3);
-  const std::vector<Group> all = t.groups.download(t.stream);
-  const std::vector<std::uint32_t> own_before = count_own(kParticles, is_own);
-  DeviceBuffer<std::uint32_t> before("before");
-  before.upload(t.stream, own_before);
-  DeviceBuffer<Group> own("own");
-  keep_own_groups(t.stream, before, t.groups, own);
-
-  const std::vector<Group> kept = t.groups.download(t.stream), members = own.download(t.stream);
-  ASSERT_EQ(members.size(), kept.size());
-  std::size_t next = 0;
-  std::uint32_t seen = 0;
-  for (const Group& group : all) {
-    std::uint32_t own_here = 0;
-    for (std::uint32_t i = group.first; i < group.first + group.count; ++i) own_here += is_own(i) ? 1 : 0;
-    if (own_here == 0) continue;
-    ASSERT_LT(next, kept.size());
-    EXPECT_TRUE(same(kept[next], group)) << "group " << next << " as it was, with its box";
-    EXPECT_EQ(members[next].first, seen);
-    EXPECT_EQ(members[next].count, own_here);
-    seen += own_here;
-    ++next;
-  }
-  EXPECT_EQ(next, kept.size());
-  EXPECT_EQ(seen, own_before.back());
 }
 
 // Cells and groups that ghosts act on, and all others; and sweeps of the two kinds of cells one after the other.
@@ -318,17 +286,6 @@ TEST(OwnGroups, SweepsInTwoPartsAreOneSweep) {
   size.resize(one.tree.cells);  // without what the array is padded with
   size_in_two.resize(one.tree.cells);
   EXPECT_EQ(size_in_two, size);
-}
-
-TEST(OwnGroups, ThoseWithOwnParticlesStayInOrder) {
-  expect_own_groups([](std::uint32_t i) { return i % 97 == 5; });
-  expect_own_groups([](std::uint32_t i) { return i / 40 % 3 == 1; });
-  expect_own_groups([](std::uint32_t i) { return i == 2999; });
-}
-
-TEST(OwnGroups, AllOrNone) {
-  expect_own_groups([](std::uint32_t) { return true; });
-  expect_own_groups([](std::uint32_t) { return false; });
 }
 
 }  // namespace
