@@ -49,29 +49,6 @@ TEST(PencilLayout, AlsoOnChosenGrids) {
       for (Pencils pencils : kAll) expect_owned_once(PencilLayout(m, 11, grid), pencils);
 }
 
-TEST(PencilLayout, PartnersAreOfTheSameRowThenOfTheSameColumn) {
-  for (int ranks : {1, 4, 6, 7, 12, 16, 37}) {
-    const PencilLayout layout(16, ranks);
-    for (int a = 0; a < ranks; ++a) {
-      std::size_t row_cells = 0, column_cells = 0;
-      for (int b = 0; b < ranks; ++b) {
-        const std::size_t in_row = overlap(layout.box(Pencils::kZ, a), layout.box(Pencils::kY, b)).cells();
-        const std::size_t in_column = overlap(layout.box(Pencils::kY, a), layout.box(Pencils::kX, b)).cells();
-        if (in_row > 0) {
-          ASSERT_EQ(layout.row_of(a), layout.row_of(b));
-        }
-        if (in_column > 0) {
-          ASSERT_EQ(layout.column_of(a), layout.column_of(b));
-        }
-        row_cells += in_row;
-        column_cells += in_column;
-      }
-      EXPECT_EQ(row_cells, layout.box(Pencils::kZ, a).cells());
-      EXPECT_EQ(column_cells, layout.box(Pencils::kY, a).cells());
-    }
-  }
-}
-
 TEST(PencilLayout, GridsAreSquareWhereThatIsEven) {
   EXPECT_EQ(PencilLayout(256, 1).grid(), (PencilGrid{1, 1}));
   EXPECT_EQ(PencilLayout(256, 4).grid(), (PencilGrid{2, 2}));

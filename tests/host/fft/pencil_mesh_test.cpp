@@ -9,7 +9,6 @@
 
 #include "host/fft/particle_brick.hpp"
 #include "kernels/error.hpp"
-#include "kernels/mesh/influence.hpp"
 #include "tests/kernels/mesh/field_of.hpp"
 #include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
@@ -77,21 +76,6 @@ TEST(PencilMesh, RefusesWhatTheMeshOfOneRankRefuses) {
   const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
   EXPECT_THROW(PencilMesh(Communicator::self(), {15}, law), Error);
   EXPECT_THROW(PencilMesh(Communicator::self(), {16}, ForceLaw{}), Error);
-}
-
-TEST(InfluenceFunction, PartsOfTheOctantAreThoseOfTheWhole) {
-  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
-  for (Gradient gradient : {Gradient::kSpectral, Gradient::kAnalytic}) {
-    const MeshOptions options{16, Assignment::kTsc, gradient, Interlacing::kAssignment};
-    const auto whole = influence_function(options, law, Influence::kForce);
-    const OctantLines lines{{2, 0}, {9, 5}};
-    const auto part = influence_function(options, law, Influence::kForce, lines);
-    ASSERT_EQ(part.size(), 7u * 5u * 9u);
-    for (int a = 2; a < 9; ++a)
-      for (int b = 0; b < 5; ++b)
-        for (int c = 0; c < 9; ++c) EXPECT_EQ(part[((a - 2) * 5 + b) * 9 + c], whole[(a * 9 + b) * 9 + c]);
-    EXPECT_TRUE(influence_function(options, law, Influence::kForce, {{0, 0}, {3, 0}}).empty());
-  }
 }
 
 TEST(OccupiedRun, LeavesOutTheLongestGap) {
