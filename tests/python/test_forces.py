@@ -48,22 +48,6 @@ def test_settings_of_a_run_with_outputs_serve(box, tmp_path):
     numpy.testing.assert_array_equal(with_cones, maki.forces(box, softening="20 kpc/h")[0])
 
 
-def test_points_far_away(sphere):
-    points = numpy.array([[100., 0, 0], [0, -500, 0], [3, 4, 1000]])
-    acceleration, potential = maki.forces(sphere, points, softening=SOFTENING)
-    away = numpy.linalg.norm(points, axis=1)
-    mass = sphere.masses.sum(dtype=float)
-    numpy.testing.assert_allclose(potential, -mass / away, rtol=1e-3)
-    assert relative(acceleration, -mass * points / away[:, None] ** 3).max() < 2e-3
-
-
-def test_points_at_particles_feel_what_these_feel(sphere):
-    on_particles, phi = maki.forces(sphere, softening=SOFTENING, method="direct")
-    at_points, phi_there = maki.forces(sphere, sphere.positions[:50], softening=SOFTENING)
-    assert numpy.median(relative(at_points, on_particles[:50])) < 5e-4
-    numpy.testing.assert_allclose(phi_there, phi[:50], rtol=1e-3)
-
-
 def test_points_in_a_box(box):
     points = numpy.random.default_rng(3).uniform(-30, 60, size=(200, 3))
     exact, phi = maki.forces(box, points, method="ewald")
@@ -74,15 +58,6 @@ def test_points_in_a_box(box):
     assert numpy.abs(potential - phi).max() < 2e-3 * phi.std()
     again, _ = maki.forces(box, points % 30)
     assert numpy.abs(again - acceleration).max() < 1e-3 * rms
-
-
-@pytest.mark.parametrize("gradient", ["analytic", "spectral", "four-point"])
-def test_meshes_are_interpolated_at_points(box, gradient):
-    points = numpy.random.default_rng(4).uniform(0, 30, size=(100, 3))
-    exact, _ = maki.forces(box, points, method="ewald")
-    acceleration, _ = maki.forces(box, points, gradient=gradient, interlacing="full")
-    rms = numpy.sqrt((exact ** 2).sum(axis=1).mean())
-    assert numpy.sqrt(((acceleration - exact) ** 2).sum(axis=1).mean()) < 3e-3 * rms
 
 
 def test_wrong_methods_are_refused(sphere, box):

@@ -80,15 +80,6 @@ def test_evolve_in_pieces_and_energy():
     assert simulation.redshift is None and not simulation.ended
 
 
-def test_looking_does_not_change_a_run():
-    runs = [maki.Simulation(**SPHERE, end_time=0.5, eta=0.2) for _ in range(2)]
-    for state in runs[0]:
-        state.velocities
-    runs[1].evolve()
-    assert runs[0].steps == runs[1].steps
-    numpy.testing.assert_allclose(runs[0].positions, runs[1].positions, atol=1e-5)
-
-
 def test_particles_that_are_there_already():
     at, speed = 1., numpy.sqrt(0.5)
     two = maki.snapshot([[-at / 2, 0, 0], [at / 2, 0, 0]], [[0, -speed, 0], [0, speed, 0]], 1.)
@@ -179,13 +170,6 @@ def test_the_log_ends_with_the_error_that_ends_a_run(tmp_path):
         maki.run(callback=lambda state: os.makedirs(tmp_path / "run/snapshot_000.hdf5", exist_ok=True), **settings)
     last = (tmp_path / "run/log.txt").read_text().splitlines()[-1]
     assert "The run ends by an error: cannot write" in last and "snapshot_000.hdf5" in last
-
-
-def test_runs_with_other_numbers_of_threads():
-    one, two = (maki.Simulation(**SPHERE, end_time=0.1, threads=threads) for threads in (1, 2))
-    one.evolve()
-    two.evolve()
-    numpy.testing.assert_allclose(one.positions, two.positions, atol=1e-5)
 
 
 def test_a_run_that_does_not_fit_is_refused_before_it_begins():
