@@ -201,7 +201,7 @@ TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
   Snapshot all = make_snapshot(1000, false);
   all.positions[990] = all.positions[10], all.positions[995] = all.positions[700];
   all.positions[501][2] = -1, all.positions[20][0] = -3;
-  all.ids[900] = all.ids[3];
+  all.ids[900] = all.ids[901] = all.ids[3];
   write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, ranks);
   ReadReport report, of_one;
   const Snapshot own = read_snapshot(dir / "s", &report, ranks), whole = read_snapshot(dir / "s", &of_one);
@@ -211,7 +211,7 @@ TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
   ASSERT_EQ(report.notes.size(), 3u);
   test::expect_contains(report.notes[0], {"Warning: 2 particles outside", "id 67", "by up to 3"});
   test::expect_contains(report.notes[1], {"Warning: 4 particles share their point", "ids 37 and 2977"});
-  test::expect_contains(report.notes[2], {"Warning: 2 particles share their id", "id 16;"});
+  test::expect_contains(report.notes[2], {"Warning: 3 particles share their id", "id 16;"});
 }
 
 // What only one rank gets wrong stops all.
