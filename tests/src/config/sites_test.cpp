@@ -80,23 +80,6 @@ streams = 32
 pacing = "800 Mbit/s"
 )";
 
-// A link has the settings of the site on its left, key by key before those of all.
-TEST(ConfigSites, LinksHaveSettingsAndKeysOfTheirOwn) {
-  const Config config =
-      parse_config(kThree, "run.toml", {"sites.tokyo.path.pacing=384 Mbit/s", "sites.oslo.key=o.key"});
-  const auto link = [&](const char* left) { return site_path(config, left); };
-  EXPECT_DOUBLE_EQ(link("amsterdam").settings.pacing_rate, 12e6);
-  EXPECT_EQ(link("amsterdam").settings.streams, 32);
-  EXPECT_DOUBLE_EQ(link("tokyo").settings.pacing_rate, 48e6);
-  EXPECT_DOUBLE_EQ(link("oslo").settings.pacing_rate, 1e8);
-  EXPECT_EQ(link("oslo").settings.streams, 8);
-  EXPECT_DOUBLE_EQ(site_path(config).settings.pacing_rate, 1e8);
-  const auto key = [&](const char* left) { return link(left).security.key_files; };
-  EXPECT_EQ(key("amsterdam"), std::vector<std::string>{"amsterdam.key"});
-  EXPECT_EQ(key("tokyo"), std::vector<std::string>{"our.key"});
-  EXPECT_EQ(key("oslo"), std::vector<std::string>{"o.key"});
-}
-
 TEST(ConfigSites, LinksAreSafeFromTheSettingsOfOthers) {
   const Config config = parse_config(kThree, "run.toml", {"sites.amsterdam.path.window=64 MiB"});
   EXPECT_EQ(site_path(config, "amsterdam").settings.unmatched_limit, std::size_t{1} << 32);
