@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device/device.hpp"
-#include "kernels/error.hpp"
 #include "kernels/particles/particles.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -157,28 +157,13 @@ TEST(Friends, OfOneParticleAndOfAll) {
 TEST(Friends, AreTheSameForAnyNumberOfThreads) {
   const Set set = clumps(30000, 13);
   const double length = 0.2 * mean_distance(set.size());
-  const int threads = thread_count();
-  std::vector<std::uint32_t> of_one;
-  for (const int t : {1, 2, 5}) {
-    select_device(0, t);
-    for (int again = 0; again < 3; ++again) {
-      const std::vector<std::uint32_t> labels = friends_of(set, length).labels;
-      if (of_one.empty()) of_one = labels;
-      EXPECT_TRUE(labels == of_one) << t << " threads";
-    }
-  }
-  select_device(0, threads);
+  test::expect_same_for_threads([&] { return friends_of(set, length).labels; }, {1, 2, 2, 2, 5, 5, 5});
 }
 
 TEST(Friends, RefuseALengthOfHalfTheBox) {
-  for (const double length : {0.0, -0.1, 0.5, 2.0}) {
-    try {
-      friends_of(testing::uniform_set(10, 1), length);
-      ADD_FAILURE() << length;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("below half the box"), std::string::npos) << error.what();
-    }
-  }
+  for (const double length : {0.0, -0.1, 0.5, 2.0})
+    test::expect_contains(test::error_of([&] { friends_of(testing::uniform_set(10, 1), length); }),
+                          {"below half the box"});
 }
 
 }  // namespace

@@ -8,14 +8,15 @@
 #include <numbers>
 #include <numeric>
 #include <random>
+#include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/projection.hpp"
 #include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -78,14 +79,12 @@ TEST(MeasuredPower, OfRandomParticlesIsShotNoise) {
 TEST(MeasuredPower, IsTheSameForAnyThreadCount) {
   const auto particles = testing::random_set(3000, 3, 7);
   const MeasurePowerOptions options = {.cells = 16};
-  const int threads = thread_count();
-  select_device(0, 1);
-  const MeasuredPower one = power_of(particles, options);
-  select_device(0, 3);
-  const MeasuredPower three = power_of(particles, options);
-  select_device(0, threads);
-  ASSERT_EQ(one.bins.size(), three.bins.size());
-  for (std::size_t b = 0; b < one.bins.size(); ++b) EXPECT_EQ(one.bins[b].power, three.bins[b].power);
+  const auto powers = [&] {
+    std::vector<double> values;
+    for (const PowerBin& bin : power_of(particles, options).bins) values.push_back(bin.power);
+    return values;
+  };
+  test::expect_same_for_threads(powers, {1, 3});
 }
 
 TEST(MeasuredPower, RefusesWhatMakesNoSense) {

@@ -8,9 +8,9 @@
 #include <limits>
 #include <random>
 
-#include "kernels/device/device.hpp"
 #include "kernels/measure/double_double.hpp"
 #include "tests/test_stream.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -172,42 +172,22 @@ TEST(StepReductions, MeasuresOfASetAtRestAndOfOneThatIsNoNumber) {
   EXPECT_EQ(measures.squares.momentum, 0u);
 }
 
-TEST(StepReductions, EnergiesTakeBothPotentials) {
-  const Stream& stream = test::test_stream();
-  Set set = random_set(stream, 3);
-  DeviceBuffer<float> near("test.phi"), far("test.phi");
-  near.upload(stream, {-1.0f, -2.0f, -3.0f});
-  far.upload(stream, {-10.0f, -20.0f, -30.0f});
-  double all = 0, mass = 0;
-  for (std::size_t i = 0; i < 3; ++i) {
-    all += 0.5 * set.mass[i] * -11.0 * static_cast<double>(i + 1);
-    mass += set.mass[i];
-  }
-  const EnergySums sums = energy_sums(stream, set.particles, near, &far);
-  EXPECT_NEAR(sums.potential.value(), all, 1e-12 * std::fabs(all));
-  EXPECT_NEAR(sums.mass.value(), mass, 1e-12);
-  EXPECT_NEAR(energy_sums(stream, set.particles, near, nullptr).potential.value(), all / 11, 1e-12 * std::fabs(all));
-}
-
 // To the last bit, in any order; the step is chosen from these. (Sums against 113 bits: totals_ranks_test.)
 TEST(StepReductions, DoNotDependOnTheThreadCount) {
   const Stream& stream = test::test_stream();
-  const int threads = thread_count();
   Set set = random_set(stream, 100003);
   const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
-  std::vector<std::vector<std::uint64_t>> values;
-  for (const int count : {1, 2, 3, 7}) {
-    select_device(0, count);
+  const auto values = [&] {
     const StepMaxima maxima = step_maxima(stream, set.particles, set.near, &set.far);
     const SquareUnits squares = square_units(stream, set.particles, set.near, &set.far, maxima, 100003);
     const MomentumSums sums = momentum_sums(stream, set.particles, set.near, &set.far);
-    values.push_back({bits(kinetic_sum(stream, set.particles).value()), bits(maxima.acceleration),
-                      bits(maxima.momentum), squares.acceleration, squares.momentum});
+    std::vector<std::uint64_t> all{bits(kinetic_sum(stream, set.particles).value()), bits(maxima.acceleration),
+                                   bits(maxima.momentum), squares.acceleration, squares.momentum};
     for (std::size_t axis = 0; axis < 3; ++axis)
-      values.back().insert(values.back().end(), {bits(sums.momentum[axis].value()), bits(sums.force[axis].value())});
-    EXPECT_EQ(values.back(), values.front()) << count << " threads";
-  }
-  select_device(0, threads);
+      all.insert(all.end(), {bits(sums.momentum[axis].value()), bits(sums.force[axis].value())});
+    return all;
+  };
+  test::expect_same_for_threads(values, {1, 2, 3, 7});
 }
 
 TEST(StepReductions, NotANumberIsSeen) {

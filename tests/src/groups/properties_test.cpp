@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numbers>
+#include <string>
 #include <utility>
 
-#include "kernels/device/device.hpp"
 #include "src/groups/centre.hpp"
 #include "tests/src/groups/halo.hpp"
 #include "tests/test_stream.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -222,16 +222,11 @@ TEST(GroupProperties, MembersAreInTheOrderOfTheirBinding) {
 
 TEST(GroupProperties, AreTheSameBitsForAnyNumberOfThreads) {
   const HaloSet set = many_haloes();
-  const int threads = thread_count();
-  std::vector<FofGroup> of_one;
-  for (const int t : {1, 2, 5}) {
-    select_device(0, t);
+  const auto bytes_of_groups = [&] {
     const std::vector<FofGroup> groups = measure(set, 0.004, 32, frame_of_many()).groups;
-    if (of_one.empty()) of_one = groups;
-    ASSERT_EQ(groups.size(), of_one.size());
-    EXPECT_EQ(std::memcmp(groups.data(), of_one.data(), groups.size() * sizeof(FofGroup)), 0) << t << " threads";
-  }
-  select_device(0, threads);
+    return std::string(reinterpret_cast<const char*>(groups.data()), groups.size() * sizeof(FofGroup));
+  };
+  test::expect_same_for_threads(bytes_of_groups, {1, 2, 5});
 }
 
 TEST(GroupProperties, WithoutGroups) {

@@ -1,7 +1,6 @@
 #include "src/ic/lagrangian.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <array>
@@ -9,9 +8,11 @@
 #include <complex>
 #include <cstdlib>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "kernels/error.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -270,17 +271,11 @@ TEST(Lagrangian, SameBitsForAnyNumberOfThreads) {
   const Universe u;
   CosmologicalIcParameters p = lattice(9, true);
   p.particles_per_side = 20;
-  const int threads = omp_get_max_threads();
-  std::vector<Snapshot> made;
-  for (int t : {1, 2, 5}) {
-    omp_set_num_threads(t);
-    made.push_back(make_cosmological_ic(p, u.cosmology, u.power));
-  }
-  omp_set_num_threads(threads);
-  for (std::size_t i = 1; i < made.size(); ++i) {
-    EXPECT_EQ(made[i].positions, made[0].positions);
-    EXPECT_EQ(made[i].velocities, made[0].velocities);
-  }
+  const auto state = [&] {
+    const Snapshot s = make_cosmological_ic(p, u.cosmology, u.power);
+    return std::pair(s.positions, s.velocities);
+  };
+  test::expect_same_for_threads(state, {1, 2, 5});
 }
 
 TEST(Lagrangian, RefusesSenselessParameters) {

@@ -1,15 +1,16 @@
 #include "src/ic/models.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "kernels/error.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -193,16 +194,12 @@ TEST(TwoBody, EnergyAndAngularMomentum) {
 }
 
 TEST(Models, ReproducibleForAnyNumberOfThreads) {
-  const PlummerParameters p = {.particles = 1000};
-  const int threads = omp_get_max_threads();
-  omp_set_num_threads(1);
-  const Snapshot one = make_plummer(p);
-  omp_set_num_threads(4);
-  const Snapshot four = make_plummer(p);
-  omp_set_num_threads(threads);
-  EXPECT_EQ(one.positions, four.positions);
-  EXPECT_EQ(one.velocities, four.velocities);
-  EXPECT_NE(make_plummer({.seed = 2, .particles = 1000}).positions, one.positions);
+  const auto state = [] {
+    const Snapshot s = make_plummer({.particles = 1000});
+    return std::pair(s.positions, s.velocities);
+  };
+  test::expect_same_for_threads(state, {1, 4});
+  EXPECT_NE(make_plummer({.seed = 2, .particles = 1000}).positions, state().first);
 }
 
 TEST(Models, RefuseSenselessParameters) {
