@@ -30,10 +30,6 @@ struct Motion {
   GravityOptions options;
   int evaluations = 1;
   std::function<void(std::size_t, SourceParticle&)> move = [](std::size_t, SourceParticle&) {};
-
-  void begin(int evaluation) {
-    for (std::size_t i = 0; evaluation > 0 && i < set.source.size(); ++i) move(i, set.source[i]);
-  }
 };
 
 // Of each evaluation, the bits of all values of all particles.
@@ -63,24 +59,19 @@ class GravityWithGhosts : public ::testing::Test {
   template <class Owner>
   Course follow(Motion motion, const Communicator& all, const Communicator& ranks, SiteAgreement* steps,
                 const Owner& owner) {
-    Particles particles;
-    testing::upload_share(stream, motion.set, all, owner, particles);
-    PhaseTimers timers;
-    Gravity gravity(motion.options, timers, ranks, steps);
     Course course;
-    for (int e = 0; e < motion.evaluations; ++e) {
-      motion.begin(e);
-      testing::upload_places(stream, motion.set, particles);
-      if (steps) steps->begin();
-      gravity.evaluate(stream, particles, Ranges::kBoth, true);
-      if (steps) steps->publish();
+    const auto see = [&](const Gravity& gravity, const Particles& particles) {
       course.rebuilds += gravity.counts().rebuilt ? 1 : 0;
       const VectorArray &near = gravity.short_acceleration(), &far = gravity.long_acceleration();
       course.bits.push_back(testing::gather_bits(stream, all, motion.set, particles,
                                                  {&near.x, &near.y, &near.z, &gravity.short_potential(), &far.x, &far.y,
                                                   &far.z, &gravity.long_potential()}));
       fewest = std::min(fewest, static_cast<double>(particles.size()));
-    }
+    };
+    const auto move = [&](int e, std::size_t i, SourceParticle& p) {
+      if (e > 0) motion.move(i, p);
+    };
+    testing::follow(stream, motion.set, motion.options, all, ranks, steps, owner, motion.evaluations, move, see);
     return course;
   }
   Course at_one_site(const Motion& motion, const Communicator& ranks) {

@@ -18,6 +18,7 @@ namespace maki {
 namespace {
 
 using testing::ForceErrors;
+using testing::isolated;
 
 GravityOptions tree_and_mesh() {
   GravityOptions options;
@@ -127,15 +128,6 @@ ForceErrors errors_of(const testing::Set& set, const GravityOptions& options, st
   const testing::Forces found = testing::gather(stream, Communicator::self(), set, particles, gravity);
   return testing::force_errors(testing::every(stride, found.acceleration),
                                testing::exact_forces(set, options, stride).acceleration, 0.1);
-}
-
-GravityOptions isolated(double theta, bool quadrupoles, double softening) {
-  GravityOptions options;
-  options.periodic = false;
-  options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening);
-  options.theta = theta;
-  options.quadrupoles = quadrupoles;
-  return options;
 }
 
 void report(const char* what, const ForceErrors& e) {

@@ -22,9 +22,7 @@ using testing::Set;
 using testing::upload_share;
 
 GravityOptions isolated() {
-  GravityOptions options;
-  options.periodic = false;
-  options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-4);
+  GravityOptions options = testing::isolated(0.5, true, 1e-4);
   options.deterministic = true;
   return options;
 }
@@ -82,23 +80,17 @@ class GravityOverRanks : public ::testing::Test {
   // of the last step (and, the largest rms, of any) differ by from those of a new tree on one rank.
   template <class Move>
   int follow(Set& set, const GravityOptions& options, int steps, const Move& move) {
-    Particles particles;
-    upload_share(stream, set, ranks, dealt(ranks), particles);
-    PhaseTimers timers;
-    Gravity gravity(options, timers, ranks);
     int rebuilds = 0;
     worst_rms = 0;
-    for (int step = 0; step < steps; ++step) {
-      for (std::size_t i = 0; i < set.source.size(); ++i) move(i, set.source[i]);
-      testing::upload_places(stream, set, particles);
-      if (step > 0) gravity.rms_acceleration_is(kRms);
-      gravity.evaluate(stream, particles, Ranges::kBoth, true);
+    const auto see = [&](Gravity& gravity, const Particles& particles) {
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
+      gravity.rms_acceleration_is(kRms);
       const Forces found = gather(stream, ranks, set, particles, gravity);
       const Forces fresh = forces_of(set, options, Communicator::self(), [](std::size_t) { return 0; });
       last = testing::force_errors(found.acceleration, fresh.acceleration, 0.1);
       worst_rms = std::max(worst_rms, last.rms);
-    }
+    };
+    testing::follow(stream, set, options, ranks, ranks, nullptr, dealt(ranks), steps, move, see);
     return rebuilds;
   }
 
@@ -209,7 +201,7 @@ TEST_F(GravityOverRanks, ForcesStayRightWhileParticlesMove) {
   by_error.open_by_error = true;
   for (const GravityOptions& options : {isolated(), periodic(), by_error}) {
     Set set(options.periodic ? testing::uniform_set(3000, 9) : testing::plummer_set(3000, 9));
-    const int rebuilds = follow(set, options, 12, [](std::size_t i, SourceParticle& p) {  // each its own way
+    const int rebuilds = follow(set, options, 12, [](int, std::size_t i, SourceParticle& p) {  // each its own way
       p.x += static_cast<std::uint32_t>(i * 2654435761u % 4000001) - 2000000u;
       p.y += static_cast<std::uint32_t>(i * 2246822519u % 4000001) - 2000000u;
     });
@@ -231,7 +223,7 @@ TEST_F(GravityOverRanks, ClumpsThatMeetAcrossABorder) {
     source.push_back(p);
   }
   Set set(source);
-  const auto move = [&](std::size_t i, SourceParticle& p) {
+  const auto move = [&](int, std::size_t i, SourceParticle& p) {
     if (i >= 2000) p.x += testing::to_fixed(i % 2 ? 0.002 : -0.002);
   };
   follow(set, periodic(), 10, move);

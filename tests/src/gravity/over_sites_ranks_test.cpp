@@ -27,36 +27,26 @@ class GravityOverSites : public ::testing::Test {
     const SitesOfRanks here(world, sites);
     SiteAgreement steps(*here.sites);
     const sites::Slabs even(here.sites->count(), 0);
-    Particles particles;
-    testing::upload_share(
-        stream, set, world, [&](std::size_t i) { return here.first_rank(even.site_of(set.source[i].x)); }, particles);
-    PhaseTimers timers;
-    Gravity gravity(options, timers, here.ranks, &steps);
     Forces forces;
-    for (int e = 0; e < evaluations; ++e) {
-      for (std::size_t i = 0; i < set.source.size(); ++i) move(e, i, set.source[i]);
-      testing::upload_places(stream, set, particles);
-      steps.begin();
-      gravity.evaluate(stream, particles, Ranges::kBoth, true);
-      steps.publish();
+    const auto see = [&](const Gravity& gravity, const Particles& particles) {
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
-    }
-    forces = testing::gather(stream, world, set, particles, gravity);
-    far = long_range_of(set, particles, gravity);
-    slabs.assign(gravity.slabs().starts().begin(), gravity.slabs().starts().end());
+      forces = testing::gather(stream, world, set, particles, gravity);
+      far = long_range_of(set, particles, gravity);
+    };
+    const auto owner = [&](std::size_t i) { return here.first_rank(even.site_of(set.source[i].x)); };
+    testing::follow(stream, set, options, world, here.ranks, &steps, owner, evaluations, move, see);
     moved_set = std::make_unique<Set>(set.source);
     here.sites->close();
     return forces;
   }
   // Of all these ranks, or of one.
-  Forces at_one_site(const Set& set, const GravityOptions& options, const Communicator& ranks) {
-    Particles particles;
-    testing::upload_share(stream, set, ranks, testing::dealt(ranks), particles);
-    PhaseTimers timers;
-    Gravity gravity(options, timers, ranks);
-    gravity.evaluate(stream, particles, Ranges::kBoth, true);
-    const Forces forces = testing::gather(stream, ranks, set, particles, gravity);
-    if (ranks.size() == world.size()) far = long_range_of(set, particles, gravity);
+  Forces at_one_site(Set set, const GravityOptions& options, const Communicator& ranks) {
+    Forces forces;
+    const auto see = [&](const Gravity& gravity, const Particles& particles) {
+      forces = testing::gather(stream, ranks, set, particles, gravity);
+      if (ranks.size() == world.size()) far = long_range_of(set, particles, gravity);
+    };
+    testing::follow(stream, set, options, ranks, ranks, nullptr, testing::dealt(ranks), 1, stay, see);
     return forces;
   }
   std::vector<std::uint64_t> long_range_of(const Set& set, const Particles& particles, const Gravity& gravity) {
@@ -77,7 +67,6 @@ class GravityOverSites : public ::testing::Test {
   const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world();
   std::vector<std::uint64_t> far;
-  std::vector<std::uint32_t> slabs;
   std::unique_ptr<Set> moved_set;
   int rebuilds = 0;
 };
@@ -123,10 +112,8 @@ TEST_F(GravityOverSites, ParticlesMoveThroughSlabs) {
 // No cutoff: every site's tree goes to all others, and particles come near to cells that were sent undivided.
 TEST_F(GravityOverSites, AnIsolatedSetMovesThroughSlabs) {
   if (world.size() > 4) GTEST_SKIP() << "up to four sites are enough";
-  GravityOptions isolated = options();
-  isolated.periodic = false;
+  GravityOptions isolated = testing::isolated(0.5, true, 1e-4);
   isolated.deterministic = true;
-  isolated.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, testing::periodic().law.softening);
   const Set set(testing::clustered_set(4000, 10));
   const auto drift = [](int e, std::size_t i, SourceParticle& p) {
     const auto random = static_cast<std::uint32_t>(i * 2654435761u);

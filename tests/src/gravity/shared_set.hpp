@@ -13,6 +13,7 @@
 #include "host/comm/communicator.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/reference/exact_sums.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 
 namespace maki::testing {
@@ -101,6 +102,35 @@ inline GravityOptions periodic() {
   options.law = make_force_law(Split::kPolynomial, 5, 4.5f / 32, Softening::kPlummer, 1e-4);
   options.deterministic = true;
   return options;
+}
+
+inline GravityOptions isolated(double theta, bool quadrupoles, double softening) {
+  GravityOptions options;
+  options.periodic = false;
+  options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening);
+  options.theta = theta;
+  options.quadrupoles = quadrupoles;
+  return options;
+}
+
+// Evaluations one after another over `ranks`, which are `all` or a site of them: move(e, i, p) each particle of the set
+// before each, see(gravity, particles) after it. `owner` is of `all`; `steps` is null at one site.
+template <class Owner, class Move, class See>
+void follow(const Stream& stream, Set& set, const GravityOptions& options, const Communicator& all,
+            const Communicator& ranks, SiteAgreement* steps, const Owner& owner, int evaluations, const Move& move,
+            const See& see) {
+  Particles particles;
+  upload_share(stream, set, all, owner, particles);
+  PhaseTimers timers;
+  Gravity gravity(options, timers, ranks, steps);
+  for (int e = 0; e < evaluations; ++e) {
+    for (std::size_t i = 0; i < set.source.size(); ++i) move(e, i, set.source[i]);
+    upload_places(stream, set, particles);
+    if (steps) steps->begin();
+    gravity.evaluate(stream, particles, Ranges::kBoth, true);
+    if (steps) steps->publish();
+    see(gravity, particles);
+  }
 }
 
 // The first of each `stride`.
