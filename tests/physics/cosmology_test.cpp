@@ -16,6 +16,9 @@
 namespace maki {
 namespace {
 
+using testing::Ends;
+using testing::run_on;
+
 // Runs of periodic boxes; each returns how far it strayed from the known solution.
 struct PancakeErrors {
   double position = 0;    // rms along the wave, over the rms displacement from the lattice
@@ -65,8 +68,8 @@ PancakeErrors pancake(int particles_per_side, double end_redshift) {
 
   // Sheets of particles only look smooth to a force that is soft on the scale of their spacing.
   const double spacing = kSide / particles_per_side;
-  const RunRecord record = run(initial, box_options(initial, 0.3 * spacing, end_redshift), standard_timeline());
-  const Snapshot& end = record.outputs.back();
+  const Ends record = run_on(initial, box_options(initial, 0.3 * spacing, end_redshift), standard_timeline(), {});
+  const Snapshot& end = record.state;
   const auto place = index_by_id(end);
   double x2 = 0, displacement2 = 0, v2 = 0, speed2 = 0, transverse = 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -99,9 +102,9 @@ GrowthErrors linear_growth(int particles_per_side, double sigma8, double theta) 
     SimulationOptions options = box_options(initial, 0.04 * kSide / particles_per_side, 9);
     options.gravity.theta = options.theta_early = theta;
     options.energy_interval = 0;
-    const RunRecord record = run(initial, options, Timeline::comoving(cosmology.parameters(), cosmology.units()));
+    const Ends record = run_on(initial, options, Timeline::comoving(cosmology.parameters(), cosmology.units()), {});
     add(before, initial);
-    add(after, record.outputs.back());
+    add(after, record.state);
     add(lpt, universe(particles_per_side, 9, cosmology, flip));
   }
   const double growth = cosmology.growth(0.1).d1 / cosmology.growth(0.02).d1;
@@ -130,12 +133,12 @@ TEST(Cosmology, EnergyAndMomentumAreKept) {
   const Snapshot initial = standard_universe(16);
   SimulationOptions options = box_options(initial, 0.04 * 50 / 16, 0, 32);
   options.step_options.eta = 0.1;
-  const RunRecord record = run(initial, options, standard_timeline());
+  const Ends record = run_on(initial, options, standard_timeline(), {});
   EXPECT_LE(record.result.worst_energy_error, 1e-3);
   EXPECT_LE(record.result.momentum_drift, 1e-4);
   EXPECT_LE(record.steps.back().force_residual, 1e-4);
   EXPECT_LT(record.result.long_steps, record.result.steps);  // the mesh force is taken less often
-  EXPECT_EQ(record.outputs.back().header.time, 1);
+  EXPECT_EQ(record.state.header.time, 1);
 }
 
 // sum m a of the mesh vanishes mode by mode, up to the rounding of single-precision transforms.
@@ -167,24 +170,24 @@ TEST(Cosmology, OneAndTwoThreadsAgree) {
   const SimulationOptions options = box_options(initial, 0.04 * 50 / 16, 9, 32);
   const int threads = thread_count();
   select_device(0, 1);
-  const RunRecord one = run(initial, options, standard_timeline());
+  const Ends one = run_on(initial, options, standard_timeline(), {});
   select_device(0, 2);
-  const RunRecord two = run(initial, options, standard_timeline());
+  const Ends two = run_on(initial, options, standard_timeline(), {});
   select_device(0, threads);
   EXPECT_EQ(one.result.steps, two.result.steps);
-  EXPECT_LE(apart(one.outputs.back(), two.outputs.back()), 1e-5);
+  EXPECT_LE(apart(one.state, two.state), 1e-5);
 }
 
 TEST(Cosmology, ContinuesFromASnapshotOnItsWay) {
   const Snapshot initial = standard_universe(16);
   SimulationOptions options = box_options(initial, 0.1, 19, 32);
   options.outputs = {1.0 / 31};
-  const RunRecord whole = run(initial, options, standard_timeline());
-  ASSERT_EQ(whole.outputs.size(), 2u);
+  const Ends whole = run_on(initial, options, standard_timeline(), {}, {.states = true});
+  ASSERT_EQ(whole.states.size(), 2u);
   options.outputs.clear();
-  const RunRecord rest = run(whole.outputs[0], options, standard_timeline());
+  const Ends rest = run_on(whole.states[0], options, standard_timeline(), {});
   // Lists and steps begin afresh: equal to the force error (particles move by 0.2).
-  EXPECT_LE(apart(whole.outputs[1], rest.outputs[0]), 0.02);
+  EXPECT_LE(apart(whole.state, rest.state), 0.02);
 }
 
 TEST(FullCosmology, PancakeUpToShellCrossing) {
@@ -220,11 +223,11 @@ TEST(FullCosmology, HalvingTheStepKeepsThePowerSpectrum) {
     options.step_options.eta *= factor;
     options.step_options.max_dlna *= factor;
     options.step_options.long_dlna *= factor;
-    const RunRecord record = run(initial, options, standard_timeline());
+    const Ends record = run_on(initial, options, standard_timeline(), {});
     std::printf("32^3, 50 Mpc/h, z = 49 to 0: %llu steps, Layzer-Irvine error %.2e\n",
                 static_cast<unsigned long long>(record.result.steps), record.result.worst_energy_error);
     EXPECT_LE(record.result.worst_energy_error, 0.01);
-    power[k] = mode_power(record.outputs.back(), kBins);
+    power[k] = mode_power(record.state, kBins);
   }
   double worst = 0;
   for (std::size_t bin = 0; bin < kBins; ++bin) worst = std::max(worst, std::fabs(power[0][bin] / power[1][bin] - 1));

@@ -13,18 +13,9 @@
 
 #include "src/cosmology/power.hpp"
 #include "src/simulation/simulation.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki {
-
-// Keeps every energy and the states at the outputs.
-struct RunRecord : RunObserver {
-  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
-  void output(const OutputState& state) override { outputs.push_back(state.snapshot()); }
-  std::vector<StepMetrics> steps;
-  std::vector<Snapshot> outputs;
-  RunResult result;
-};
 
 // The `standard` preset in a periodic box: polynomial split n = 5, r_cut = 4.5 cells, interlaced PCS.
 // softening in length units; one mesh cell for each particle where mesh is 0.
@@ -50,22 +41,7 @@ inline SimulationOptions isolated_options(const Snapshot& initial, double soften
   double reach = 0;
   for (const auto& position : initial.positions)
     for (const double component : position) reach = std::max(reach, std::fabs(component));
-  const double side = 5 * reach;  // the middle half reaches to a quarter of it
-  SimulationOptions options;
-  options.side = side;
-  options.end = end;
-  options.step_options.softening = softening;
-  options.gravity.periodic = false;
-  options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
-  return options;
-}
-
-inline RunRecord run(const Snapshot& initial, const SimulationOptions& options, const Timeline& timeline) {
-  const Stream& stream = test::test_stream();
-  RunRecord record;
-  Simulation simulation(stream, initial, options, timeline, record);
-  record.result = simulation.run();
-  return record;
+  return testing::isolated_options(5 * reach, softening, end);  // the middle half reaches to a quarter of the side
 }
 
 // Particle index by id.

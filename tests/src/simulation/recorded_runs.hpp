@@ -28,6 +28,7 @@ namespace maki::testing {
 struct RecorderOptions {
   std::uint64_t restart_steps = 0;                                   // steps between states that are kept; 0: none is
   std::size_t stop_after = std::numeric_limits<std::size_t>::max();  // steps
+  bool states = false;                                               // whether the sets at outputs are kept
 };
 
 // States are kept by way of the numbers that go into files.
@@ -39,6 +40,7 @@ struct Recorder : RunObserver {
     outputs.push_back(state.index);
     times.push_back(state.header.time);
     if (state.force_error) force_errors.push_back(*state.force_error);
+    if (options.states) states.push_back(state.snapshot());
   }
   bool wants_restart(std::uint64_t step) override {
     return options.restart_steps > 0 && step % options.restart_steps == 0;
@@ -53,7 +55,8 @@ struct Recorder : RunObserver {
   std::vector<std::string> messages;
   std::vector<StepMetrics> steps;
   std::vector<int> outputs;
-  std::vector<double> times;  // of outputs
+  std::vector<double> times;     // of outputs
+  std::vector<Snapshot> states;  // at outputs
   std::vector<ForceError> force_errors;
   std::vector<KeptState> kept;
 };
@@ -73,15 +76,31 @@ inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
                        share_begin(set.size(), ranks.rank() + 1, ranks.size()));
 }
 
+// Of an isolated set in a box about the origin: the tree without a mesh.
+inline SimulationOptions isolated_options(double side, double softening, double end) {
+  SimulationOptions options;
+  options.side = side;
+  options.end = end;
+  options.step_options.softening = softening;
+  options.gravity.periodic = false;
+  options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
+  return options;
+}
+
 // From the share of a rank, or from a state.
 template <class Start>
-Ends run_on(const Prepared& run, const Start& start, const SimulationOptions& options, const RunPlace& place,
+Ends run_on(const Start& start, const SimulationOptions& options, const Timeline& timeline, const RunPlace& place,
             const RecorderOptions& recorded = {}) {
   Ends ends(recorded);
-  Simulation simulation(test::test_stream(), start, options, timeline_of(run), ends, place);
+  Simulation simulation(test::test_stream(), start, options, timeline, ends, place);
   ends.result = simulation.run();
   ends.state = simulation.snapshot();
   return ends;
+}
+template <class Start>
+Ends run_on(const Prepared& run, const Start& start, const SimulationOptions& options, const RunPlace& place,
+            const RecorderOptions& recorded = {}) {
+  return run_on(start, options, timeline_of(run), place, recorded);
 }
 
 // Options of a run's files in `directory`, without its progress.

@@ -22,22 +22,12 @@
 namespace maki::testing {
 namespace {
 
-SimulationOptions isolated_options(double side, double softening, double end) {
-  SimulationOptions options;
-  options.side = side;
-  options.end = end;
-  options.step_options.softening = softening;
-  options.gravity.periodic = false;
-  options.gravity.direct = true;
-  options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
-  return options;
-}
-
 // Two bodies of reduced separation a(1 + e) at apocentre, one orbit in 400 steps.
 SimulationOptions orbit_options(const TwoBodyParameters& bodies, double side, double periods) {
   const double mass = bodies.mass1 + bodies.mass2;
   const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / mass);
   SimulationOptions options = isolated_options(side, 1e-4, periods * period);
+  options.gravity.direct = true;
   options.step_options.fixed_step = period / 400;
   return options;
 }
@@ -51,6 +41,7 @@ TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
   Snapshot initial = make_two_body({});
   initial.header.time = 0.5;
   SimulationOptions options = isolated_options(8, 1e-2, 2);
+  options.gravity.direct = true;
   options.outputs = {1.7, 0.3, 1.1, 0.5, 1.1, 5};
   Recorder recorder;
   Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
@@ -75,6 +66,7 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
   for (int k = 0; k < 2; ++k) {
     const double side = k == 0 ? 1 : 8;
     SimulationOptions options = isolated_options(side, 1e-3, 0.6 * period);
+    options.gravity.direct = true;
     options.step_options.fixed_step = period / 2000;
     Recorder recorder;
     Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
@@ -96,6 +88,7 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   initial.masses.push_back(1e-6f);
   initial.ids.push_back(99);
   SimulationOptions options = isolated_options(8, 1e-2, 6);
+  options.gravity.direct = true;
   Recorder recorder;
   Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
   const RunResult result = run.run();
@@ -120,7 +113,9 @@ TEST(Simulation, BoundParticlesThatAreSetAsideAreReported) {
     }
   }
   Recorder recorder;
-  Simulation run(test::test_stream(), initial, isolated_options(0.25, 1e-3, 3), Timeline::newtonian(), recorder);
+  SimulationOptions options = isolated_options(0.25, 1e-3, 3);
+  options.gravity.direct = true;
+  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
   run.run();
   EXPECT_EQ(run.frame().side, 4);
   ASSERT_EQ(recorder.messages.size(), 5u);
