@@ -280,8 +280,8 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
     }
   }
   EXPECT_NE(files.messages[0].find("Step 1: wrote"), std::string::npos) << files.messages[0];
-  for (const char* words : {"Step 2: there is no restart", "restart_000002", "No such file", "The last one is"})
-    EXPECT_NE(files.messages[1].find(words), std::string::npos) << files.messages[1];
+  test::expect_contains(files.messages[1],
+                        {"Step 2: there is no restart", "restart_000002", "No such file", "The last one is"});
   ASSERT_EQ(find_restarts(options_.directory).size(), 1u);
   EXPECT_EQ(find_restarts(options_.directory)[0].step, 1u);
 }

@@ -9,6 +9,7 @@
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/step_log.hpp"
 #include "tests/host/domain/fields.hpp"
+#include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -215,16 +216,13 @@ TEST(RankRecords, AreToldAsSmallestMeanAndLargest) {
   StepMetrics metrics;
   metrics.time = 1;
   const std::string line = to_json(metrics, all);
-  for (const char* part :
-       {"\"interactions\": 60", "\"memory_high_water\": 3000", "\"tree/LET\": 0.333333",
-        "\"interactions\": [10, 20, 30]", "\"interaction_imbalance\": 1.5", "\"evaluate_imbalance\": 1.5",
-        "\"largest_memory_rank\": 2", "\"let_bytes\": 3", "\"tree\": [2, 3, 4]"})
-    EXPECT_NE(line.find(part), std::string::npos) << part << " is missing in " << line;
+  test::expect_contains(line, {"\"interactions\": 60", "\"memory_high_water\": 3000", "\"tree/LET\": 0.333333",
+                               "\"interactions\": [10, 20, 30]", "\"interaction_imbalance\": 1.5",
+                               "\"evaluate_imbalance\": 1.5", "\"largest_memory_rank\": 2", "\"let_bytes\": 3",
+                               "\"tree\": [2, 3, 4]"});
   EXPECT_EQ(log_line(metrics, all).size(), log_columns(true, true).size());
 
-  const std::string report = run_report(PhaseTimers(), all, 1);
-  for (const char* part : {"\n  evaluate ", "\n  LET ", "interactions", "(most)"})
-    EXPECT_NE(report.find(part), std::string::npos) << part << " is missing in\n" << report;
+  test::expect_contains(run_report(PhaseTimers(), all, 1), {"\n  evaluate ", "\n  LET ", "interactions", "(most)"});
 }
 
 }  // namespace
