@@ -229,24 +229,6 @@ double relative_difference(const std::string& file, const std::string& of, const
   return maki::testing::rms_error(found, expected);
 }
 
-TEST_F(Program, ForcesOfTheTreeAndOfThePairsAgree) {
-  const std::string config = write("plummer.toml", R"(
-[run]
-kind = "isolated"
-[initial]
-kind = "plummer"
-particles = 500
-truncation_radius = 5
-[gravity]
-softening = 0.02
-)");
-  ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
-  ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("a.hdf5") + " softening=0.02 theta=0.2").code, 0);
-  ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("b.hdf5") + " softening=0.02 --direct").code, 0);
-  EXPECT_LT(relative_difference(path("a.hdf5"), path("b.hdf5"), "Acceleration"), 1e-3);
-  EXPECT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("c.hdf5")).code, 1);  // no softening
-}
-
 // What other codes write: two particles at one place, and positions outside of the box. Said by all that reads them.
 TEST_F(Program, SetsThatNeedRepairRun) {
   Snapshot set = make_snapshot(512);
