@@ -1,7 +1,6 @@
 #include "kernels/device/block_pool.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -12,13 +11,12 @@
 #include <thread>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/error.hpp"
+#include "tests/messages.hpp"
+#include "tests/temp_dir.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
@@ -156,12 +154,7 @@ TEST(BlockPool, TheLimitFirstTrimsAndThenRefuses) {
   pool.release(first);
   void* const second = pool.allocate("second", 80 * kMiB, 0);  // fits once the first has gone back
   EXPECT_LE(pool.report().reserved, 100 * kMiB);
-  try {
-    pool.allocate("third.array", 30 * kMiB, 0);
-    FAIL() << "30 MiB more than there are";
-  } catch (const DeviceError& error) {
-    EXPECT_NE(std::string(error.what()).find("third.array"), std::string::npos);
-  }
+  test::expect_contains(test::error_of([&] { pool.allocate("third.array", 30 * kMiB, 0); }), {"third.array"});
   void* const small = pool.allocate("small", 10 * kMiB, 0);
   pool.release(small);
   pool.release(second);
@@ -192,14 +185,12 @@ TEST(Results, AreNoMoreThanThereIsRoomFor) {
 
 class HostMemory : public testing::Test {
  protected:
-  void SetUp() override { root_ = fs::temp_directory_path() / ("maki_host_memory_" + std::to_string(getpid())); }
-  void TearDown() override { fs::remove_all(root_); }
   void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((root_ / name).parent_path());
+    std::filesystem::create_directories(std::filesystem::path(root_ / name).parent_path());
     std::ofstream(root_ / name) << text;
   }
-  std::size_t available() const { return host_memory_available(root_.string()); }
-  fs::path root_;
+  std::size_t available() const { return host_memory_available(root_.path()); }
+  const test::TempDir root_;
 };
 
 TEST_F(HostMemory, IsTheKernelsFigure) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <numeric>
 #include <random>
 
@@ -11,6 +10,7 @@
 #include "src/run/forces.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/places.hpp"
+#include "tests/temp_dir.hpp"
 
 namespace maki {
 namespace {
@@ -103,19 +103,17 @@ TEST(PresetAccuracy, OfOneHeavyParticle) {
 }
 
 TEST(FullPresetAccuracy, QuickstartFromBeginningToEnd) {
-  namespace fs = std::filesystem;
   const Prepared start = prepare(load_config(kQuickstart));
   const Comparison early(kQuickstart, start.initial, 1000);
   EXPECT_LE(early("standard", {"run.preset=standard"}).rms, 3e-3);
   EXPECT_LE(early("precise", {"run.preset=precise"}).rms, 3e-4);
   EXPECT_LE(early("fast", {"run.preset=fast"}).rms, early("S2, 3", kS2).rms);
 
-  const fs::path out = fs::temp_directory_path() / "maki_preset_accuracy";
-  const std::string command = test::program() + " run " + kQuickstart + " overwrite=true redshifts=0 image=false " +
-                              "output_directory=" + out.string() + " > " + out.string() + ".log 2>&1";
+  const test::TempDir out;
+  const std::string command = test::program() + " run " + kQuickstart + " redshifts=0 image=false " +
+                              "output_directory=" + (out / "run") + " > " + (out / "printed") + " 2>&1";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  const Comparison late(kQuickstart, read_snapshot((out / "snapshot_000.hdf5").string()), 1000);
-  fs::remove_all(out);
+  const Comparison late(kQuickstart, read_snapshot(out / "run/snapshot_000.hdf5"), 1000);
   const ForceErrors standard = late("standard", {"run.preset=standard"});
   EXPECT_LE(standard.median, 5e-4);
   EXPECT_LE(standard.p99, 5e-3);

@@ -1,13 +1,9 @@
-// Scratch directories, a small snapshot and shares of it, and calls in a child process.
+// A small snapshot and shares of it, and directories of ranks.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -21,28 +17,9 @@
 #include "src/io/snapshot_io.hpp"
 #include "tests/messages.hpp"
 #include "tests/places.hpp"
+#include "tests/temp_dir.hpp"
 
 namespace maki::test {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "maki_io_XXXXXX").string();
-    if (mkdtemp(pattern.data())) path_ = pattern;
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::string path_;
-};
 
 // n particles on a twisted line through the box, all different, with the mean density that Omega0 asks for.
 inline Snapshot make_snapshot(std::size_t n = 1000, bool equal_masses = true) {
@@ -67,29 +44,6 @@ inline Snapshot make_snapshot(std::size_t n = 1000, bool equal_masses = true) {
 
 inline Provenance make_provenance() {
   return {"[box]\nsize = \"50 Mpc/h\"\n", "Maki 0.1.0", "0123456789ab", "g++ 12.2.0", "CPU, 2 threads"};
-}
-
-// Runs `call`, which returns a text, in a child process that may spoil its rights and limits; gives the text back.
-// The child leaves through exit(), so that exit handlers run; "died" where it crashed.
-template <class Call>
-std::string in_child(Call call) {
-  int ends[2];
-  if (pipe(ends) != 0) return "no pipe";
-  std::fflush(nullptr);  // the child would print what waits here once more
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string text = call();
-    const ssize_t written = ::write(ends[1], text.data(), text.size());
-    std::exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(ends[0], buffer, sizeof(buffer))) > 0;) text.append(buffer, static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : text + " died";
 }
 
 // Snapshots over ranks: a directory that all ranks share, and shares of a set that all know.

@@ -16,6 +16,7 @@
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/stop_request.hpp"
 #include "tests/messages.hpp"
+#include "tests/temp_dir.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki {
@@ -133,13 +134,6 @@ TEST(Progress, DurationsReadWell) {
   EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "?");
 }
 
-std::string fresh_directory(const char* name) {
-  const auto path = std::filesystem::path(testing::TempDir()) / name;
-  std::filesystem::remove_all(path);
-  std::filesystem::create_directories(path);
-  return path.string();
-}
-
 TEST(LinkLines, HaveWhatIsLoggedWhileTheyExist) {
   wan::log(wan::LogLevel::kInfo, "before");
   {
@@ -156,27 +150,30 @@ TEST(LinkLines, HaveWhatIsLoggedWhileTheyExist) {
 }
 
 TEST(StopRequest, NothingAskedForIsNoReason) {
-  const StopRequest request(fresh_directory("stop_none"), 0);
+  const test::TempDir directory;
+  const StopRequest request(directory.path(), 0);
   EXPECT_EQ(request.reason(1e9), "");
 }
 
 TEST(StopRequest, SignalsAreRequests) {
+  const test::TempDir directory;
   const auto before = std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
   const std::map<int, std::string> names = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
   for (const auto& [signal, name] : names) {
-    const StopRequest request(fresh_directory("stop_signal"), 0);
+    const StopRequest request(directory.path(), 0);
     std::raise(signal);
     EXPECT_EQ(request.reason(0), name);
   }
-  const StopRequest fresh(fresh_directory("stop_signal"), 0);
+  const StopRequest fresh(directory.path(), 0);
   EXPECT_EQ(fresh.reason(0), "");  // an old signal is forgotten
   std::signal(SIGHUP, before);
 }
 
 TEST(StopRequest, AHangUpThatNohupIgnoresIsNone) {
+  const test::TempDir directory;
   const auto before = std::signal(SIGHUP, SIG_IGN);
   {
-    const StopRequest request(fresh_directory("stop_hang_up"), 0);
+    const StopRequest request(directory.path(), 0);
     std::raise(SIGHUP);
     EXPECT_EQ(request.reason(0), "");
   }
@@ -184,16 +181,17 @@ TEST(StopRequest, AHangUpThatNohupIgnoresIsNone) {
 }
 
 TEST(StopRequest, StopFileIsSeenOnceAndThatOfAnEarlierProgramIgnored) {
-  const std::string directory = fresh_directory("stop_file"), file = directory + "/stop";
+  const test::TempDir directory;
+  const std::string file = directory / "stop";
   std::ofstream(file).put('x');
   std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24));
   {
-    const StopRequest request(directory, 0);
+    const StopRequest request(directory.path(), 0);
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(request.reason(0), "");
   }
   std::ofstream(file).put('x');  // before the run has begun
-  const StopRequest request(directory, 0);
+  const StopRequest request(directory.path(), 0);
   EXPECT_NE(request.reason(0), "");
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_EQ(request.reason(0), "");
@@ -201,19 +199,20 @@ TEST(StopRequest, StopFileIsSeenOnceAndThatOfAnEarlierProgramIgnored) {
 
 TEST(StopRequest, TimeLimitCountsTheNextPieceOfWork) {
   const auto begin = std::chrono::steady_clock::now() - std::chrono::hours(1);
-  const std::string directory = fresh_directory("stop_limit");
-  EXPECT_EQ(StopRequest(directory, 7200, begin).reason(60), "");
-  EXPECT_NE(StopRequest(directory, 7200, begin).reason(4000), "");
-  EXPECT_NE(StopRequest(directory, 3000, begin).reason(0), "");
+  const test::TempDir directory;
+  EXPECT_EQ(StopRequest(directory.path(), 7200, begin).reason(60), "");
+  EXPECT_NE(StopRequest(directory.path(), 7200, begin).reason(4000), "");
+  EXPECT_NE(StopRequest(directory.path(), 3000, begin).reason(0), "");
 }
 
 int seen = 0;
 void see(int) { ++seen; }
 
 TEST(StopRequest, HandlersOfOthersAreBackAfterwards) {
+  const test::TempDir directory;
   const auto before = std::signal(SIGTERM, see);
   {
-    const StopRequest request(fresh_directory("stop_handlers"), 0);
+    const StopRequest request(directory.path(), 0);
     std::raise(SIGTERM);
     EXPECT_EQ(request.reason(0), "SIGTERM");
   }
