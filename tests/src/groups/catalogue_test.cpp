@@ -48,21 +48,14 @@ struct Numbers {
   std::vector<double> values;
 };
 
-Numbers read(hid_t file, const std::string& name, hid_t type) {
-  H5Id dataset = open_dataset(file, name);
-  H5Id found(H5Dget_type(dataset), H5Tclose);
+Numbers read(const std::string& path, const std::string& name, hid_t type) {
+  H5Id file = open_hdf5(path), dataset = open_dataset(file, name), found(H5Dget_type(dataset), H5Tclose);
   EXPECT_GT(H5Tequal(found, type), 0) << name;
-  Numbers numbers{dataset_shape(dataset), {}};
-  std::size_t count = 1;
-  for (const std::size_t extent : numbers.shape) count *= extent;
-  numbers.values.resize(count);
-  const herr_t status = H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers.values.data());
-  EXPECT_TRUE(count == 0 || status >= 0) << name;
-  return numbers;
+  return {dataset_shape(dataset), test::numbers_in(path, name)};
 }
 
-void expect_column(hid_t file, const std::string& name, hid_t type, const std::vector<double>& expected) {
-  const Numbers found = read(file, name, type);
+void expect_column(const std::string& path, const std::string& name, hid_t type, const std::vector<double>& expected) {
+  const Numbers found = read(path, name, type);
   ASSERT_EQ(found.values.size(), expected.size()) << name;
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_NEAR(found.values[i], expected[i], 1e-6 * std::abs(expected[i])) << name << " " << i;
@@ -70,8 +63,9 @@ void expect_column(hid_t file, const std::string& name, hid_t type, const std::v
 
 TEST(GroupCatalogue, HasGadgetsLayout) {
   test::TempDir dir;
-  write_group_catalogue(dir / "g.hdf5", make_catalogue(), test::make_provenance());
-  H5Id file = open_hdf5(dir / "g.hdf5");
+  const std::string path = dir / "g.hdf5";
+  write_group_catalogue(path, make_catalogue(), test::make_provenance());
+  H5Id file = open_hdf5(path);
   H5Id header = open_group(file, "Header");
   EXPECT_EQ(read_scalar<std::uint64_t>(header, "Ngroups_ThisFile"), 3u);
   EXPECT_EQ(read_scalar<std::uint64_t>(header, "Ngroups_Total"), 3u);
@@ -86,22 +80,22 @@ TEST(GroupCatalogue, HasGadgetsLayout) {
   EXPECT_EQ(read_scalar<std::int32_t>(config, "FOF_GROUP_MIN_LEN"), 32);
   EXPECT_EQ(read_scalar<double>(parameters, "Omega0"), 0.308);
 
-  expect_column(file, "Group/GroupLen", H5T_STD_I32LE, {40, 39, 38});
-  expect_column(file, "Group/GroupMass", H5T_IEEE_F32LE, {3000, 2000, 1000});
-  expect_column(file, "Group/GroupPos", H5T_IEEE_F32LE, {1, 2, 0, 2, 3, 0, 3, 4, 0});
-  expect_column(file, "Group/GroupVel", H5T_IEEE_F32LE, {200, 0, 14, 200, -100, 14, 200, -200, 14});
-  expect_column(file, "Group/GroupCMOffset", H5T_IEEE_F32LE, {0.5, 1.5, 2.5});
-  expect_column(file, "Group/GroupVelDisp", H5T_IEEE_F32LE, {200, 201, 202});
-  expect_column(file, "Group/Group_M_Mean200", H5T_IEEE_F32LE, {1500, 1000, 500});
-  expect_column(file, "Group/Group_M_Crit500", H5T_IEEE_F32LE, {1502, 1002, 502});
-  expect_column(file, "Group/Group_R_Crit200", H5T_IEEE_F32LE, {0.2, 0.2, 0.2});
-  expect_column(file, "Group/Group_R_TopHat200", H5T_IEEE_F32LE, {0.4, 0.4, 0.4});
-  expect_column(file, "Group/GroupVmax", H5T_IEEE_F32LE, {300, 301, 302});
-  expect_column(file, "Group/GroupSpin", H5T_IEEE_F32LE, {0.04, 0.04, 0.04});
-  expect_column(file, "Group/GroupConcentration", H5T_IEEE_F32LE, {5, 6, 7});
-  EXPECT_EQ(read(file, "Group/GroupLenType", H5T_STD_I32LE).shape, (std::vector<std::size_t>{3, 6}));
-  const Numbers offsets = read(file, "Group/GroupOffsetType", H5T_STD_I64LE);
-  const Numbers ids = read(file, "IDs/ID", H5T_STD_U32LE);
+  expect_column(path, "Group/GroupLen", H5T_STD_I32LE, {40, 39, 38});
+  expect_column(path, "Group/GroupMass", H5T_IEEE_F32LE, {3000, 2000, 1000});
+  expect_column(path, "Group/GroupPos", H5T_IEEE_F32LE, {1, 2, 0, 2, 3, 0, 3, 4, 0});
+  expect_column(path, "Group/GroupVel", H5T_IEEE_F32LE, {200, 0, 14, 200, -100, 14, 200, -200, 14});
+  expect_column(path, "Group/GroupCMOffset", H5T_IEEE_F32LE, {0.5, 1.5, 2.5});
+  expect_column(path, "Group/GroupVelDisp", H5T_IEEE_F32LE, {200, 201, 202});
+  expect_column(path, "Group/Group_M_Mean200", H5T_IEEE_F32LE, {1500, 1000, 500});
+  expect_column(path, "Group/Group_M_Crit500", H5T_IEEE_F32LE, {1502, 1002, 502});
+  expect_column(path, "Group/Group_R_Crit200", H5T_IEEE_F32LE, {0.2, 0.2, 0.2});
+  expect_column(path, "Group/Group_R_TopHat200", H5T_IEEE_F32LE, {0.4, 0.4, 0.4});
+  expect_column(path, "Group/GroupVmax", H5T_IEEE_F32LE, {300, 301, 302});
+  expect_column(path, "Group/GroupSpin", H5T_IEEE_F32LE, {0.04, 0.04, 0.04});
+  expect_column(path, "Group/GroupConcentration", H5T_IEEE_F32LE, {5, 6, 7});
+  EXPECT_EQ(read(path, "Group/GroupLenType", H5T_STD_I32LE).shape, (std::vector<std::size_t>{3, 6}));
+  const Numbers offsets = read(path, "Group/GroupOffsetType", H5T_STD_I64LE);
+  const Numbers ids = read(path, "IDs/ID", H5T_STD_U32LE);
   ASSERT_EQ(ids.values.size(), 117u);
   for (std::size_t k = 0; k < 3; ++k)  // a group's particles, as a user picks them out
     EXPECT_EQ(ids.values[static_cast<std::size_t>(offsets.values[6 * k + 1])], 1000.0 * static_cast<double>(k));
@@ -118,13 +112,12 @@ TEST(GroupCatalogue, WideIdsAndNoGroups) {
   GroupCatalogue catalogue = make_catalogue();
   catalogue.member_ids[5] = std::uint64_t{1} << 40;
   write_group_catalogue(dir / "wide.hdf5", catalogue, {});
-  H5Id wide = open_hdf5(dir / "wide.hdf5");
-  EXPECT_EQ(read(wide, "IDs/ID", H5T_STD_U64LE).values[5], std::pow(2.0, 40));
+  EXPECT_EQ(read(dir / "wide.hdf5", "IDs/ID", H5T_STD_U64LE).values[5], std::pow(2.0, 40));
   catalogue.groups.clear();
   catalogue.member_ids.clear();
   write_group_catalogue(dir / "none.hdf5", catalogue, {});
   H5Id none = open_hdf5(dir / "none.hdf5");
-  EXPECT_EQ(read(none, "Group/GroupLen", H5T_STD_I32LE).values.size(), 0u);
+  EXPECT_EQ(read(dir / "none.hdf5", "Group/GroupLen", H5T_STD_I32LE).values.size(), 0u);
   H5Id header = open_group(none, "Header");
   EXPECT_EQ(read_scalar<std::uint64_t>(header, "Ngroups_Total"), 0u);
 }
@@ -238,13 +231,6 @@ GroupCatalogue made(double time, const std::vector<Ids>& groups) {
   return c;
 }
 
-std::vector<std::int64_t> column(const std::string& path, const std::string& name) {
-  H5Id file = open_hdf5(path), dataset = open_dataset(file, name);
-  std::vector<std::int64_t> numbers(dataset_shape(dataset)[0]);
-  if (!numbers.empty()) read_rows(dataset, 0, numbers.size(), hdf5_memory_type<std::int64_t>(), numbers.data());
-  return numbers;
-}
-
 TEST(MergerLinks, OfFiles) {
   test::TempDir dir;
   const std::string first = dir / "groups_000.hdf5", second = dir / "groups_001.hdf5", links = dir / "links_001.hdf5";
@@ -258,11 +244,11 @@ TEST(MergerLinks, OfFiles) {
   EXPECT_DOUBLE_EQ(read.redshift, 1);
   EXPECT_EQ(links_path(second), links);
   EXPECT_EQ(link_group_files(first, second, false), "2 of 2 groups at z = 1 live on in 1 of 1 at z = 0");
-  EXPECT_EQ(column(links, "PreviousGroup/Descendant"), (std::vector<std::int64_t>{0, 0}));
-  EXPECT_EQ(column(links, "Group/MainProgenitor"), (std::vector<std::int64_t>{0}));
-  EXPECT_EQ(column(links, "Group/ProgenitorCount"), (std::vector<std::int64_t>{2}));
-  EXPECT_EQ(column(links, "Progenitors/Progenitor"), (std::vector<std::int64_t>{0, 1}));
-  EXPECT_EQ(column(links, "Progenitors/Shared"), (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(test::numbers_in(links, "PreviousGroup/Descendant"), (std::vector<double>{0, 0}));
+  EXPECT_EQ(test::numbers_in(links, "Group/MainProgenitor"), (std::vector<double>{0}));
+  EXPECT_EQ(test::numbers_in(links, "Group/ProgenitorCount"), (std::vector<double>{2}));
+  EXPECT_EQ(test::numbers_in(links, "Progenitors/Progenitor"), (std::vector<double>{0, 1}));
+  EXPECT_EQ(test::numbers_in(links, "Progenitors/Shared"), (std::vector<double>{3, 1}));
   EXPECT_THROW(link_group_files(first, second, false), Error);  // exists
   EXPECT_NO_THROW(link_group_files(first, second, true));
   EXPECT_THROW(link_group_files(second, first, true), Error);  // back in time

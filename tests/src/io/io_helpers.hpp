@@ -1,4 +1,4 @@
-// A small snapshot and shares of it, and directories of ranks.
+// A small snapshot and shares of it, directories of ranks, and numbers of HDF5 files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/messages.hpp"
@@ -44,6 +45,18 @@ inline Snapshot make_snapshot(std::size_t n = 1000, bool equal_masses = true) {
 
 inline Provenance make_provenance() {
   return {"[box]\nsize = \"50 Mpc/h\"\n", "Maki 0.1.0", "0123456789ab", "g++ 12.2.0", "CPU, 2 threads"};
+}
+
+// All numbers of a dataset.
+inline std::vector<double> numbers_in(const std::string& path, const std::string& name) {
+  H5Id file = open_hdf5(path);
+  H5Id dataset = open_dataset(file, name);
+  std::size_t count = 1;
+  for (const std::size_t extent : dataset_shape(dataset)) count *= extent;
+  std::vector<double> numbers(count);
+  const herr_t status = H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers.data());
+  EXPECT_TRUE(count == 0 || status >= 0) << name;
+  return numbers;
 }
 
 // Snapshots over ranks: a directory that all ranks share, and shares of a set that all know.
