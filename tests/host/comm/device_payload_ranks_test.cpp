@@ -11,54 +11,38 @@
 #include "host/comm/payload_transfer.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
+#include "tests/host/comm/rounds_ranks.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
-// Rank `from` sends `to` this many words in a round, and these; none for some pairs, and to itself as well.
-std::size_t length(int from, int to, int round) {
-  return (from * 7 + to * 5 + round * 3) % 4 * (1000 + 37 * from + to);
-}
-std::uint32_t word(int from, int to, int round, std::size_t i) {
-  return static_cast<std::uint32_t>(((from * 16 + to) * 8 + round) * 1000003u + i);
-}
-
-// One round of messages of every rank to every other and to itself, in device memory.
-struct Round {
-  std::vector<DeviceBuffer<std::uint32_t>> sent, received;
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  std::uint64_t messages = 0, bytes = 0;  // to others
-};
-
-Round prepare(const Communicator& ranks, const Stream& stream, int number, std::size_t scale) {
-  Round round;
-  const int me = ranks.rank();
-  for (int r = 0; r < ranks.size(); ++r) {
-    std::vector<std::uint32_t> words(scale * length(me, r, number));
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(me, r, number, i);
-    round.sent.emplace_back("sent").upload(stream, words);
-    round.received.emplace_back("received", scale * length(r, me, number));
-    round.out.push_back({r, round.sent.back().data(), 4 * words.size()});
-    round.in.push_back({r, round.received.back().data(), 4 * round.received.back().size()});
-    if (r == me || words.empty()) continue;
-    ++round.messages;
-    round.bytes += 4 * words.size();
-  }
-  return round;
-}
-
-void expect_arrived(const Communicator& ranks, const Stream& stream, const Round& round, int number,
-                    std::size_t scale) {
-  for (int r = 0; r < ranks.size(); ++r) {
-    const auto words = round.received[r].download(stream);
-    ASSERT_EQ(words.size(), scale * length(r, ranks.rank(), number));
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      ASSERT_EQ(words[i], word(r, ranks.rank(), number, i)) << "from " << r;
+// A round in device memory.
+struct DeviceRound {
+  DeviceRound(const Communicator& ranks, const Stream& stream, unsigned number, int each)
+      : ranks(ranks), stream(stream), number(number), each(each),
+        host(test::prepare(ranks, number, each, false, std::size_t{1} << 30)), out(host.out), in(host.in) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      sent.emplace_back("sent").upload(stream, host.sent[i]);
+      received.emplace_back("received", host.received[i].size());
+      out[i].data = sent.back().data();
+      in[i].data = received.back().data();
     }
   }
-}
+  void expect_arrived() {
+    for (std::size_t i = 0; i < received.size(); ++i) host.received[i] = received[i].download(stream);
+    test::expect_arrived(ranks, host, number, each, false);
+  }
+
+  const Communicator& ranks;
+  const Stream& stream;
+  unsigned number;
+  int each;
+  test::Round host;
+  std::vector<DeviceBuffer<unsigned char>> sent, received;
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+};
 
 // By staging, and by the path that is chosen for these ranks.
 class Payload : public testing::TestWithParam<bool> {
@@ -72,10 +56,10 @@ TEST_P(Payload, ArrivesAndIsCounted) {
   DevicePayload payload(ranks, path);
   std::uint64_t messages = 0, bytes = 0;
   for (int number = 0; number < 4; ++number) {
-    const Round round = prepare(ranks, stream, number, 1);
+    DeviceRound round(ranks, stream, number, 1);
     payload.exchange(stream, round.out, round.in, number);
-    expect_arrived(ranks, stream, round, number, 1);
-    messages += round.messages, bytes += round.bytes;
+    round.expect_arrived();
+    messages += round.host.messages, bytes += round.host.bytes;
   }
   EXPECT_EQ(payload.traffic().messages, messages);
   EXPECT_EQ(payload.traffic().bytes, bytes);
@@ -87,9 +71,9 @@ TEST_P(Payload, ArrivesAndIsCounted) {
 TEST_P(Payload, ArrivesInPiecesWithBoundedStaging) {
   ranks.set_limits({.piece_bytes = 4096});
   DevicePayload payload(ranks, path);
-  const Round round = prepare(ranks, stream, 1, 20);
+  DeviceRound round(ranks, stream, 4, 8);  // some twice the bound and more
   payload.exchange(stream, round.out, round.in);
-  expect_arrived(ranks, stream, round, 1, 20);
+  round.expect_arrived();
   const auto comes = [](const Communicator::Incoming& message) { return message.bytes > 0; };
   const std::size_t receives = std::count_if(round.in.begin(), round.in.end(), comes);
   EXPECT_LE(payload.bytes(), 4096 * (16 + 2 * receives));
@@ -97,9 +81,9 @@ TEST_P(Payload, ArrivesInPiecesWithBoundedStaging) {
 
 TEST_P(Payload, SeveralUnderWayWhileOtherCallsAreMade) {
   DevicePayload payload(ranks, path);
-  std::vector<Round> rounds;
+  std::vector<DeviceRound> rounds;
   std::vector<DevicePayload::Transfer> transfers;
-  for (int i = 0; i < 3; ++i) rounds.push_back(prepare(ranks, stream, i, 3));
+  for (int i = 0; i < 3; ++i) rounds.emplace_back(ranks, stream, i, 3);
   for (int i = 0; i < 3; ++i) transfers.push_back(payload.begin(stream, rounds[i].out, rounds[i].in, i));
   std::vector<std::uint64_t> one{1};
   ranks.sum(one);
@@ -109,21 +93,16 @@ TEST_P(Payload, SeveralUnderWayWhileOtherCallsAreMade) {
   for (int i : {2, 0, 1}) {
     transfers[i].finish(stream);
     EXPECT_TRUE(transfers[i].progress());
-    expect_arrived(ranks, stream, rounds[i], i, 3);
+    rounds[i].expect_arrived();
   }
 }
 
 TEST_P(Payload, SeveralMessagesBetweenTwoRanksKeepTheirOrder) {
   if (path == PayloadPath::kStaged) ranks.set_limits({.piece_bytes = 1000});
   DevicePayload payload(ranks, path);
-  const Round first = prepare(ranks, stream, 1, 1), second = prepare(ranks, stream, 2, 1);
-  auto out = first.out;
-  auto in = first.in;
-  out.insert(out.end(), second.out.begin(), second.out.end());
-  in.insert(in.end(), second.in.begin(), second.in.end());
-  payload.exchange(stream, out, in);
-  expect_arrived(ranks, stream, first, 1, 1);
-  expect_arrived(ranks, stream, second, 2, 1);
+  DeviceRound round(ranks, stream, 1, 2);
+  payload.exchange(stream, round.out, round.in);
+  round.expect_arrived();
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, Payload, testing::Bool(),
@@ -138,6 +117,8 @@ TEST(DevicePayload, PathHasAReason) {
 }
 
 #if defined(MAKI_BACKEND_CUDA)
+std::uint32_t word(std::size_t i) { return static_cast<std::uint32_t>(1000003u + i); }
+
 // NCCL by itself, on every machine with a GPU: each rank is alone and sends to itself.
 TEST(DevicePayload, NcclSendsToItself) {
   if (nccl_version().empty()) GTEST_SKIP() << "this build is without NCCL";
@@ -146,7 +127,7 @@ TEST(DevicePayload, NcclSendsToItself) {
   const Stream& stream = test::test_stream();
   DeviceBuffer<std::uint32_t> sent("sent"), received("received", 100000);
   std::vector<std::uint32_t> words(received.size());
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(0, 0, 0, i);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(i);
   sent.upload(stream, words);
   PayloadMessages messages;
   for (std::size_t begin : {0, 60000}) {  // two messages, in order
