@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -19,11 +17,11 @@
 #include <random>
 #include <span>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/temp_dir.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
@@ -115,31 +113,7 @@ class Meanwhile {
 
 // ---- folders, bytes, keys, settings ------------------------------------------------------------------------------------
 
-// Ends with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "maki_wan_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {  // also of folders that a test has closed
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    for (const auto& item : fs::recursive_directory_iterator(path_, ignored))
-      if (item.is_directory() && !item.is_symlink())
-        fs::permissions(item.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path(name); }
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using TemporaryFolder = maki::test::TempDir;
 
 inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   std::vector<std::byte> bytes(size);
