@@ -10,10 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/testbed/measure.hpp"
 #include "tests/testbed/testbed.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
+#include "wan/net/tune/bench.hpp"
 
 namespace maki::testbed {
 namespace {
@@ -54,7 +54,6 @@ void add_options(CLI::App& program, Options& o) {
       "wan_testbed cut|restore [LINK]        all packets are lost; or no longer. LINK is 0-1; none: all\n"
       "wan_testbed loss PROBABILITY [LINK]\n"
       "wan_testbed counters [LINK]\n"
-      "wan_testbed measure [OPTIONS]         (in a testbed) a path between sites 0 and 1: transfers timed at the receiver\n"
       "wan_testbed clean                     removes what a killed testbed left behind");
 }
 
@@ -147,7 +146,7 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   const int status = supervise(start(command, before), descriptor);
   close(descriptor);
   if (!options.quiet)
-    fmt::print(stderr, "{}the emulator took {:.2f} s of CPU\n", counters_text(testbed), cpu_seconds());
+    fmt::print(stderr, "{}the emulator took {:.2f} s of CPU\n", counters_text(testbed), wan::cpu_seconds());
   return status;
 }
 
@@ -168,7 +167,6 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (first == "cut" || first == "restore" || first == "loss" || first == "counters") return ask_running(argc, argv);
-  if (first == "measure") return measure(argc - 1, argv + 1);
   int own = 1;
   while (own < argc && std::string(argv[own]) != "--") ++own;
   CLI::App program("Sites on this machine, joined by emulated wide-area links.", "wan_testbed");
