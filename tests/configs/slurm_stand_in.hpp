@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/commands.hpp"
 #include "tests/places.hpp"
 
 namespace maki::test {
@@ -64,39 +64,33 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
   }
 
   struct Ended {
-    int job = 0, status = -1;  // status stays where the job was killed
-    bool killed() const { return status < 0; }
+    int job = 0, status = -1;  // status stays where a signal ended the job
+    bool killed = false;       // by us
   };
   // Runs the first job of the queue, under a launcher of `ranks` ranks, until it ends or `kill_now` is true: then all
   // its processes are killed at once. The job is put back into the queue where `again`, and where nothing else is in
   // it: a node that is lost in a job's first instant, before the next one is submitted, leads to a requeue (#SBATCH
   // --requeue).
   Ended run_next(int ranks, const std::function<bool()>& kill_now, bool again = false) {
-    Ended ended{queue().front(), -1};
+    Ended ended{queue().front()};
     const std::string name = std::to_string(ended.job), spool = directory_ + "/spool/" + name;
     std::filesystem::remove(directory_ + "/queue/" + name);
     const std::string line = "cd " + working_ + " && exec env " + environment(ranks > 1 ? launcher(ranks) : "") +
                              "SLURM_JOB_ID=" + name + " bash " + spool + ".sh " + text_of(spool + ".arguments") +
                              " >> " + directory_ + "/said 2>&1";
-    const pid_t shell = fork();
-    if (shell == 0) {
-      setsid();
-      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      _exit(127);
-    }
-    int status = 0;
-    while (waitpid(shell, &status, WNOHANG) == 0) {
+    StartedCommand shell(line, "/dev/null");
+    while (!shell.ended()) {
       if (!kill_now()) {
         std::this_thread::sleep_for(std::chrono::microseconds(300));
         continue;
       }
-      kill_session(shell);
-      waitpid(shell, &status, 0);
+      kill_session(shell.process());
+      ended.killed = true;
       if (again || queue().empty()) std::ofstream(directory_ + "/queue/" + name);
       return ended;
     }
-    kill_session(shell);  // what it has left behind
-    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    kill_session(shell.process());  // what it has left behind
+    ended.status = shell.wait().code;
     return ended;
   }
   // All that jobs have said.

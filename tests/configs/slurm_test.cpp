@@ -80,7 +80,7 @@ void Slurm::expect_the_bits_after(int kills, const std::string& end) {
     const int ranks = 1 + static_cast<int>(random_() % 2);
     const auto ended = in.run_next(
         ranks, [&] { return done < kills && killer(); }, random_() % 4 == 0);
-    if (!ended.killed()) continue;
+    if (!ended.killed) continue;
     ++done, many += ranks > 1, amid += killer.amid_restart();
   }
   SCOPED_TRACE("seed " + std::to_string(seed_) + "\n" + tail(in.said()));
@@ -180,7 +180,7 @@ TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
 TEST_F(Slurm, JobsWithoutProgressHaveAnEnd) {
   SlurmStandIn in = slurm("", "MAKI_ATTEMPTS=2");
   for (int job = 0; job < 2; ++job)
-    EXPECT_TRUE(in.run_next(1, [&] { return jobs() > static_cast<std::size_t>(job); }).killed());
+    EXPECT_TRUE(in.run_next(1, [&] { return jobs() > static_cast<std::size_t>(job); }).killed);
   EXPECT_EQ(run_all(in, 2), 1);
   EXPECT_EQ(jobs(), 2u);
   expect_said(in, {"no more jobs: 2 in a row brought no restart beyond step 0"});
@@ -226,7 +226,7 @@ class SlurmSites : public TwoPrograms {
       Killer killer(output(site), random);
       const int ranks = kills_ > 0 && random() % 4 == 0 ? 2 : 1;
       const auto now = [&] { return kills_ > 0 && killer(); };
-      if (!in.run_next(ranks, now, random() % 4 == 0).killed()) continue;
+      if (!in.run_next(ranks, now, random() % 4 == 0).killed) continue;
       --kills_;
       ++killed_[site];
       if (killer.amid_restart()) ++amid_;

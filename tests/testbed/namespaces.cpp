@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -177,22 +176,6 @@ void Namespace::within(const std::function<void()>& work) const {
   });
 }
 
-pid_t spawn(const std::vector<std::string>& command, const std::string& name) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const wan::Descriptor space(open((name.empty() ? own_namespace() : path_of(name)).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!space.open()) fail("there is no namespace " + name);
-  const pid_t child = fork();
-  if (child == 0) {  // only calls that are safe after a fork among threads
-    setpgid(0, 0);
-    if (name.empty() || setns(space.descriptor(), CLONE_NEWNET) == 0) execvp(arguments[0], arguments.data());
-    _exit(127);
-  }
-  if (child < 0) fail("cannot start " + command.at(0));
-  return child;
-}
-
 void Namespace::set(const std::string& setting, const std::string& value) const {
   std::string file = "/proc/sys/" + setting;
   std::replace(file.begin() + 10, file.end(), '.', '/');
@@ -225,13 +208,6 @@ InsideNamespace::InsideNamespace(const std::string& name)
 InsideNamespace::~InsideNamespace() {
   if (setns(before_, CLONE_NEWNET) != 0) std::terminate();  // anything after would happen in the wrong place
   close(before_);
-}
-
-int wait_for(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int remove_stale() {

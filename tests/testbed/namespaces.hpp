@@ -1,8 +1,6 @@
 // Network namespaces with names (as `ip netns` makes them), and running things inside.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
 #include <vector>
@@ -45,10 +43,6 @@ class InsideNamespace {
 };
 
 void enter_namespace(const std::string& name);
-// Starts a program in a process group of its own, inside that namespace (no name: in the caller's). Its process id.
-pid_t spawn(const std::vector<std::string>& command, const std::string& name = "");
-// Exit status of a child as a shell tells it (128 + signal).
-int wait_for(pid_t child);
 // Removes the namespaces that a testbed left behind whose process is gone. How many.
 int remove_stale();
 

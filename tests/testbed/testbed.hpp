@@ -2,6 +2,8 @@
 // cut and restore its links, and asked for their counters.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <map>
 #include <string>

@@ -99,29 +99,23 @@ class LostRun : public Program, public testing::WithParamInterface<int> {};
 TEST_P(LostRun, OthersEndAndFilesAreWhole) {
   const std::string mark = "MAKI_TEST_JOB=" + std::to_string(getpid()) + "_" + std::to_string(GetParam());
   const std::string command =
-      mark + " OMP_NUM_THREADS=1 timeout -k 5 90 " + launcher(3) + program() + " run " + MAKI_SOURCE_DIR +
+      "exec env " + mark + " OMP_NUM_THREADS=1 timeout -k 5 90 " + launcher(3) + program() + " run " + MAKI_SOURCE_DIR +
       "/configs/quickstart.toml initial.particles_per_side=32 output.redshifts=[49,40,30,20] output.image=false " +
-      "run.overwrite=true run.output_directory=" + path("run") + " > " + path("out") + " 2>&1";
-  const pid_t shell = fork();
-  if (shell == 0) {
-    execl("/bin/sh", "sh", "-c", ("exec " + ("env " + command)).c_str(), nullptr);
-    _exit(127);
-  }
+      "run.overwrite=true run.output_directory=" + path("run");
+  StartedCommand run(command, path("out"));
   // Once the second snapshot is there, the run is on its way.
   const auto patience = Clock::now() + std::chrono::seconds(60);
-  int status = 0;
   while (!fs::exists(path("run/snapshot_001.hdf5")) && Clock::now() < patience) {
-    ASSERT_EQ(waitpid(shell, &status, WNOHANG), 0) << text_of(path("out"));
+    ASSERT_FALSE(run.ended()) << run.said();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   const int victim = process_of(mark, 1);
-  ASSERT_NE(victim, 0) << text_of(path("out"));
+  ASSERT_NE(victim, 0) << run.said();
   const auto begin = Clock::now();
   kill(victim, GetParam());
-  waitpid(shell, &status, 0);
+  const auto [code, output] = run.wait();
   EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 30);
-  EXPECT_NE(status, 0);
-  const std::string output = text_of(path("out"));
+  EXPECT_NE(code, 0);
   // MPICH's mpirun tells of a process that was killed, and not which rank it was.
   const bool told = GetParam() == SIGKILL && output.find("BAD TERMINATION") != std::string::npos;
   EXPECT_TRUE(told || output.find("rank 1 ") != std::string::npos) << output;

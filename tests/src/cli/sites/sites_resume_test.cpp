@@ -1,8 +1,6 @@
 // Runs at two sites of which one is lost, asked to stop, or cut off for a moment: `maki resume` at both ends where the
 // run that was left alone ends.
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,48 +14,6 @@
 
 namespace maki::test {
 namespace {
-
-// A program that a test starts and does not wait for.
-class SiteProcess {
- public:
-  // Runs `command` in `directory`; what it says goes into the file `said`.
-  SiteProcess(const std::string& directory, const std::string& command, const std::string& said) : said_(said) {
-    const std::string line = "cd " + directory + " && exec env OMP_NUM_THREADS=1 " + command + " > " + said + " 2>&1";
-    process_ = fork();
-    if (process_ == 0) {
-      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      _exit(127);
-    }
-  }
-  ~SiteProcess() {
-    if (process_ <= 0) return;
-    send(SIGKILL);
-    waitpid(process_, nullptr, 0);
-  }
-  SiteProcess(const SiteProcess&) = delete;
-  SiteProcess& operator=(const SiteProcess&) = delete;
-
-  void send(int signal) const { kill(process_, signal); }
-  std::string said() const { return text_of(said_); }
-  // A process that never ends fails the test instead of hanging it.
-  Result wait() {
-    int status = 0;
-    for (int i = 0; i < 10000 && waitpid(process_, &status, WNOHANG) == 0; ++i) {
-      if (i == 9999) {
-        send(SIGKILL);
-        waitpid(process_, &status, 0);
-        break;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    process_ = 0;
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, said()};
-  }
-
- private:
-  std::string said_;
-  pid_t process_ = 0;
-};
 
 constexpr int kExitStopped = 3, kExitSiteLost = 4;
 
@@ -79,8 +35,9 @@ class SitesResume : public TwoPrograms {
         std::to_string(port_) + " sites.b.address=" + proxy_.address().text() + " ";
   }
 
-  SiteProcess start(const std::string& site, const std::string& more = "") const {
-    return {directory_.string(), program() + " run " + config() + settings_ + more + " --site " + site,
+  StartedCommand start(const std::string& site, const std::string& more = "") const {
+    return {"cd " + directory_.string() + " && exec env OMP_NUM_THREADS=1 " + program() + " run " + config() +
+                settings_ + more + " --site " + site,
             path(site + ".log")};
   }
   Results resume(const std::string& more = "") const {
@@ -108,7 +65,7 @@ class SitesResume : public TwoPrograms {
   void stall_after_restarts() {
     stall_once([this] { return restarts("a") >= 2 && restarts("b") >= 2; });
   }
-  void wait_for_stall(const SiteProcess& a, const SiteProcess& b) const {
+  void wait_for_stall(const StartedCommand& a, const StartedCommand& b) const {
     for (int i = 0; i < 8000 && !stalled_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(stalled_) << a.said() << b.said();
   }
@@ -139,7 +96,7 @@ class SitesResume : public TwoPrograms {
   const End& undisturbed() {
     static std::optional<End> end;
     if (end) return *end;
-    SiteProcess a = start("a"), b = start("b");
+    StartedCommand a = start("a"), b = start("b");
     end = end_of({a.wait(), b.wait()});
     for (const char* what : {"output", "snapshot_000.0.hdf5", "snapshot_000.1.hdf5"}) fs::remove_all(path(what));
     return *end;
@@ -155,7 +112,7 @@ class SitesResume : public TwoPrograms {
   Results stopped_at_b() {
     undisturbed();
     stall_after_restarts();
-    SiteProcess a = start("a"), b = start("b");
+    StartedCommand a = start("a"), b = start("b");
     wait_for_stall(a, b);
     b.send(SIGTERM);
     proxy_.stall(false);
@@ -178,7 +135,7 @@ TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
   settings_.erase(cone, settings_.find(" time.max_dlna") - cone);
   const std::string more = "run.restart_steps=2 ";
   stall_after_restarts();
-  SiteProcess a = start("a", more + "sites.path.patience=3s"), b = start("b", more);
+  StartedCommand a = start("a", more + "sites.path.patience=3s"), b = start("b", more);
   wait_for_stall(a, b);
   disk.fill();
   const auto newer = [&] {
@@ -202,7 +159,7 @@ TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
 TEST_F(SitesResume, AfterASiteWasLost) {
   undisturbed();
   stall_after_restarts();
-  SiteProcess a = start("a", "sites.path.patience=3s"), b = start("b");
+  StartedCommand a = start("a", "sites.path.patience=3s"), b = start("b");
   wait_for_stall(a, b);
   const std::size_t had = restarts("a");
   b.send(SIGKILL);
@@ -218,9 +175,9 @@ TEST_F(SitesResume, AfterASiteWasLost) {
 TEST_F(SitesResume, SitesThatAreAskedToStopWhileTheirPathIsDown) {
   undisturbed();
   stall_after_restarts();
-  SiteProcess a = start("a", "sites.path.patience=1000s"), b = start("b", "sites.path.patience=1000s");
+  StartedCommand a = start("a", "sites.path.patience=1000s"), b = start("b", "sites.path.patience=1000s");
   wait_for_stall(a, b);
-  for (const SiteProcess* one : {&a, &b}) one->send(SIGTERM);
+  for (const StartedCommand* one : {&a, &b}) one->send(SIGTERM);
   expect_end(a.wait(), kExitSiteLost, {"site b is lost", "the path is down, and the run is asked to stop"});
   expect_end(b.wait(), kExitSiteLost, {"site a is lost"});
   proxy_.stall(false);
@@ -229,7 +186,7 @@ TEST_F(SitesResume, SitesThatAreAskedToStopWhileTheirPathIsDown) {
 
 TEST_F(SitesResume, ASiteLostBeforeTheFirstStepIsAnErrorOfTheSameCode) {
   stall_once([this] { return text_of(path("a.log")).find("path to b") != std::string::npos; });
-  SiteProcess a = start("a", "sites.path.patience=3s"), b = start("b");
+  StartedCommand a = start("a", "sites.path.patience=3s"), b = start("b");
   wait_for_stall(a, b);
   b.send(SIGKILL);
   b.wait();
@@ -264,9 +221,9 @@ TEST_F(SitesResume, ARestartThatIsDamagedAtOneSiteServesNone) {
 TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
   undisturbed();
   stall_after_restarts();
-  SiteProcess a = start("a"), b = start("b");
+  StartedCommand a = start("a"), b = start("b");
   wait_for_stall(a, b);
-  for (SiteProcess* one : {&a, &b}) one->send(SIGKILL), one->wait();
+  for (StartedCommand* one : {&a, &b}) one->send(SIGKILL), one->wait();
   proxy_.stall(false);
   for (const std::string& name : restarts_of("b")) fs::remove_all(path("output/two/b/" + name));
   const std::string again = "run " + config() + settings_ + " run.overwrite=true --resume";
@@ -286,7 +243,7 @@ TEST_F(SitesResume, CutConnectionsChangeNothing) {
     ++cuts_;
     proxy_.cut();
   });
-  SiteProcess a = start("a"), b = start("b");
+  StartedCommand a = start("a"), b = start("b");
   const End end = end_of({a.wait(), b.wait()});
   EXPECT_EQ(cuts_, 3u);
   EXPECT_GT(proxy_.connections(), 4);

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <deque>
+#include <optional>
+
+#include "tests/commands.hpp"
 #include "tests/places.hpp"
 #include "tests/testbed/testbed.hpp"
 #include "tests/wan/helpers.hpp"
@@ -15,15 +17,11 @@ namespace {
 
 constexpr double kPatience = 120;  // seconds that a program may take here
 
-// Starts shell commands, keeps what they print, and ends those that are left.
+// Starts shell commands, and ends those that are left.
 class Programs : public testing::Test {
  protected:
   Programs() {
     for (const char* name : {"key", "other"}) write_key(Key::make(), folder_ / name);
-  }
-  ~Programs() override {
-    for (const Started& one : started_)
-      if (one.process > 0) kill(-one.process, SIGKILL), waitpid(one.process, nullptr, 0);
   }
 
   std::string key(const std::string& name = "key") const { return "MAKI_WAN_KEY=" + (folder_ / name) + " "; }
@@ -34,30 +32,19 @@ class Programs : public testing::Test {
   // Its number for the calls below.
   std::size_t start(const std::string& command, const testbed::Namespace* space = nullptr) {
     const std::string file = folder_ / ("out" + std::to_string(started_.size()));
-    const std::vector<std::string> shell{"/bin/sh", "-c", "exec >" + file + " 2>&1; " + command};
-    started_.push_back({testbed::spawn(shell, space ? space->name() : ""), file});
+    std::optional<testbed::InsideNamespace> inside;
+    if (space) inside.emplace(space->name());
+    started_.emplace_back(command, file);
     return started_.size() - 1;
   }
-  // Exit status; -1 where it took too long.
-  int status(std::size_t number) {
-    Started& one = started_[number];
-    int status = 0;
-    const auto ended = [&] { return waitpid(one.process, &status, WNOHANG) == one.process; };
-    if (!test::comes_true(ended, kPatience)) return -1;
-    one.process = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  std::string output(std::size_t number) const { return maki::test::text_of(started_[number].file); }
-  void end(std::size_t number) {
-    kill(-started_[number].process, SIGKILL);
-    status(number);
-  }
+  std::string output(std::size_t number) const { return started_[number].said(); }
+  void end(std::size_t number) { started_[number].wait(0); }
   bool says(std::size_t number, const std::string& text) const {
     return output(number).find(text) != std::string::npos;
   }
 
   void expect_end(std::size_t number, int code, const std::vector<std::string>& words = {}) {
-    EXPECT_EQ(status(number), code) << output(number);
+    EXPECT_EQ(started_[number].wait(kPatience).code, code) << output(number);
     for (const std::string& word : words) EXPECT_TRUE(test::says(output(number), word));
   }
   using Sides = std::pair<std::size_t, std::size_t>;
@@ -77,11 +64,7 @@ class Programs : public testing::Test {
   test::TemporaryFolder folder_;
 
  private:
-  struct Started {
-    pid_t process;
-    std::string file;
-  };
-  std::vector<Started> started_;
+  std::deque<maki::test::StartedCommand> started_;
 };
 
 int ports_of_every_call() { return test::free_base({0, 10, 20, 30, 40}); }
