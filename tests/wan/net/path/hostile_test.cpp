@@ -44,36 +44,6 @@ TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   path.close(0);
 }
 
-// The buffer of a message holds what memory held before: none of it may be told.
-TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
-  const Security security = this->security();
-  Listener listener({"127.0.0.1", 0}, security, patient());
-  HandMadeStream good(listener.address(), security);
-  const Welcome welcome = good.greet(test::hello_of(0, 1));
-  Path path = std::move(listener.accept().path);
-  const auto bytes = test::pattern(100'000, 3);
-  Request request = path.start_receive_any(1, 200'000);
-  Frame frame{.type = FrameType::kData, .length = 50'000, .sequence = 1, .tag = 1, .total = 100'000};
-  good.send(frame, std::span(bytes).first(50'000));
-  for (std::uint64_t offset = 0; offset < 50'000; offset += 10'000) {
-    HandMadeStream bad(listener.address(), security);
-    ASSERT_EQ(bad.greet(test::hello_of(1, static_cast<unsigned>(1 + offset), welcome.session)).answer,
-              Answer::kWelcome);
-    Frame overlapping = frame;
-    overlapping.sequence = 5 + offset;
-    overlapping.offset = offset;
-    bad.send(overlapping, std::span(bytes).first(50'000));
-    EXPECT_TRUE(bad.closed_by_peer());
-    EXPECT_FALSE(request.test());
-  }
-  frame.sequence = 2;
-  frame.offset = 50'000;
-  good.send(frame, std::span(bytes).subspan(50'000));
-  const Bytes whole = (request.wait(), request.take());
-  EXPECT_TRUE(test::same(bytes, whole.view()));
-  path.close(0);
-}
-
 TEST_F(Hostile, OneKeyDoesNotTakeAllSessions) {
   const Security one = key("one"), other = key("other");
   Listener listener({"127.0.0.1", 0}, test::both_of(one, other), {}, {.sessions = 20, .sessions_per_peer = 3});

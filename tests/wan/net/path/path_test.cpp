@@ -43,16 +43,6 @@ TEST_P(PathOf, CarriesMessagesOfAllSizes) {
     carry(pair_, size);
 }
 
-TEST_P(PathOf, SendsBothWaysAtOnce) {
-  const auto one = pattern(30000000, 1), two = pattern(20000000, 2);
-  std::vector<std::byte> got_one(one.size()), got_two(two.size());
-  std::thread other([&] { EXPECT_EQ(pair_.there.send_receive(3, two, got_one), one.size()); });
-  EXPECT_EQ(pair_.here.send_receive(3, one, got_two), two.size());
-  other.join();
-  EXPECT_TRUE(got_one == one);
-  EXPECT_TRUE(got_two == two);
-}
-
 TEST_P(PathOf, ReceivesWhatCameBeforeItWasAskedForAndOfUnknownSize) {
   const auto sent = pattern(5000000, 3);
   Request send = pair_.here.start_send(1, sent);
@@ -60,21 +50,6 @@ TEST_P(PathOf, ReceivesWhatCameBeforeItWasAskedForAndOfUnknownSize) {
   EXPECT_TRUE(same(pair_.there.receive_any(2, 1000).view(), pattern(100, 4)));  // overtakes
   send.wait();
   EXPECT_TRUE(same(pair_.there.receive_any(1, sent.size()).view(), sent));
-}
-
-TEST_P(PathOf, KeepsTheOrderWithinATag) {
-  constexpr unsigned kCount = 300;
-  std::vector<std::vector<std::byte>> sent, got(kCount);
-  std::vector<Request> sends, receives;
-  for (unsigned i = 0; i < kCount; ++i) sent.push_back(pattern((i * 7919) % 150000, i));
-  for (unsigned i = 0; i < kCount; ++i) {
-    got[i].resize(sent[i].size());
-    sends.push_back(pair_.here.start_send(i % 5, sent[i]));
-  }
-  for (unsigned i = 0; i < kCount; ++i) receives.push_back(pair_.there.start_receive(i % 5, got[i]));
-  for (auto& request : sends) request.wait();
-  for (auto& request : receives) request.wait();
-  for (unsigned i = 0; i < kCount; ++i) EXPECT_TRUE(got[i] == sent[i]) << i;
 }
 
 TEST_P(PathOf, ManySmallOnesBackAndForth) {
