@@ -11,8 +11,8 @@
 #include "kernels/mesh/assign.hpp"
 #include "tests/host/domain/fields.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
-#include "tests/sites/damaged.hpp"
 #include "tests/sites/replayed_sites.hpp"
+#include "tests/wan/fuzz/damaged.hpp"
 #include "wan/sites/gathered_set.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
@@ -24,6 +24,7 @@ namespace maki::sites {
 namespace {
 
 using namespace test;
+using wan::fuzz::damage, wan::fuzz::Random;
 using Call = std::function<void(Sites&)>;
 
 constexpr long kMostGrowth = 400 << 10;  // kB that a test's messages, of some kB each, may take at most

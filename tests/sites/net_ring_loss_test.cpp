@@ -6,17 +6,18 @@
 #include <iostream>
 #include <thread>
 
-#include "tests/sites/damaged.hpp"
 #include "tests/sites/net_rings.hpp"
+#include "tests/wan/fuzz/damaged.hpp"
 #include "tests/wan/net/proxy.hpp"
+#include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/listener.hpp"
-#include "wan/net/relay/relay.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {
 
 using namespace test;
+using wan::fuzz::damage, wan::fuzz::Random, wan::fuzz::wild_number;
 using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
@@ -122,48 +123,33 @@ TEST(NetRingLoss, OneThatLeavesIsLostForAll) {
   }
 }
 
-// Two sites that see each other by a relay only, which can be ended.
-struct Joined {
-  wan::test::TemporaryFolder folder;
-  std::unique_ptr<wan::Relay> relay;
-
-  void between(Plans& plans, int callee) {
-    const wan::Key key = wan::Key::make();
-    wan::write_key(key, folder / "relay.key");
-    wan::RelaySettings settings;
-    settings.listen = {"127.0.0.1", 0};
-    settings.key_files = {folder / "relay.key"};
-    settings.threads = 1;
-    relay = std::make_unique<wan::Relay>(settings);
-    const wan::RelayRoute route{relay->address(), folder / "relay.key", "hidden"};
-    plans.for_all([&](RingPlan& plan) {
-      for (int site = 0; site < plans.count(); ++site) {
-        if (site != callee) plan.sites[static_cast<std::size_t>(site)].address.port *= plans.count() > 2;
-      }
-      plan.sites[static_cast<std::size_t>(callee)].relay = route;
-    });
-  }
-};
+// Two sites that see each other by the relay only.
+void join_by(const wan::test::Rig& rig, Plans& plans) {
+  plans.for_all([&](RingPlan& plan) {
+    plan.sites[0].address.port = 0;
+    plan.sites[1].relay = rig.route("hidden");
+  });
+}
 
 TEST(NetRingRelay, ASiteBehindARelayTakesPart) {
-  Joined joined;
+  wan::test::StartedRig rig;
   Plans plans(2);
-  joined.between(plans, 1);
+  join_by(rig, plans);
   auto rings = start(plans);
   const Message message = pattern(3'000'000, 1);
   rings[0]->publish(Phase::kMesh, 1, message);
   rings[1]->send(0, Phase::kTrees, 1, message);
   EXPECT_TRUE(rings[1]->receive(0, Phase::kMesh, 1) == message);
   EXPECT_TRUE(rings[0]->receive(1, Phase::kTrees, 1) == message);
-  EXPECT_GT(joined.relay->status().bytes, 6'000'000u);
+  EXPECT_GT(rig.relay->status().bytes, 6'000'000u);
   close_all(rings);
 }
 
 // A link that carries nothing any more, as when a cable is cut: both its ends find out after their patience.
 TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
-  Joined joined;
+  wan::test::StartedRig rig;
   Plans plans(2);
-  joined.between(plans, 1);
+  join_by(rig, plans);
   plans.for_all([](RingPlan& plan) {
     plan.path.heartbeat = 0.2;
     plan.path.stream_timeout = 1;
@@ -177,7 +163,7 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
     }));
   }
   const auto begun = Clock::now();
-  joined.relay.reset();
+  rig.stop();
   for (int i : {0, 1}) {
     const std::string text = waiting[i].get();
     EXPECT_TRUE(has(text, i == 0 ? "site b is lost (seen by site a" : "site a is lost (seen by site b")) << text;

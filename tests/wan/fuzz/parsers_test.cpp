@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include "tests/wan/fuzz/damaged.hpp"
 
 namespace maki::wan::fuzz {
 namespace {
@@ -14,23 +14,8 @@ class Parsers : public testing::TestWithParam<Parser> {
 };
 class FullParsers : public Parsers {};
 
-// One of many ways to damage a message.
-Block damaged(const Block& good, std::mt19937_64& random) {
-  Block bytes = good;
-  for (auto changes = 1 + random() % 4; changes > 0 && !bytes.empty(); --changes) {
-    std::byte& at = bytes[random() % bytes.size()];
-    switch (random() % 3) {
-      case 0: at = static_cast<std::byte>(random()); break;
-      case 1: at ^= static_cast<std::byte>(1 << random() % 8); break;
-      default: at = random() % 2 == 0 ? std::byte{0xff} : std::byte{0}; break;
-    }
-  }
-  if (random() % 8 == 0) bytes.resize(random() % (bytes.size() + 20));
-  return bytes;
-}
-
 // Half of it begins as `good` does.
-Block noise(const Block& good, std::mt19937_64& random) {
+Block noise(const Block& good, Random& random) {
   Block bytes(random() % 250);
   for (std::byte& b : bytes) b = static_cast<std::byte>(random());
   if (!bytes.empty() && random() % 2 == 0) bytes[0] = good[0];
@@ -50,11 +35,12 @@ void Parsers::walk(int rounds) {
   const auto samples = parser.samples(), others = all_samples();
   for (const Block& sample : samples) EXPECT_TRUE(parser.feed(sample));
   for (const Block& other : others) parser.feed(other);
-  std::mt19937_64 random(20);
+  Random random(20);
   int taken = 0;
   for (int round = 0; round < rounds; ++round) {
     const auto& good = round % 8 == 4 ? others[random() % others.size()] : samples[random() % samples.size()];
-    Block bytes = round % 8 == 0 ? noise(good, random) : damaged(good, random);
+    Block bytes = round % 8 == 0 ? noise(good, random) : good;
+    if (round % 8 != 0) damage(bytes, random);
     if (parser.sealed && round % 4 != 0) seal(bytes);
     taken += parser.feed(bytes) ? 1 : 0;
   }

@@ -3,7 +3,7 @@
 
 #include <list>
 
-#include "tests/wan/fuzz/rounds.hpp"
+#include "tests/wan/fuzz/damaged.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission.hpp"
 
@@ -16,13 +16,6 @@ constexpr std::uint64_t kFew = 600, kMany = 50'000;  // admissions
 constexpr std::uint64_t kOfARound = 100;
 constexpr std::size_t kOpen = 30;
 
-template <class Block>
-Block damaged(Block block, Random& random) {
-  for (auto changes = 1 + below(random, 4); changes > 0; --changes)
-    block[below(random, block.size())] = static_cast<std::byte>(random());
-  return block;
-}
-
 // One admission, right or not, and what comes after it.
 class HostileRelayClient {
  public:
@@ -34,11 +27,12 @@ class HostileRelayClient {
     if (heard.size() != admission::kChallengeBytes) return;
     admission::ChallengeBytes challenge;
     std::copy(heard.begin(), heard.end(), challenge.begin());
-    auto request = admission::encode(question(), admission::decode_challenge(challenge).nonce,
-                                     one_in(random_, 8) ? Key::make() : rig_.key);
-    if (one_in(random_, 4)) request = damaged(request, random_);
-    test::put(socket_, std::span<const std::byte>(request).first(one_in(random_, 10) ? below(random_, request.size())
-                                                                                     : request.size()));
+    const auto right = admission::encode(question(), admission::decode_challenge(challenge).nonce,
+                                         one_in(random_, 8) ? Key::make() : rig_.key);
+    std::vector<std::byte> request(right.begin(), right.end());
+    if (one_in(random_, 4)) damage(request, random_);
+    if (one_in(random_, 10)) request.resize(below(random_, request.size() + 1));
+    test::put(socket_, request);
   }
   // False where the relay has ended it.
   bool go_on() {

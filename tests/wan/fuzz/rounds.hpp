@@ -56,7 +56,7 @@ inline void run_rounds(const std::string& what, std::uint64_t frames,
     std::snprintf(note, sizeof note, "\n%s\n", text.c_str());
     SCOPED_TRACE(text);
     sent += round(seed);
-    if (wanted != nullptr || testing::Test::HasFailure()) break;
+    if (wanted != nullptr || ::testing::Test::HasFailure()) break;
   }
   note[0] = 0;
 }

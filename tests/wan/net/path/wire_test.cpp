@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "tests/wan/fuzz/parsers.hpp"
+
 namespace maki::wan {
 namespace {
 
@@ -48,13 +50,6 @@ Frame some_frame() {
   frame.offset = 100;
   frame.checksum = 0xfedcba9876543210;
   return frame;
-}
-
-// The header checksum is no secret: an attacker can make it too, so every other check has to hold by itself.
-template <std::size_t n>
-void seal(std::array<std::byte, n>& bytes) {
-  const std::uint64_t check = checksum(std::span(bytes).first(n - 8));
-  std::memcpy(bytes.data() + n - 8, &check, 8);
 }
 
 TEST(Wire, HelloComesBack) {
@@ -119,10 +114,11 @@ TEST(Wire, AnyFlippedBitIsNoticed) {
   }
 }
 
+// The header checksum is no secret: an attacker can make it too, so every other check has to hold by itself.
 TEST(Wire, SealedNonsenseIsRefused) {
   const auto with_byte = [](auto bytes, std::size_t at, int value) {
     bytes[at] = static_cast<std::byte>(value);
-    seal(bytes);
+    fuzz::seal(bytes);
     return bytes;
   };
   const auto hello = encode(some_hello());
