@@ -251,7 +251,7 @@ $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
-$(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
+$(BUILD)/tests: $(call object,$(TESTS) $(filter-out %/main.cpp,$(TESTBED))) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(LDLIBS)
 

@@ -1,16 +1,12 @@
 #include "wan/sites/net_ring.hpp"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 #include "tests/sites/net_rings.hpp"
+#include "tests/testbed/testbed.hpp"
 
 namespace maki::sites {
 namespace {
@@ -193,19 +189,9 @@ TEST(NetRing, ASiteThatNobodyCanCallCalls) {
   EXPECT_TRUE(has(message, "sites a and b are neighbours and cannot reach each other")) << message;
 }
 
-// ---- a ring over an emulated link of 270 ms, in namespaces that build/wan_testbed makes around this program ------------
-
-namespace fs = std::filesystem;
+// ---- a ring over an emulated link of 270 ms ---------------------------------------------------------------------------
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// This thread, and those that it starts, live in a namespace from now on.
-void enter(const std::string& space) {
-  const int descriptor = open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
-  ASSERT_GE(descriptor, 0);
-  ASSERT_EQ(setns(descriptor, CLONE_NEWNET), 0);
-  close(descriptor);
-}
 
 struct Sent {
   Phase phase;
@@ -213,12 +199,12 @@ struct Sent {
 };
 
 // Both ends of the link; seconds from the sending of each message until it was received.
-std::vector<double> send_all(const std::vector<Sent>& messages) {
+std::vector<double> send_all(const testbed::Testbed& line, const std::vector<Sent>& messages) {
   RingPlan plan;
   plan.sites.resize(2);
   for (const int i : {0, 1}) {
     plan.sites[i].name = i == 0 ? "near" : "far";
-    plan.sites[i].address = {std::getenv(i == 0 ? "MAKI_ADDR_0" : "MAKI_ADDR_1"), 6000};
+    plan.sites[i].address = {line.address(i), 6000};
   }
   plan.security.insecure = true;
   plan.path.pacing_rate = 93e6;
@@ -226,10 +212,9 @@ std::vector<double> send_all(const std::vector<Sent>& messages) {
   std::vector<std::thread> threads;
   for (const int i : {0, 1})
     threads.emplace_back([&, i] {
-      enter(std::getenv(i == 0 ? "MAKI_NS_0" : "MAKI_NS_1"));
       RingPlan mine = plan;
       mine.me = i;
-      rings[i] = std::make_unique<NetRing>(mine);
+      line.site(i).within([&] { rings[i] = std::make_unique<NetRing>(mine); });
     });
   for (std::thread& thread : threads) thread.join();
   std::vector<double> seconds;
@@ -257,22 +242,17 @@ std::vector<double> send_all(const std::vector<Sent>& messages) {
 }
 
 TEST(FullNetRing, ShortMessagesOvertakeLongOnesAtADistance) {
-  if (std::getenv("MAKI_NS_1") == nullptr) {
-    const fs::path testbed = fs::path(MAKI_BINARY).parent_path() / "wan_testbed";
-    if (geteuid() != 0 || !fs::exists("/dev/net/tun")) GTEST_SKIP() << "needs root and /dev/net/tun";
-    if (!fs::exists(testbed)) GTEST_SKIP() << "needs " << testbed << ": make " << testbed;
-    const auto self = fs::read_symlink("/proc/self/exe").string();
-    const std::string command = testbed.string() + " --rtt 270ms --rate 800Mbit --rmem 32MB --wmem 32MB -- " + self +
-                                " --gtest_brief=1 --gtest_filter=FullNetRing.ShortMessages*";
-    const int status = std::system(command.c_str());
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    return;
-  }
+  if (const std::string reason = testbed::why_not(); !reason.empty()) GTEST_SKIP() << reason;
+  testbed::TestbedSettings settings;
+  settings.link.delay = 0.135;
+  settings.link.rate = 800e6;
+  settings.kernel = testbed::tcp_limits(32'000'000, 32'000'000, "");
+  const testbed::Testbed line(settings);
   const std::vector<Sent> messages = {{Phase::kMesh, 50'000'000},
                                       {Phase::kTrees, 2'000'000},
                                       {Phase::kParticles, 300'000},
                                       {Phase::kSums, 100}};
-  const auto seconds = send_all(messages);
+  const auto seconds = send_all(line, messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     std::printf("  %s of %zu bytes: %.3f s\n", name(messages[i].phase), messages[i].bytes, seconds[i]);
     EXPECT_GE(seconds[i], 0.135);
