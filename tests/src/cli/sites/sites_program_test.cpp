@@ -35,26 +35,6 @@ TEST_F(SitesProgram, AnotherKeyIsRefused) {
   for (const Result& result : results) expect_words(result, {"key"});
 }
 
-// The same program but for the commit that it says it is of.
-TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
-  const std::string said = call("--version").output;
-  const auto begin = said.find("commit") + 6;
-  const auto first = said.find_first_not_of(' ', begin);
-  const std::string hash = said.substr(first, said.find('\n', first) - first);
-  std::string binary = text_of(program()), other = hash;
-  other[0] = other[0] == '0' ? '1' : '0';
-  for (auto at = binary.find(hash); at != std::string::npos; at = binary.find(hash, at))
-    binary.replace(at, hash.size(), other);
-  const std::string copy = program() + "_of_" + std::to_string(getpid());  // where it finds the same libraries
-  std::ofstream(copy, std::ios::binary) << binary;
-  std::error_code failure;
-  fs::permissions(copy, fs::perms::owner_all, failure);
-  if (failure) GTEST_SKIP() << "no program can be written beside " << program();
-  const Results results = both(run(), run(), copy);
-  fs::remove(copy);
-  expect_refused(results, {hash, other});
-}
-
 // The records of all sites that the metrics have, by step.
 std::map<std::string, std::string> known_to_all(const std::string& metrics) {
   std::ifstream in(metrics);
