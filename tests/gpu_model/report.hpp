@@ -20,6 +20,7 @@ void report(Fault fault);
 struct Stopped {
   int code = 719;  // a cudaError_t
 };
+inline constexpr int kIllegalAddress = 700;
 
 // Whether faults are also written to stderr, as they are found; at first they are.
 void write_faults(bool yes);

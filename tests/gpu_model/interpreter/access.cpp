@@ -92,24 +92,12 @@ void store(Warp& w, const Instruction& i) {
 }
 
 Handler of_type(std::string_view type, bool loads) {
-#define ACCESS(name, T) \
-  if (type == name) return loads ? Handler{load<T>} : Handler{store<T>};
-  ACCESS("u8", std::uint8_t)
-  ACCESS("b8", std::uint8_t)
-  ACCESS("s8", std::int8_t)
-  ACCESS("u16", std::uint16_t)
-  ACCESS("b16", std::uint16_t)
-  ACCESS("s16", std::int16_t)
-  ACCESS("u32", std::uint32_t)
-  ACCESS("b32", std::uint32_t)
-  ACCESS("f32", std::uint32_t)
-  ACCESS("s32", std::int32_t)
-  ACCESS("u64", std::uint64_t)
-  ACCESS("b64", std::uint64_t)
-  ACCESS("s64", std::uint64_t)
-  ACCESS("f64", std::uint64_t)
-#undef ACCESS
-  return nullptr;
+  return for_type(type, [&]<class T>(T) {
+    // Only numbers of less than 32 bits are widened with their sign.
+    using Bits =
+        std::conditional_t<(sizeof(T) < 4), T, std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>>;
+    return loads ? Handler{load<Bits>} : Handler{store<Bits>};
+  });
 }
 
 unsigned bytes_of(std::string_view type) {
@@ -167,15 +155,9 @@ Handler access(const Words& words, Instruction& i) {
 namespace {
 
 // clang-format off
-struct Add { template <class T> static T of(T old, T v, T) { return static_cast<T>(old + v); } };
-struct And { template <class T> static T of(T old, T v, T) { return old & v; } };
-struct Or { template <class T> static T of(T old, T v, T) { return old | v; } };
-struct Xor { template <class T> static T of(T old, T v, T) { return old ^ v; } };
-struct Min { template <class T> static T of(T old, T v, T) { return std::min(old, v); } };
-struct Max { template <class T> static T of(T old, T v, T) { return std::max(old, v); } };
-struct Exchange { template <class T> static T of(T, T v, T) { return v; } };
-struct Increment { template <class T> static T of(T old, T v, T) { return old >= v ? T{0} : old + 1; } };
-struct Decrement { template <class T> static T of(T old, T v, T) { return old == 0 || old > v ? v : old - 1; } };
+struct Exchange { template <class T> static T of(T, T v) { return v; } };
+struct Increment { template <class T> static T of(T old, T v) { return old >= v ? T{0} : old + 1; } };
+struct Decrement { template <class T> static T of(T old, T v) { return old == 0 || old > v ? v : old - 1; } };
 struct CompareSwap { template <class T> static T of(T old, T expected, T v) { return old == expected ? v : old; } };
 // clang-format on
 
@@ -192,7 +174,11 @@ void change(Warp& w, const Instruction& i) {
     const unsigned l = n ^ turned;
     if (!(w.active >> l & 1)) continue;
     std::memcpy(&old[l], p.at[l], sizeof(T));
-    const T changed = Op::of(old[l], v[l], second[l]);
+    T changed;
+    if constexpr (std::is_same_v<Op, CompareSwap>)
+      changed = Op::of(old[l], v[l], second[l]);
+    else
+      changed = Op::of(old[l], v[l]);
     std::memcpy(p.at[l], &changed, sizeof(T));
   }
   // The most lanes at one address take turns.
@@ -215,11 +201,12 @@ void change(Warp& w, const Instruction& i) {
 
 template <class Op>
 Handler of_integer(std::string_view type) {
-  if (type == "u32" || type == "b32") return change<std::uint32_t, Op>;
-  if (type == "s32") return change<std::int32_t, Op>;
-  if (type == "u64" || type == "b64") return change<std::uint64_t, Op>;
-  if (type == "s64") return change<std::int64_t, Op>;
-  return nullptr;
+  return for_type(type, []<class T>(T) -> Handler {
+    if constexpr (std::is_integral_v<T> && sizeof(T) >= 4)
+      return change<T, Op>;
+    else
+      return nullptr;
+  });
 }
 
 }  // namespace

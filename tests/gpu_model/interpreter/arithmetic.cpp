@@ -9,7 +9,6 @@ namespace gpu_model {
 namespace {
 
 // clang-format off
-struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(a + b); } };
 struct Sub { template <class T> static T of(T a, T b) { return static_cast<T>(a - b); } };
 struct Mul { template <class T> static T of(T a, T b) { return static_cast<T>(a * b); } };
 struct Mad { template <class T> static T of(T a, T b, T c) { return static_cast<T>(a * b + c); } };
@@ -34,25 +33,6 @@ struct Abs {
       return std::fabs(a);
     else
       return static_cast<T>(a < 0 ? T{0} - a : a);
-  }
-};
-// Of a number and a NaN the number.
-struct Min {
-  template <class T>
-  static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return b != b ? a : (a < b || a != a) ? (a != a ? b : a) : b;
-    else
-      return a < b ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return b != b ? a : (a > b || a != a) ? (a != a ? b : a) : b;
-    else
-      return a > b ? a : b;
   }
 };
 // By zero: all bits, as GPUs do. The most negative number by -1 traps on a processor.
@@ -327,17 +307,7 @@ Handler rounded(Rounding how, const Instruction& i) {
 
 template <class To>
 Handler from_type(std::string_view type, Rounding how, const Instruction& i) {
-  if (type == "u8") return rounded<To, std::uint8_t>(how, i);
-  if (type == "s8") return rounded<To, std::int8_t>(how, i);
-  if (type == "u16") return rounded<To, std::uint16_t>(how, i);
-  if (type == "s16") return rounded<To, std::int16_t>(how, i);
-  if (type == "u32") return rounded<To, std::uint32_t>(how, i);
-  if (type == "s32") return rounded<To, std::int32_t>(how, i);
-  if (type == "u64") return rounded<To, std::uint64_t>(how, i);
-  if (type == "s64") return rounded<To, std::int64_t>(how, i);
-  if (type == "f32") return rounded<To, float>(how, i);
-  if (type == "f64") return rounded<To, double>(how, i);
-  return nullptr;
+  return for_type(type, [&]<class From>(From) { return rounded<To, From>(how, i); });
 }
 
 }  // namespace
@@ -367,17 +337,7 @@ Handler conversion(const Words& words, Instruction& i) {
   }
   const auto from = words.back(), to = words[words.size() - 2];
   if (to[0] == 'f' || from[0] == 'f') i.taint = Taint::kUsed;
-  if (to == "u8") return from_type<std::uint8_t>(from, how, i);
-  if (to == "s8") return from_type<std::int8_t>(from, how, i);
-  if (to == "u16") return from_type<std::uint16_t>(from, how, i);
-  if (to == "s16") return from_type<std::int16_t>(from, how, i);
-  if (to == "u32") return from_type<std::uint32_t>(from, how, i);
-  if (to == "s32") return from_type<std::int32_t>(from, how, i);
-  if (to == "u64") return from_type<std::uint64_t>(from, how, i);
-  if (to == "s64") return from_type<std::int64_t>(from, how, i);
-  if (to == "f32") return from_type<float>(from, how, i);
-  if (to == "f64") return from_type<double>(from, how, i);
-  return nullptr;
+  return for_type(to, [&]<class To>(To) { return from_type<To>(from, how, i); });
 }
 
 }  // namespace gpu_model

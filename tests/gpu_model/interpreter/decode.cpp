@@ -10,14 +10,11 @@
 #include "tests/gpu_model/interpreter/warp.hpp"
 
 namespace gpu_model {
-namespace {
 
-using ptx::Operand;
-
-std::string demangled(const std::string& name) {
+std::string demangled(const std::string& symbol) {
   int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string all = status == 0 ? text : name;
+  char* text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  std::string all = status == 0 ? text : symbol;
   std::free(text);
   if (const auto space = all.find(' '); all.starts_with("void ") && space == 4) all = all.substr(5);
   // Without the parameters: up to the first bracket outside of template arguments that is not "(anonymous namespace)".
@@ -32,6 +29,10 @@ std::string demangled(const std::string& name) {
   }
   return all.size() > 160 ? all.substr(0, 157) + "..." : all;
 }
+
+namespace {
+
+using ptx::Operand;
 
 Words split(std::string_view operation) {
   Words words;

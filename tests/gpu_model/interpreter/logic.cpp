@@ -7,9 +7,6 @@ namespace gpu_model {
 namespace {
 
 // clang-format off
-struct And { template <class T> static T of(T a, T b) { return static_cast<T>(a & b); } };
-struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(a | b); } };
-struct Xor { template <class T> static T of(T a, T b) { return static_cast<T>(a ^ b); } };
 struct Not { template <class T> static T of(T a) { return static_cast<T>(~a); } };
 struct ShiftLeft { template <class T> static T of(T a, std::uint32_t n) { return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0}; } };
 // clang-format on
@@ -162,13 +159,7 @@ Handler compared_real(std::string_view type) {
 }
 template <class Op>
 Handler compared(std::string_view type) {
-  if (type == "u16" || type == "b16") return compare<std::uint16_t, Op>;
-  if (type == "s16") return compare<std::int16_t, Op>;
-  if (type == "u32" || type == "b32") return compare<std::uint32_t, Op>;
-  if (type == "s32") return compare<std::int32_t, Op>;
-  if (type == "u64" || type == "b64") return compare<std::uint64_t, Op>;
-  if (type == "s64") return compare<std::int64_t, Op>;
-  return compared_real<Op>(type);
+  return for_type(type, []<class T>(T) { return Handler{compare<T, Op>}; });
 }
 
 Handler comparison(std::string_view by, std::string_view type) {
@@ -279,12 +270,12 @@ Handler logic(const Words& words, Instruction& i) {
                            : shift<std::uint64_t, std::uint32_t, ShiftLeft>;
   }
   if (op == "shr") {
-    if (type == "u16" || type == "b16") return shift<std::uint16_t, std::uint32_t, ShiftRight>;
-    if (type == "s16") return shift<std::int16_t, std::uint32_t, ShiftRight>;
-    if (type == "u32" || type == "b32") return shift<std::uint32_t, std::uint32_t, ShiftRight>;
-    if (type == "s32") return shift<std::int32_t, std::uint32_t, ShiftRight>;
-    if (type == "u64" || type == "b64") return shift<std::uint64_t, std::uint32_t, ShiftRight>;
-    return shift<std::int64_t, std::uint32_t, ShiftRight>;
+    return for_type(type, []<class T>(T) -> Handler {
+      if constexpr (std::is_integral_v<T>)
+        return shift<T, std::uint32_t, ShiftRight>;
+      else
+        return nullptr;
+    });
   }
   if (op == "shf")
     return has(words, "wrap")

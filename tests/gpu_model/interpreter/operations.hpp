@@ -121,6 +121,49 @@ inline void each_lane(Warp& w, S* to, const F& f) {
   }
 }
 
+// f(T{}) of the type that PTX names so (bits are unsigned numbers); nullptr where there is none.
+template <class F>
+Handler for_type(std::string_view type, const F& f) {
+  if (type == "u8" || type == "b8") return f(std::uint8_t{});
+  if (type == "s8") return f(std::int8_t{});
+  if (type == "u16" || type == "b16") return f(std::uint16_t{});
+  if (type == "s16") return f(std::int16_t{});
+  if (type == "u32" || type == "b32") return f(std::uint32_t{});
+  if (type == "s32") return f(std::int32_t{});
+  if (type == "u64" || type == "b64") return f(std::uint64_t{});
+  if (type == "s64") return f(std::int64_t{});
+  if (type == "f32") return f(float{});
+  if (type == "f64") return f(double{});
+  return nullptr;
+}
+
+// What several kinds of instructions do with two values.
+// clang-format off
+struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(a + b); } };
+struct And { template <class T> static T of(T a, T b) { return static_cast<T>(a & b); } };
+struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(a | b); } };
+struct Xor { template <class T> static T of(T a, T b) { return static_cast<T>(a ^ b); } };
+// clang-format on
+// Of a number and a NaN the number.
+struct Min {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return b != b ? a : (a < b || a != a) ? (a != a ? b : a) : b;
+    else
+      return a < b ? a : b;
+  }
+};
+struct Max {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return b != b ? a : (a > b || a != a) ? (a != a ? b : a) : b;
+    else
+      return a > b ? a : b;
+  }
+};
+
 template <class T, class Op>
 void unary(Warp& w, const Instruction& i) {
   const auto* a = row<const Stored<T>>(w, i.from[0]);

@@ -23,6 +23,9 @@ struct Module;
 std::shared_ptr<const Module> load_module(std::string_view ptx, int device);
 const Kernel* find_kernel(const Module& module, std::string_view name);  // nullptr: there is none
 
+// A kernel's name for messages: without its parameters, and shortened.
+std::string demangled(const std::string& symbol);
+
 struct KernelShape {
   std::vector<std::size_t> parameter_bytes;    // of each parameter, and ...
   std::vector<std::size_t> parameter_offsets;  // ... where it lies in the parameter block

@@ -77,11 +77,6 @@ void remember_read(const Warp& w, const Instruction& i, unsigned lane, Cell& c, 
   a = {work, w.block->index, now, thread, 15, static_cast<std::uint8_t>(flags)};
 }
 
-unsigned mask_of_word(Address a, unsigned bytes, Address word) {
-  const Address begin = std::max(a, word), end = std::min(a + bytes, word + 4);
-  return ((1u << (end - begin)) - 1) << (begin - word);
-}
-
 void exchange_clocks(Warp& w, Address a, Use use) {
   Block& b = *w.block;
   const auto found = known.find(a);
@@ -186,7 +181,7 @@ inline unsigned visit_words(const Visit& v, unsigned lane, Cell* c, Address a, u
     }
   } else {
     const Address word = a & ~Address{3};
-    undefined = !visit_bytes(v, lane, *c, word, mask_of_word(a, bytes, word));
+    undefined = !visit_bytes(v, lane, *c, word, mask_in(word, a, bytes));
   }
   return undefined;
 }

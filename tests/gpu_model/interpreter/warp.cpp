@@ -69,7 +69,7 @@ void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string
 
 void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text) {
   fault(w, i, lane, kind, text);
-  throw Stopped{kind == "misaligned" ? 716 : kind == "out of bounds" ? 700 : 719};
+  throw Stopped{kind == "misaligned" ? 716 : kind == "out of bounds" ? kIllegalAddress : 719};
 }
 
 std::uint64_t patience() {

@@ -129,6 +129,5 @@ void end_lanes(Warp& w, const Instruction& i);
 bool meet(Warp& w, const Instruction& i, Lanes mask);
 void note_meeting(Warp& w, Lanes mask);
 void wait_at_barrier(Warp& w, const Instruction& i);
-Lanes barrier_result(Warp& w);
 
 }  // namespace gpu_model

@@ -75,29 +75,14 @@ void vote(Warp& w, const Instruction& i) {
   }
 }
 
-// clang-format off
-struct Sum { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a + b; } };
-struct Both { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a & b; } };
-struct Either { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a | b; } };
-struct OneOf { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a ^ b; } };
-// clang-format on
-template <class T>
-struct Least {
-  static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) < static_cast<T>(b) ? a : b; }
-};
-template <class T>
-struct Greatest {
-  static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) > static_cast<T>(b) ? a : b; }
-};
-
-template <class Op>
+template <class T, class Op>
 void reduce(Warp& w, const Instruction& i) {
   Lanes mask = 0;
   if (!together(w, i, i.from[1], mask)) return;
-  const auto* a = row<const std::uint32_t>(w, i.from[0]);
-  std::uint32_t all = a[first_lane(mask)];
+  const auto* a = row<const T>(w, i.from[0]);
+  T all = a[first_lane(mask)];
   for (Lanes m = mask & (mask - 1); m; m &= m - 1) all = Op::of(all, a[first_lane(m)]);
-  auto* to = row<std::uint32_t>(w, i.to[0]);
+  auto* to = row<T>(w, i.to[0]);
   for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = all;
 }
 
@@ -163,12 +148,12 @@ Handler of_warp(const Words& words, Instruction& i) {
     if (has(words, "uni")) return vote<'u'>;
   }
   if (op == "redux") {
-    if (has(words, "add")) return reduce<Sum>;
-    if (has(words, "and")) return reduce<Both>;
-    if (has(words, "or")) return reduce<Either>;
-    if (has(words, "xor")) return reduce<OneOf>;
-    if (has(words, "min")) return type == "s32" ? reduce<Least<std::int32_t>> : reduce<Least<std::uint32_t>>;
-    if (has(words, "max")) return type == "s32" ? reduce<Greatest<std::int32_t>> : reduce<Greatest<std::uint32_t>>;
+    if (has(words, "add")) return reduce<std::uint32_t, Add>;
+    if (has(words, "and")) return reduce<std::uint32_t, And>;
+    if (has(words, "or")) return reduce<std::uint32_t, Or>;
+    if (has(words, "xor")) return reduce<std::uint32_t, Xor>;
+    if (has(words, "min")) return type == "s32" ? reduce<std::int32_t, Min> : reduce<std::uint32_t, Min>;
+    if (has(words, "max")) return type == "s32" ? reduce<std::int32_t, Max> : reduce<std::uint32_t, Max>;
   }
   if (op == "match") {
     if (has(words, "any")) return type == "b64" ? match<std::uint64_t, false> : match<std::uint32_t, false>;

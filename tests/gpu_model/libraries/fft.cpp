@@ -107,13 +107,11 @@ bool FftShape::fits_in_place() const {
   return rank < 3 || from.storage[1] == to.storage[1];
 }
 
-namespace {
-
 static_assert(CUFFT_FORWARD == FFTW_FORWARD && CUFFT_INVERSE == FFTW_BACKWARD);
 
-class Engine final : public FftEngine {
+class FftEngine {
  public:
-  explicit Engine(const FftShape& shape) {
+  explicit FftEngine(const FftShape& shape) {
     const FftArray from = shape.used(!shape.from_real()), to = shape.used(!shape.to_real());
     in_ = static_cast<char*>(fftwf_malloc(from.values() * from.element));
     out_ = static_cast<char*>(fftwf_malloc(to.values() * to.element));
@@ -134,9 +132,9 @@ class Engine final : public FftEngine {
     }
     ready_ = (forward_ || shape.to_real()) && (inverse_ || shape.from_real());
   }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-  ~Engine() override {
+  FftEngine(const FftEngine&) = delete;
+  FftEngine& operator=(const FftEngine&) = delete;
+  ~FftEngine() {
     const std::lock_guard lock(maki::fftw_planner());
     if (forward_) fftwf_destroy_plan(forward_);
     if (inverse_) fftwf_destroy_plan(inverse_);
@@ -146,8 +144,9 @@ class Engine final : public FftEngine {
 
   bool ready() const { return ready_; }
 
-  void run(const FftArray& from, const char* in, const FftArray& to, char* out, long long entry,
-           int direction) override {
+  // Transforms one entry of a batch from `in`, laid out as `from`, to `out`, laid out as `to`. The two may be one
+  // array. Thread-safe.
+  void run(const FftArray& from, const char* in, const FftArray& to, char* out, long long entry, int direction) {
     const std::lock_guard lock(running_);
     gather(from, entry, in, in_);
     fftwf_execute(direction == CUFFT_FORWARD ? forward_ : inverse_);
@@ -161,17 +160,12 @@ class Engine final : public FftEngine {
   bool ready_ = false;
 };
 
-}  // namespace
-
 std::shared_ptr<FftEngine> make_fft_engine(const FftShape& shape) {
-  auto engine = std::make_shared<Engine>(shape);
+  auto engine = std::make_shared<FftEngine>(shape);
   return engine->ready() ? engine : nullptr;
 }
 
 namespace {
-
-constexpr int kPoison = 0xff;  // every value of which is a NaN
-constexpr int kIllegalAddress = 700;
 
 long long largest_prime(long long n) {
   long long largest = 1;

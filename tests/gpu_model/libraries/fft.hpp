@@ -65,15 +65,7 @@ struct FftShape {
 // real GPU may do otherwise - other bits in place, for another batch, another layout or alignment - the model cannot
 // show.
 
-class FftEngine {
- public:
-  virtual ~FftEngine() = default;
-  // Transforms one entry of a batch from `in`, laid out as `from`, to `out`, laid out as `to`. The two may be one
-  // array. Thread-safe.
-  virtual void run(const FftArray& from, const char* in, const FftArray& to, char* out, long long entry,
-                   int direction) = 0;
-};
-
+class FftEngine;  // of one shape
 // nullptr: FFTW has no plan or no memory for it.
 std::shared_ptr<FftEngine> make_fft_engine(const FftShape& shape);
 

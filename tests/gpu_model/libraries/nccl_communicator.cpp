@@ -8,7 +8,6 @@
 namespace gpu_model {
 namespace {
 
-constexpr int kIllegalAddress = 700;
 constexpr std::chrono::milliseconds kBetweenLooks{10};  // at peers' processes
 constexpr std::chrono::microseconds kPause{200};
 

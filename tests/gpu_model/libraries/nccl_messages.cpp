@@ -161,8 +161,6 @@ void SharedBoard::close_id() const {
 
 namespace {
 
-constexpr int kPoison = 0xff;
-
 // Goes before each message.
 struct Header {
   std::uint64_t bytes;

@@ -94,7 +94,7 @@ Address add_base(int device, std::size_t bytes, std::size_t alignment, ExtentKin
   return a;
 }
 
-void poison(Address a, std::size_t bytes) { std::memset(view(a), 0xff, std::min(bytes, kPoisoned)); }
+void poison(Address a, std::size_t bytes) { std::memset(view(a), kPoison, std::min(bytes, kPoisoned)); }
 
 bool usable(const Block& b, Address a, WorkNumber work) {
   return a >= b.begin && a < b.end && work >= b.since && work < b.gone;

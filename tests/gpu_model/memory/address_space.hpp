@@ -36,7 +36,8 @@ inline bool on_device(Address a) { return a - kDeviceBegin < kDeviceBytes; }
 // itself.
 inline char* view(Address a) { return reinterpret_cast<char*>(on_device(a) ? a + kView : a); }
 
-// 256-byte aligned; 0 when the modelled GPU's memory is full. Poisoned (0xff..., a NaN) where it is given out.
+inline constexpr int kPoison = 0xff;  // of each byte: numbers of it are NaNs
+// 256-byte aligned; 0 when the modelled GPU's memory is full. Poisoned where it is given out.
 Address allocate_device(int device, std::size_t bytes);
 bool free_device(Address a);  // false: not what allocate_device() gave, or freed already. No queued work may use it.
 Address allocate_page_locked(std::size_t bytes);

@@ -28,11 +28,6 @@ const Extent* whole_range(WorkNumber work, Address a, std::size_t bytes, const c
   return nullptr;
 }
 
-unsigned mask_in(Address word, Address a, std::size_t bytes) {
-  const Address begin = std::max(a, word), end = std::min<Address>(a + bytes, word + 4);
-  return ((1u << (end - begin)) - 1) << (begin - word);
-}
-
 void check_order(WorkNumber work, const Access& a, const char* verb, const char* before, const char* what, bool& told) {
   if (told || !a.work || a.work == work || after(work, a.work)) return;
   told = true;

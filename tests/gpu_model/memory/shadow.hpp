@@ -1,6 +1,7 @@
 // The shadow of device memory itself (shadow.hpp says what it is for): a cell for each word of four bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +35,11 @@ struct Cell {
 Cell& cell_of(Address a);  // a: on_device()
 // Where bytes of a word are used one by one (Access::kBytes), each of them has a cell as well.
 Cell* byte_cells_of(Address word);
+// Which bytes of the word are among the `bytes` from `a` on.
+inline unsigned mask_in(Address word, Address a, std::size_t bytes) {
+  const Address begin = std::max(a, word), end = std::min<Address>(a + bytes, word + 4);
+  return ((1u << (end - begin)) - 1) << (begin - word);
+}
 // Which bytes of the word have been written since the memory was given out.
 unsigned written_bytes(Address word, WorkNumber made);
 

@@ -1,31 +1,18 @@
 #include "tests/gpu_model/runtime/modules.hpp"
 
-#include <cxxabi.h>
 #include <fatbinary_section.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <stdexcept>
 #include <unordered_map>
 
 namespace gpu_model {
 namespace {
 
-constexpr std::size_t kNameLength = 120;
-
 std::unordered_map<const void*, Entry>& entries() {
   static auto* e = new std::unordered_map<const void*, Entry>;
   return *e;
-}
-
-std::string name_of(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? text.get() : symbol;
-  if (name.starts_with("void ")) name.erase(0, 5);
-  if (name.size() > kNameLength) name = name.substr(0, kNameLength) + "...";
-  return name;
 }
 
 }  // namespace
@@ -72,7 +59,7 @@ void __cudaRegisterFunction(void** image, const char* function, char*, const cha
   if (e.image) return;  // the same kernel of another translation unit
   e.image = reinterpret_cast<Image*>(image);
   e.symbol = symbol;
-  e.name = name_of(symbol);
+  e.name = demangled(symbol);
 }
 
 // The program may not copy to variables by their names (no such call is modelled): kernels find them in their module.
