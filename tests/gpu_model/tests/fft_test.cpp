@@ -9,40 +9,13 @@
 #include <vector>
 
 #include "tests/gpu_model/runtime/call.hpp"
+#include "tests/gpu_model/tests/device_memory.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model {
 namespace {
 
 using Complex = std::complex<double>;
-
-template <class T>
-class OnDevice {
- public:
-  explicit OnDevice(std::size_t n) : n_(n) { EXPECT_EQ(cudaMalloc(&data_, n * sizeof(T)), cudaSuccess); }
-  explicit OnDevice(const std::vector<T>& v) : OnDevice(v.size()) { put(v); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() { cudaFree(data_); }
-  void put(const std::vector<T>& v) {
-    EXPECT_EQ(cudaMemcpy(data_, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
-  }
-  std::vector<T> get() const {
-    std::vector<T> v(n_);
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(v.data(), data_, n_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
-    return v;
-  }
-  T* data() const { return static_cast<T*>(data_); }
-  template <class U>
-  U* as() const {
-    return static_cast<U*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-  std::size_t n_;
-};
 
 // A plan whose work area the test gives, as Maki does.
 struct Plan {

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/commands.hpp"
 #include "tests/gpu_model/tests/each_thread.cuh"
 #include "tests/gpu_model/tests/faults.hpp"
 
@@ -216,15 +218,14 @@ TEST(Model, DISABLED_PrintsAnOrder) {
 
 std::string order_with_seed(const std::string& seed) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  FILE* out = popen(("MAKI_GPU_MODEL_SEED=" + seed + " '" + program +
-                     "' --gtest_also_run_disabled_tests --gtest_filter=Model.DISABLED_PrintsAnOrder")
-                        .c_str(),
-                    "r");
+  const maki::test::CallResult result =
+      maki::test::call_shell("MAKI_GPU_MODEL_SEED=" + seed + " '" + program +
+                             "' --gtest_also_run_disabled_tests --gtest_filter=Model.DISABLED_PrintsAnOrder");
+  EXPECT_EQ(result.code, 0);
+  std::istringstream lines(result.output);
   std::string order;
-  char line[4096];
-  while (out && std::fgets(line, sizeof line, out))
-    if (std::string(line).starts_with("order")) order = line;
-  EXPECT_EQ(pclose(out), 0);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("order")) order = line;
   EXPECT_GT(order.size(), 100u);
   return order;
 }

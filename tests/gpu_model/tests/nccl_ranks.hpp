@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/gpu_model/tests/device_memory.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 
 extern char** environ;
@@ -85,23 +86,7 @@ inline bool until(const std::function<bool()>& done) {
   return true;
 }
 
-struct Bytes {
-  explicit Bytes(std::size_t n, unsigned char fill = 0) : n(n) {
-    EXPECT_EQ(cudaMalloc(&data, n + 1), cudaSuccess);
-    put(std::vector<unsigned char>(n, fill));
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { cudaFree(data); }
-  void put(const std::vector<unsigned char>& v) { cudaMemcpy(data, v.data(), v.size(), cudaMemcpyHostToDevice); }
-  std::vector<unsigned char> get() const {
-    std::vector<unsigned char> v(n);
-    cudaMemcpy(v.data(), data, n, cudaMemcpyDeviceToHost);
-    return v;
-  }
-  void* data = nullptr;
-  std::size_t n;
-};
+using Bytes = OnDevice<unsigned char>;
 
 // A rank's communicator, by calls that do not block, and its stream.
 class Rank {
@@ -139,12 +124,12 @@ class Rank {
 
   // A few bytes from one rank to another: both are past the communicator's start.
   void tell(int peer) {
-    const ncclResult_t begun = ncclSend(word_.data, word_.n, ncclChar, peer, comm, stream);
+    const ncclResult_t begun = ncclSend(word_.data(), word_.size(), ncclChar, peer, comm, stream);
     EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
   }
   void hear_from(std::vector<int> peers) {
     for (const int peer : peers) {
-      const ncclResult_t begun = ncclRecv(word_.data, word_.n, ncclChar, peer, comm, stream);
+      const ncclResult_t begun = ncclRecv(word_.data(), word_.size(), ncclChar, peer, comm, stream);
       EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
       EXPECT_EQ(settled(), ncclSuccess);
     }

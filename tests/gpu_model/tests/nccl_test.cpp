@@ -30,20 +30,18 @@ TEST(ModelledNccl, AllToAllInManyRounds) {
   for (int round = 0; round < kRounds; ++round) {
     std::vector<std::unique_ptr<Bytes>> out, in;
     for (int peer = 0; peer < kRanks; ++peer) {
-      const auto sent = pattern(rank(), peer, round, length(rank(), peer, round));
-      out.push_back(std::make_unique<Bytes>(sent.size()));
-      out.back()->put(sent);
+      out.push_back(std::make_unique<Bytes>(pattern(rank(), peer, round, length(rank(), peer, round))));
       in.push_back(std::make_unique<Bytes>(length(peer, rank(), round)));
     }
     ASSERT_EQ(ncclGroupStart(), ncclSuccess);
     for (int peer = 0; peer < kRanks; ++peer) {
       // Each message in two parts, which keep their order.
-      const std::size_t a = in[peer]->n / 3, b = out[peer]->n / 3;
-      auto *const to = static_cast<char*>(in[peer]->data), *const from = static_cast<char*>(out[peer]->data);
+      const std::size_t a = in[peer]->size() / 3, b = out[peer]->size() / 3;
+      unsigned char *const to = in[peer]->data(), *const from = out[peer]->data();
       ASSERT_EQ(ncclRecv(to, a, ncclChar, peer, me.comm, me.stream), ncclSuccess);
-      ASSERT_EQ(ncclRecv(to + a, in[peer]->n - a, ncclChar, peer, me.comm, me.stream), ncclSuccess);
+      ASSERT_EQ(ncclRecv(to + a, in[peer]->size() - a, ncclChar, peer, me.comm, me.stream), ncclSuccess);
       ASSERT_EQ(ncclSend(from, b, ncclChar, peer, me.comm, me.stream), ncclSuccess);
-      ASSERT_EQ(ncclSend(from + b, out[peer]->n - b, ncclChar, peer, me.comm, me.stream), ncclSuccess);
+      ASSERT_EQ(ncclSend(from + b, out[peer]->size() - b, ncclChar, peer, me.comm, me.stream), ncclSuccess);
     }
     const ncclResult_t end = ncclGroupEnd();
     if (end == ncclInProgress) {
@@ -56,7 +54,7 @@ TEST(ModelledNccl, AllToAllInManyRounds) {
     ASSERT_EQ(me.settled(), ncclSuccess);
     ASSERT_EQ(cudaStreamSynchronize(me.stream), cudaSuccess);
     for (int peer = 0; peer < kRanks; ++peer)
-      EXPECT_EQ(in[peer]->get(), pattern(peer, rank(), round, in[peer]->n)) << "from " << peer;
+      EXPECT_EQ(in[peer]->get(), pattern(peer, rank(), round, in[peer]->size())) << "from " << peer;
   }
   EXPECT_GT(late, 0);
   EXPECT_LT(late, kRounds);
@@ -71,11 +69,10 @@ TEST(ModelledNccl, LargeMessagesBothWays) {
   Rank me(2);
   ASSERT_EQ(me.settled(), ncclSuccess);
   const int peer = 1 - rank();
-  Bytes out(kBytes), in(kBytes);
-  out.put(pattern(rank(), peer, 0, kBytes));
+  Bytes out(pattern(rank(), peer, 0, kBytes)), in(kBytes);
   ncclGroupStart();
-  ncclSend(out.data, kBytes / 4, ncclFloat, peer, me.comm, me.stream);
-  ncclRecv(in.data, kBytes / 4, ncclFloat, peer, me.comm, me.stream);
+  ncclSend(out.data(), kBytes / 4, ncclFloat, peer, me.comm, me.stream);
+  ncclRecv(in.data(), kBytes / 4, ncclFloat, peer, me.comm, me.stream);
   ncclGroupEnd();
   ASSERT_EQ(me.settled(), ncclSuccess);
   me.leave();
@@ -90,11 +87,11 @@ TEST(ModelledNccl, SizesThatDifferAreAFault) {
   if (rank() < 0) return run_ranks(2, 2);
   Rank me(2);
   ASSERT_EQ(me.settled(), ncclSuccess);
-  Bytes buffer(100, static_cast<unsigned char>(rank()));
+  Bytes buffer(std::vector<unsigned char>(100, static_cast<unsigned char>(rank())));
   if (rank() == 0)
-    ncclSend(buffer.data, 60, ncclChar, 1, me.comm, me.stream);
+    ncclSend(buffer.data(), 60, ncclChar, 1, me.comm, me.stream);
   else
-    ncclRecv(buffer.data, 100, ncclChar, 0, me.comm, me.stream);
+    ncclRecv(buffer.data(), 100, ncclChar, 0, me.comm, me.stream);
   ASSERT_EQ(me.settled(), ncclSuccess);
   me.leave();
   EXPECT_EQ(kinds_of_faults(), rank() == 0 ? Kinds{} : Kinds{"NCCL message"});
@@ -110,8 +107,8 @@ TEST(ModelledNccl, BuffersOfAGroupThatOverlapAreAFault) {
   ASSERT_EQ(me.settled(), ncclSuccess);
   Bytes buffer(100);
   ncclGroupStart();
-  ncclSend(buffer.data, 60, ncclChar, 0, me.comm, me.stream);
-  ncclRecv(static_cast<char*>(buffer.data) + 59, 60 - 20, ncclChar, 0, me.comm, me.stream);
+  ncclSend(buffer.data(), 60, ncclChar, 0, me.comm, me.stream);
+  ncclRecv(buffer.data() + 59, 60 - 20, ncclChar, 0, me.comm, me.stream);
   ncclGroupEnd();
   ASSERT_EQ(me.settled(), ncclSuccess);
   me.leave();
@@ -125,8 +122,8 @@ TEST(ModelledNccl, BufferThatIsTooShortStopsTheGpu) {
   Bytes buffer(1000), other(4000);
   for (int twice = 0; twice < 2; ++twice) {  // the second one is never carried out
     ncclGroupStart();
-    ncclRecv(buffer.data, 4000, ncclChar, 0, me.comm, me.stream);
-    ncclSend(other.data, 4000, ncclChar, 0, me.comm, me.stream);
+    ncclRecv(buffer.data(), 4000, ncclChar, 0, me.comm, me.stream);
+    ncclSend(other.data(), 4000, ncclChar, 0, me.comm, me.stream);
     ncclGroupEnd();
     ASSERT_EQ(me.settled(), ncclSuccess);
   }
@@ -148,7 +145,7 @@ TEST(ModelledNccl, AbortEndsWhatWaitsAndPeersLearnOfIt) {
   } else {
     me.tell(1);
     EXPECT_EQ(me.settled(), ncclSuccess);
-    ncclRecv(buffer.data, buffer.n, ncclChar, 1, comm, me.stream);
+    ncclRecv(buffer.data(), buffer.size(), ncclChar, 1, comm, me.stream);
     ncclResult_t state = ncclSuccess;
     EXPECT_TRUE(until([&] { return (state = me.state()) != ncclSuccess && state != ncclInProgress; }));
     EXPECT_EQ(state, ncclRemoteError);
@@ -191,10 +188,10 @@ TEST(ModelledNccl, StartIsInProgressUntilAllAreThere) {
   Bytes buffer(8);
   if (rank() == 0) {
     EXPECT_EQ(me.state(), ncclInProgress);
-    EXPECT_EQ(ncclSend(buffer.data, 8, ncclChar, 1, me.comm, me.stream), ncclInvalidArgument);
+    EXPECT_EQ(ncclSend(buffer.data(), 8, ncclChar, 1, me.comm, me.stream), ncclInvalidArgument);
   }
   ASSERT_EQ(me.settled(), ncclSuccess);
-  EXPECT_EQ(ncclSend(buffer.data, 8, ncclChar, 2, me.comm, me.stream), ncclInvalidArgument) << "no such rank";
+  EXPECT_EQ(ncclSend(buffer.data(), 8, ncclChar, 2, me.comm, me.stream), ncclInvalidArgument) << "no such rank";
   me.leave();
 }
 

@@ -9,6 +9,7 @@
 #include "tests/gpu_model/runtime/call.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
+#include "tests/gpu_model/tests/device_memory.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model {
@@ -37,25 +38,13 @@ struct TestEvent {
   void record(const TestStream& s) const { EXPECT_EQ(cudaEventRecord(handle, s.handle), cudaSuccess); }
 };
 
-// `n` numbers on the device or in page-locked memory.
-struct Numbers {
-  int* data = nullptr;
-  bool on_device;
-  Numbers(bool device, std::size_t n) : on_device(device) {
-    void* p = nullptr;
-    EXPECT_EQ(device ? cudaMalloc(&p, n * sizeof(int)) : cudaMallocHost(&p, n * sizeof(int)), cudaSuccess);
-    data = static_cast<int*>(p);
-  }
-  ~Numbers() { on_device ? cudaFree(data) : cudaFreeHost(data); }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
-};
+using Numbers = OnDevice<int>;
 
 cudaError_t to_device(const Numbers& to, const int* from, std::size_t n, const TestStream& s) {
-  return cudaMemcpyAsync(to.data, from, n * sizeof(int), cudaMemcpyHostToDevice, s.handle);
+  return cudaMemcpyAsync(to.data(), from, n * sizeof(int), cudaMemcpyHostToDevice, s.handle);
 }
 cudaError_t to_host(int* to, const Numbers& from, std::size_t n, const TestStream& s) {
-  return cudaMemcpyAsync(to, from.data, n * sizeof(int), cudaMemcpyDeviceToHost, s.handle);
+  return cudaMemcpyAsync(to, from.data(), n * sizeof(int), cudaMemcpyDeviceToHost, s.handle);
 }
 
 // Work that writes down when it is carried out.
@@ -68,14 +57,14 @@ void note(std::vector<int>& order, int number, const TestStream& s) {
 
 TEST(ModelledRuntime, CopiesThereAndBack) {
   const TestStream s;
-  const Numbers device(true, 1000);
+  const Numbers device(1000);
   std::vector<int> in(1000), out(1000);
   for (int i = 0; i < 1000; ++i) in[static_cast<std::size_t>(i)] = i;
   EXPECT_EQ(to_device(device, in.data(), 1000, s), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), device, 1000, s), cudaSuccess);  // returns when it is done: `out` is pageable
   EXPECT_EQ(in, out);
-  EXPECT_EQ(cudaMemset(device.data, 1, 4000), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy(out.data(), device.data, 4000, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemset(device.data(), 1, 4000), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(out.data(), device.data(), 4000, cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_EQ(out, std::vector<int>(1000, 0x01010101));
 }
 
@@ -173,54 +162,54 @@ TEST(ModelledRuntime, TimeGoesOnWithWork) {
 
 TEST(ModelledRuntime, SourceChangedBeforeItsCopy) {
   const TestStream s;
-  const Numbers device(true, 8), locked(false, 8);
+  const Numbers device(8), locked(8, true);
   std::vector<int> pageable(8, 1);
   EXPECT_EQ(to_device(device, pageable.data(), 8, s), cudaSuccess);
   pageable[3] = 2;
   s.wait();
   EXPECT_EQ(kinds_of_faults(), Kinds{"host memory overwritten before its copy was done"});
-  EXPECT_EQ(to_device(device, locked.data, 8, s), cudaSuccess);
-  locked.data[3] = 2;
+  EXPECT_EQ(to_device(device, locked.data(), 8, s), cudaSuccess);
+  locked.data()[3] = 2;
   s.wait();
   EXPECT_EQ(kinds_of_faults(), Kinds{"host memory overwritten before its copy was done"});
-  EXPECT_EQ(to_device(device, locked.data, 8, s), cudaSuccess);
+  EXPECT_EQ(to_device(device, locked.data(), 8, s), cudaSuccess);
   s.wait();
-  locked.data[3] = 3;
+  locked.data()[3] = 3;
   EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
 TEST(ModelledRuntime, TargetUsedBeforeItsCopy) {
   const TestStream s, other;
-  const Numbers device(true, 4), locked(false, 8);
+  const Numbers device(4), locked(8, true);
   const std::vector<int> in{1, 2, 3, 4};
   EXPECT_EQ(to_device(device, in.data(), 4, s), cudaSuccess);
-  locked.data[5] = 7;
-  EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
-  EXPECT_EQ(locked.data[5], 7);  // not of the copy
-  locked.data[6] = 8;
+  locked.data()[5] = 7;
+  EXPECT_EQ(to_host(locked.data(), device, 4, s), cudaSuccess);
+  EXPECT_EQ(locked.data()[5], 7);  // not of the copy
+  locked.data()[6] = 8;
   other.wait();
   EXPECT_EQ(kinds_of_faults(), Kinds{});
-  const int early = static_cast<volatile int*>(locked.data)[1];
+  const int early = static_cast<volatile int*>(locked.data())[1];
   EXPECT_TRUE(early == -1 || early == 2);
   EXPECT_EQ(kinds_of_faults(), Kinds{"host memory read before its copy was done"});
-  EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
-  locked.data[2] = 9;
+  EXPECT_EQ(to_host(locked.data(), device, 4, s), cudaSuccess);
+  locked.data()[2] = 9;
   EXPECT_EQ(kinds_of_faults(), Kinds{"host memory written before its copy was done"});
-  EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
+  EXPECT_EQ(to_host(locked.data(), device, 4, s), cudaSuccess);
   s.wait();
-  EXPECT_EQ(std::vector(locked.data, locked.data + 4), in);
-  EXPECT_EQ(locked.data[6], 8);
+  EXPECT_EQ(std::vector(locked.data(), locked.data() + 4), in);
+  EXPECT_EQ(locked.data()[6], 8);
   EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
 TEST(ModelledRuntime, CopiesThroughPageLockedMemoryFollowEachOther) {
   const TestStream s;
-  const Numbers a(true, 4), b(true, 4), locked(false, 4);
+  const Numbers a(4), b(4), locked(4, true);
   const std::vector<int> in{1, 2, 3, 4};
   std::vector<int> out(4);
   EXPECT_EQ(to_device(a, in.data(), 4, s), cudaSuccess);
-  EXPECT_EQ(to_host(locked.data, a, 4, s), cudaSuccess);
-  EXPECT_EQ(to_device(b, locked.data, 4, s), cudaSuccess);
+  EXPECT_EQ(to_host(locked.data(), a, 4, s), cudaSuccess);
+  EXPECT_EQ(to_device(b, locked.data(), 4, s), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), b, 4, s), cudaSuccess);
   EXPECT_EQ(out, in);
   EXPECT_EQ(kinds_of_faults(), Kinds{});
@@ -229,13 +218,13 @@ TEST(ModelledRuntime, CopiesThroughPageLockedMemoryFollowEachOther) {
 TEST(ModelledRuntime, RacesBetweenStreams) {
   const TestStream a, b;
   const TestEvent event;
-  const Numbers device(true, 16);
+  const Numbers device(16);
   std::vector<int> out(16);
-  EXPECT_EQ(cudaMemsetAsync(device.data, 0, 64, a.handle), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(device.data(), 0, 64, a.handle), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), device, 16, b), cudaSuccess);
   a.wait();
   EXPECT_EQ(kinds_of_faults(), Kinds{"a race between streams"});
-  EXPECT_EQ(cudaMemsetAsync(device.data, 0, 64, a.handle), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(device.data(), 0, 64, a.handle), cudaSuccess);
   event.record(a);
   EXPECT_EQ(cudaStreamWaitEvent(b.handle, event.handle, 0), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), device, 16, b), cudaSuccess);
@@ -276,9 +265,9 @@ TEST(ModelledRuntime, MemoryThatIsNotThere) {
   EXPECT_EQ(kinds_of_faults(), Kinds{"freed what was not allocated"});
   EXPECT_EQ(cudaMemcpy(&own, &own, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(kinds_of_faults(), Kinds{"wrong direction of a copy"});
-  const Numbers device(true, 4);
+  const Numbers device(4);
   std::vector<int> out(8);
-  EXPECT_EQ(cudaMemcpy(out.data(), device.data, 32, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(out.data(), device.data(), 32, cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_EQ(kinds_of_faults(), Kinds{"out of bounds"});
   cudaGetLastError();
 }
@@ -308,8 +297,8 @@ using ModelledRuntimeDeathTest = DeathTest;
 TEST_F(ModelledRuntimeDeathTest, HostCodeThatFollowsADevicePointer) {
   EXPECT_EXIT(
       {
-        const Numbers device(true, 4);
-        const volatile int* p = device.data;
+        const Numbers device(4);
+        const volatile int* p = device.data();
         std::exit(p[1]);
       },
       testing::ExitedWithCode(86), "host code follows a device pointer.*at byte 4 of memory of GPU 0");
