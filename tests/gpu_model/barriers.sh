@@ -14,7 +14,7 @@ tests_of() {
     kernels/device/algorithms*) echo 'BoxCopy.*' ;;
     kernels/measure/power_parts*) echo 'PowerBins.*' ;;
     kernels/force/evaluate_cuda.cu) echo 'DirectKernel.SizesAndParts' ;;
-    kernels/force/*) echo 'EvaluateKernel.EmptyAndOneSidedLists:EvaluateKernel.SelectedGroups:EvaluateKernel.EveryGroupSize' ;;
+    kernels/force/*) echo 'EvaluateKernel.EmptyAndOneSidedLists:EvaluateLists.OnlySelectedGroups:EvaluateKernel.EveryGroupSize:EvaluateKernel.ExactlyZeroBeyondTheCutoff' ;;
     kernels/mesh/assign*) echo 'AssignKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/interpolate*) echo 'InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/chunk_tiles.cuh) echo 'AssignKernel.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;

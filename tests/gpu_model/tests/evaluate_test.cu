@@ -55,13 +55,6 @@ TEST(EvaluateKernel, EveryGroupSize) {
   check_lists(plain_law(), false, false, set);
 }
 
-TEST(EvaluateKernel, EveryLaw) {
-  const RandomSet set = random_lists({1, 37, 64}, 20, 40, 0.01, 1.0, 2);
-  for (const ForceLaw& law : laws_for(0.012, 2e-4))
-    for (const bool quadrupoles : {true, false})
-      for (const bool potential : {true, false}) check_lists(law, quadrupoles, potential, set);
-}
-
 // Up to several batches of leaves and tiles of cells for each warp.
 TEST(EvaluateKernel, EmptyAndOneSidedLists) {
   for (const auto& [leaves, cells] :
@@ -79,20 +72,6 @@ TEST(EvaluateKernel, HugeAndEmptyLeaves) {
   append_leaf(set, 1, 0.01);
   check_lists(split_law(4), true, true, set);
   check_lists(plain_law(), true, false, set);
-}
-
-TEST(EvaluateKernel, SelectedGroups) {
-  const RandomSet set = random_lists({20, 33, 7, 64}, 4, 5, 0.01, 1.0, 5);
-  Uploaded device(test::test_stream(), set);
-  const Result all = device.run(split_law(), true, true);
-  const std::vector<std::uint32_t> chosen{3, 1};
-  const Result some = device.run(split_law(), true, true, &chosen);
-  for (std::uint32_t g = 0; g < set.groups.size(); ++g)
-    for (std::uint32_t i = set.groups[g].first; i < set.groups[g].first + set.groups[g].count; ++i)
-      EXPECT_EQ(some.ax[i], g % 2 == 1 ? all.ax[i] : kUntouched);
-  const std::vector<std::uint32_t> none;
-  const Result nothing = device.run(split_law(), true, true, &none);
-  for (const float x : nothing.ax) EXPECT_EQ(x, kUntouched);
 }
 
 // Sources in arrays of their own (an imported tree), added to what the output holds. A source at a target's place is
@@ -157,11 +136,6 @@ TEST(DirectKernel, SizesAndParts) {
   for (const std::uint32_t n : {1u, 2u, 127u, 255u, 256u, 257u, 600u}) check_direct(plain_law(), {n, 0, n, true});
   check_direct(split_law(), {600, 100, 300, false});
   check_direct(split_law(), {300, 299, 1, true});
-}
-
-TEST(DirectKernel, EveryLaw) {
-  for (const ForceLaw& law : laws_for(0.012, 2e-4))
-    for (const bool potential : {true, false}) check_direct(law, {70, 3, 50, potential});
 }
 
 TEST(DirectKernel, SameBitsInEveryOrderOfThreads) {

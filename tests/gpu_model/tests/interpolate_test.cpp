@@ -87,7 +87,7 @@ void expect_right(Assignment cloud, int m, const Set& set) {
   const std::vector<float> mesh = random_mesh(m);
   const int s = static_cast<int>(cloud);
   for (bool shifted : {false, true}) {
-    SCOPED_TRACE(testing::Message() << m << " cells, cloud " << s << ", shifted " << shifted << ", " << set.size());
+    SCOPED_TRACE(::testing::Message() << m << " cells, cloud " << s << ", shifted " << shifted << ", " << set.size());
     const Values got = interpolated(cloud, mesh, m, shifted, set);
     double worst = 0;
     for (std::size_t n = 0; n < set.size(); ++n) {
@@ -107,7 +107,7 @@ TEST(InterpolateKernel, GivesTheSumsOverTheCloud) {
     for (int m : {8, 16, 46}) {
       expect_right(cloud, m, clustered(500, true));
       Set even = cloud_of(400, 0, true);
-      sort_by_key(even);
+      testing::sort_by_key(even);
       expect_right(cloud, m, even);
     }
 }
@@ -121,7 +121,7 @@ TEST(InterpolateKernel, TakesParticlesInAnyOrder) {
 
 TEST(InterpolateKernel, TakesChunksOfDenseParticles) {
   Set set = cloud_of(2048 + 700, 2, true);
-  sort_by_key(set);
+  testing::sort_by_key(set);
   expect_right(Assignment::kPcs, 64, set);
 }
 
@@ -141,7 +141,7 @@ TEST(InterpolateKernel, ReadsABoxOfTheMesh) {
   on_device.upload(stream, whole);
   box_on_device.upload(stream, part);
   Set set = cloud_of(400, 3, true);  // within 2.9 cells of the origin
-  sort_by_key(set);
+  testing::sort_by_key(set);
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, set);
   for (Assignment cloud : kClouds)

@@ -1,24 +1,17 @@
 // Particles for the tests of mesh kernels.
 #pragma once
 
-#include <algorithm>
 #include <random>
 #include <vector>
 
 #include "kernels/mesh/mesh.hpp"
-#include "kernels/particles/particles.hpp"
+#include "tests/kernels/particles/sets.hpp"
 
 namespace maki::test {
 
 inline constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
 
 using Set = std::vector<SourceParticle>;
-
-inline void sort_by_key(Set& set) {
-  std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
-    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
-  });
-}
 
 // Each axis within 2^-narrow of the side about the origin, so that what is narrow straddles the periodic edges.
 inline Set cloud_of(std::size_t n, int narrow, bool equal_masses, unsigned seed = 1) {
@@ -42,7 +35,7 @@ inline Set clustered(std::size_t n, bool equal_masses) {
     p.x += 0x5a000000u, p.y += 0x80000000u, p.z -= 0x12345u;
     set.push_back(p);
   }
-  sort_by_key(set);
+  testing::sort_by_key(set);
   return set;
 }
 

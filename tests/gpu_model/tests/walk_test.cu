@@ -120,22 +120,6 @@ TEST(WalkKernel, ListsForEverySet) {
   }
 }
 
-// Sums of forces are rounded in the order of the words.
-TEST(WalkKernel, OneByOneTheWordsStandInTheCpusOrder) {
-  const auto expect_order = [](TreeSet& t, WalkOptions options) {
-    options.one_by_one = true;
-    InteractionLists lists;
-    walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
-    EXPECT_EQ(words_of(t.stream, lists), lists_in_order(t, options));
-  };
-  TreeSet clustered(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
-  expect_order(clustered, options_of(0.7f, 0.1f));
-  open_coarse_cells(clustered.stream, kPeriodicMinLevel, clustered.tree);
-  expect_order(clustered, options_of(0.7f, 0.1f));
-  TreeSet plummer(testing::plummer_set(700, 5), 32, 0);
-  expect_order(plummer, options_of(0.5f));
-}
-
 // Seven of eight siblings wait at every level while the last is opened, down to the deepest level: the most octets that
 // a queue has to hold.
 std::vector<SourceParticle> deep_set() {
@@ -150,6 +134,7 @@ std::vector<SourceParticle> deep_set() {
   return set;
 }
 
+// Sums of forces are rounded in the order of the words.
 TEST(WalkKernel, OneByOneShortRoomAndDeepTreesKeepTheOrder) {
   const auto expect_order = [](TreeSet& t, WalkOptions options) {
     options.one_by_one = true;
@@ -171,6 +156,12 @@ TEST(WalkKernel, OneByOneShortRoomAndDeepTreesKeepTheOrder) {
   };
   TreeSet clustered(testing::clustered_set(700, 12), 32, 0);
   expect_order(clustered, options_of(0.6f));
+  TreeSet periodic(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
+  expect_order(periodic, options_of(0.7f, 0.1f));
+  open_coarse_cells(periodic.stream, kPeriodicMinLevel, periodic.tree);
+  expect_order(periodic, options_of(0.7f, 0.1f));
+  TreeSet plummer(testing::plummer_set(700, 5), 32, 0);
+  expect_order(plummer, options_of(0.5f));
   TreeSet deep(deep_set(), 32, 0, 1);
   ASSERT_GE(deep.tree.level_begin.size(), static_cast<std::size_t>(kMortonLevels));
   expect_order(deep, options_of(0.05f));

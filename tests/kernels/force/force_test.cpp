@@ -30,10 +30,14 @@ TEST(EvaluateLists, OnlySelectedGroups) {
       EXPECT_EQ(some.p[i], g % 2 ? all.p[i] : kUntouched);
     }
   }
+  const std::vector<std::uint32_t> none;
+  const Result nothing = device.run(law, true, true, &none);
+  for (const float x : nothing.ax) EXPECT_EQ(x, kUntouched);
 }
 
 TEST(DirectSum, AgreesWithTheFormulas) {
-  for (const ForceLaw& law : laws_for(0.21, 2e-3)) check_direct(law, {700, 5, 301, true, 4.9, 2e-6});
+  for (const ForceLaw& law : laws_for(0.21, 2e-3))
+    for (const bool potential : {true, false}) check_direct(law, {700, 5, 301, potential, 4.9, 2e-6});
 }
 
 // Pairs' forces are equal and opposite, also for close pairs far from the others.
