@@ -27,6 +27,7 @@ listens() {  # FILE: until a program has said so there
 
 address=MAKI_ADDR_$to; address=${!address}
 "$maki" wan keygen "$work/site.key" > "$work/said"
+listen=(--listen "$address:6000")
 options=(--congestion "$congestion" --pacing "$(awk "BEGIN { print 0.96e-6 / 8 * $MAKI_LINK_RATE }") MB/s")
 [[ " $* " == *" --insecure "* ]] || options+=(--key "$work/site.key")
 if [ -n "$relay" ]; then
@@ -34,9 +35,10 @@ if [ -n "$relay" ]; then
   "$maki" wan keygen "$work/relay.key" > "$work/said"
   at "$relay" "$maki" wan relay --listen "$joint" --key "$work/relay.key" --congestion "$congestion" > "$work/relay" 2>&1 &
   listens "$work/relay"
+  listen=()
   options+=(--relay "$joint" --relay-key "$work/relay.key" --relay-target hidden)
 fi
-at "$to" "$maki" wan bench --listen "$address:6000" --once "${options[@]}" "$@" > "$work/listener" 2>&1 &
+at "$to" "$maki" wan bench "${listen[@]}" --once "${options[@]}" "$@" > "$work/listener" 2>&1 &
 listens "$work/listener"
 at 0 "$maki" wan bench "$address:6000" --no-sweep "${options[@]}" "$@" --json "$work/bench.json" > "$work/caller" 2>&1 ||
   { cat "$work/listener" "$work/caller" >&2; exit 1; }

@@ -102,12 +102,11 @@ TEST(ConfigSites, WhatABenchPrintsCanBePasted) {
 }
 
 TEST(ConfigSites, KeysOfLinksAreKeptForARunThatGoesOn) {
-  const Config config = parse_config(kThree, "run.toml", {"sites.oslo.key=/o.key", "sites.path.authority=all.pem"});
+  const Config config = parse_config(kThree, "run.toml", {"sites.oslo.key=/o.key", "sites.path.authority=/all.pem"});
   const std::string here = std::filesystem::current_path().string();
-  EXPECT_EQ(key_settings(config),
-            (std::vector<std::string>{"sites.key=" + here + "/our.key",
-                                      "sites.amsterdam.key=" + here + "/amsterdam.key", "sites.oslo.key=/o.key",
-                                      "sites.path.authority=" + here + "/all.pem"}));
+  EXPECT_EQ(key_settings(config), (std::vector<std::string>{"sites.key=" + here + "/our.key",
+                                                            "sites.amsterdam.key=" + here + "/amsterdam.key",
+                                                            "sites.oslo.key=/o.key", "sites.path.authority=/all.pem"}));
   const std::string text = to_toml(config);
   EXPECT_EQ(text.find(".key\""), std::string::npos) << "keys are not printed";
   const Config again = parse_config(text, "again", key_settings(config));
