@@ -75,7 +75,7 @@ struct Table {
         .means("share the work by counts and not by times: a run repeats itself to the last bit, a periodic box also "
                "with other numbers of ranks and sites");
     KEY(run.time_limit).own().unit(Dimension::kWallTime, "s").above(0)
-        .means("wall-clock time after which the run stops cleanly; auto: none");
+        .means("wall-clock time from the start of the program after which the run stops cleanly; auto: none");
     KEY(run.restart_interval).own().unit(Dimension::kWallTime, "s").at_least(0)
         .means("wall-clock time between restarts, from which maki resume goes on; 0: none for this reason");
     KEY(run.restart_steps).range(0, kAnyCount)
