@@ -67,6 +67,7 @@ void run_simulation(const RunArguments& given) {
   const FiledRun::Options options{.site = given.site};
   const auto run = given.resume ? FiledRun::resume_or_begin(std::move(config), given.settings, options)
                                 : FiledRun::begin(std::move(config), options);
+  if (!run) return;
   if (const int code = run->run()) throw CLI::RuntimeError(code);
 }
 

@@ -226,13 +226,6 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
   throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain));
 }
 
-[[noreturn]] static void refuse_ended(const std::string& directory) {
-  throw Error(
-      fmt::format("the run in '{}' has come to its end", directory), "",
-      "nothing is to be done; with a later end in the settings after the file it goes on from its last restart, if it "
-      "has one; to run it again, leave out --resume, or choose another run.output_directory");
-}
-
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
   std::string there_is;
   root_succeeds(ranks, [&] {
@@ -248,7 +241,6 @@ RestartsThere restarts_or_none(const std::string& directory, const Communicator&
         fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
         "begin with initial.kind=file initial.file=.../stopped.hdf5 and another run.output_directory, or remove "
         "stopped.hdf5");
-  if (there.own.empty() && there_is == "ended") refuse_ended(directory);
   there.ended = there_is == "ended";
   return there;
 }
@@ -285,6 +277,18 @@ void note_end(const Config& config, const ThisSite& site) {
     announcer(config)(fmt::format(
         "The run in '{}' has ended: where it has at the other sites too, and is to go no further, nothing is left to be done",
         directory));
+}
+
+bool has_same_end(const RestartInfo& info, const Config& now) {
+  const Config::Time then = configuration_before(info).time;
+  return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
+}
+
+void say_ended(const Config& config, const std::string& directory) {
+  announcer(config)(fmt::format(
+      "The run in '{}' has come to its end: nothing is to be done. With a later end in the settings after the file it goes on "
+      "from its last restart; to run it again, leave out --resume, or choose another run.output_directory.",
+      directory));
 }
 
 // Prepares the initial conditions of this site's slab, on its ranks, once all sites are connected.
@@ -377,12 +381,13 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   std::optional<Config> before;
   if (!there.own.empty()) {
     before = configuration_of(there.own.back(), settings, "command line");
-    const Config::Time &then = configuration_before(there.own.back()).time, &now = before->time;
-    const bool same_end = then.end_redshift == now.end_redshift && then.end_time == now.end_time;
-    if (there.ended && same_end && !site.over_sites()) refuse_ended(directory);
     choose_site(*before, site.name);
     check_place(there.own.back(), site);
     note_end(*before, site);
+  }
+  if (there.ended && !site.over_sites() && (!before || has_same_end(there.own.back(), *before))) {
+    say_ended(config, directory);
+    return nullptr;
   }
   const bool at_once = before && !site.over_sites();
   const Admission admission = at_once ? Admission() : admit(config, ranks);

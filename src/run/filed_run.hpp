@@ -75,7 +75,8 @@ class FiledRun {
   static std::unique_ptr<FiledRun> resume(const std::string& directory, const std::vector<std::string>& settings,
                                           const Options& options, const std::string& from = "command line");
   // Resumes from the restarts in the configuration's output directory, with these settings, or begins where there are
-  // none. All sites decide together. Throws Error.
+  // none. All sites decide together. Null, having said so, where the run there has ended and the settings give it no
+  // later end (one site). Throws Error.
   static std::unique_ptr<FiledRun> resume_or_begin(Config config, const std::vector<std::string>& settings,
                                                    const Options& options);
 
