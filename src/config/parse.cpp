@@ -22,6 +22,9 @@ struct Place {
 };
 
 [[noreturn]] void unknown_key(const Place& place) {
+  if (std::ranges::find(config_keys(), place.key, &Key::section) != config_keys().end())
+    throw Error(fmt::format("{}: '{}' is a section of keys", place.where, place.key), "",
+                "give one of its keys ('maki config' lists all)");
   throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key), "",
               fmt::format("did you mean '{}'? ('maki config' lists all)", nearest_key(place.key)));
 }

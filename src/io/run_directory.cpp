@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -48,6 +50,14 @@ bool is_of_a_run(const std::string& name) {
       R"(|power_\d{3,}\.txt|groups_\d{3,}(\.hdf5|_mass_function\.txt)|links_\d{3,}\.hdf5|image_\d{3,}\.png)"
       R"(|film_\d{5,}\.png|restart_\d{6,}|lightcone_\d{2,}))");
   return std::regex_match(begun_file(name).value_or(name), known);
+}
+
+std::string resume_command(const std::string& directory) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) || c >= 0x80 || std::strchr("_-+=./:,@%", c); };
+  if (!directory.empty() && std::ranges::all_of(directory, plain)) return "maki resume " + directory;
+  std::string quoted;
+  for (const char c : directory) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "maki resume '" + quoted + "'";
 }
 
 std::vector<std::string> files_of_a_run(const std::string& directory) {

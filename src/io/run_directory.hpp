@@ -16,6 +16,9 @@ std::string new_run_name(const Communicator& ranks = Communicator::self());
 // links, restarts, reports, and unfinished ones of a lost run.
 bool is_of_a_run(const std::string& name);
 
+// The command that resumes the run in this directory, for a shell.
+std::string resume_command(const std::string& directory);
+
 // Sorted names of files and folders of runs in the directory; none where it cannot be read.
 std::vector<std::string> files_of_a_run(const std::string& directory);
 

@@ -96,8 +96,8 @@ std::string state_text(const RunRecords& records, const std::string& directory) 
       return fmt::format("Came to its end at {}, in {}{}.", where, duration_text(records.end->elapsed),
                          records.beginnings.size() > 1 ? " since it was last resumed" : "");
     case State::kStopped:
-      return fmt::format("Stopped at {} by {}, before its end; maki resume {} goes on.", where, records.end->stopped_by,
-                         directory);
+      return fmt::format("Stopped at {} by {}, before its end; {} goes on.", where, records.end->stopped_by,
+                         resume_command(directory));
     case State::kSiteLost:
       return fmt::format("Stopped at {} by {}. To go on: maki resume at all sites.", where, records.end->stopped_by);
     case State::kOpen: break;
@@ -372,13 +372,15 @@ std::string life_text(const RunRecords& records, const Signs& signs, const std::
     case Life::kSilent:
       return fmt::format(
           "It seems to have stopped writing: {}, and recent steps took {:.3g} s at most. A large file on a slow "
-          "disk takes long too; if its job is gone: maki resume {}",
-          silent, longest(recent(records)), directory);
+          "disk takes long too; if its job is gone: {}",
+          silent, longest(recent(records)), resume_command(directory));
     case Life::kDead: break;
   }
-  return fmt::format(
-      "The run has died: {}, and no process on this machine holds its directory. To go on: maki resume {}", silent,
-      directory);
+  const std::vector<std::string> files = files_of_a_run(directory);
+  const auto is_restart = [](const std::string& name) { return name.starts_with("restart_"); };
+  return fmt::format("The run has died: {}, and no process on this machine holds its directory. {}", silent,
+                     std::ranges::any_of(files, is_restart) ? "To go on: " + resume_command(directory)
+                                                            : "It has left no restart (see the end of log.txt).");
 }
 
 }  // namespace maki::report

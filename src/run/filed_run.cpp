@@ -291,6 +291,18 @@ void say_ended(const Config& config, const std::string& directory) {
       directory));
 }
 
+// The configuration `before` of a restart, where it leaves a choice as chosen for a run from the beginning: another site
+// may have no restart, and compares with that.
+Config as_chosen(const RestartInfo& info, std::vector<std::string> settings, const Config& before,
+                 const Config& begun) {
+  const Config defaults;
+  const std::string open = find_key("gravity.mesh").get(defaults);  // "auto"
+  for (const Key& key : config_keys())
+    if (key.get(before) == open && key.get(begun) != open)
+      settings.push_back(fmt::format("{}={}", key.path(), key.get(begun)));
+  return configuration_of(info, settings, "command line");
+}
+
 // Prepares the initial conditions of this site's slab, on its ranks, once all sites are connected.
 void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
   const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
@@ -394,7 +406,10 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   Prepared prepared = at_once ? Prepared() : prepare(config, !site.over_sites());
   if (site.over_sites()) first_slabs(prepared, site.count);
   const Offer offer{kRunOrResume, there.run, steps_of(there.own)};
-  OpenSites ring = open_sites(before ? *before : prepared.config, site, ranks, offer, announcer(config));
+  const Config agreed = !before   ? prepared.config
+                        : at_once ? *before
+                                  : as_chosen(there.own.back(), settings, *before, prepared.config);
+  OpenSites ring = open_sites(agreed, site, ranks, offer, announcer(config));
   if (goes_on(there, ring)) return go_on(*before, settings, there, std::move(ring), options);
   return start(config, std::move(prepared), admission, std::move(ring), options);
 }

@@ -327,7 +327,7 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
   line.add("memory_high_water", static_cast<std::uint64_t>(spread_of(ranks, high_water).max))
       .raw("seconds", fmt::format("{:.6f}", metrics.seconds))
       .raw("elapsed", fmt::format("{:.3f}", metrics.elapsed))
-      .raw("steps_left", fmt::format("{:.1f}", metrics.steps_left))
+      .raw("steps_left", metrics.step > 0 ? fmt::format("{:.1f}", metrics.steps_left) : "null")
       .add("phases", mean_phases(ranks));
   if (ranks.size() > 1) line.add("ranks", about_ranks(ranks, all));
   if (!metrics.sites.empty()) line.raw("sites", metrics.sites);

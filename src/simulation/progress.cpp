@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <limits>
 
 #include "src/io/json.hpp"
 
@@ -48,10 +49,11 @@ std::string progress_json(const ProgressState& state, double mean_seconds) {
     line.add("a", state.time).add("z", 1 / state.time - 1);
   else
     line.add("t", state.time);
+  const double left = state.step > 0 ? state.steps_left : std::numeric_limits<double>::quiet_NaN();  // not known yet
   return line.add("seconds", mean_seconds)
       .add("elapsed", state.elapsed)
-      .add("steps_left", state.steps_left)
-      .add("seconds_left", state.steps_left * mean_seconds)
+      .add("steps_left", left)
+      .add("seconds_left", left * mean_seconds)
       .add("particles_per_second", mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0)
       .text();
 }

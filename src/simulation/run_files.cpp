@@ -313,7 +313,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
                         : restart_.empty() ? fmt::format("To continue: the same configuration with initial.kind=file "
                                                          "initial.file={} and another run.output_directory.",
                                                          path("stopped.hdf5"))
-                                           : "To continue: maki resume " + options_.directory));
+                                           : "To continue: " + resume_command(options_.directory)));
   std::string text =
       fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
@@ -331,7 +331,7 @@ void RunFiles::fail(const std::string& error) noexcept {
   if (!log_) return;
   try {
     const std::string to_continue =
-        restart_.empty() ? "There is no restart." : "To continue: maki resume " + options_.directory;
+        restart_.empty() ? "There is no restart." : "To continue: " + resume_command(options_.directory);
     progress_.message("The run ends by an error. " + to_continue);
     log_links();
     log_->message(fmt::format("The run ends by an error: {}. {}", error, to_continue), stop_.elapsed());

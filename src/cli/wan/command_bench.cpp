@@ -172,9 +172,12 @@ void serve(const Options& given) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   wan::BenchService service;
-  if (given.listen.empty() != choices.relay.used())
+  if (given.listen.empty() && !choices.relay.used())
     throw CLI::ValidationError(
         "give HOST:PORT to call a measurement, or --listen ADDRESS:PORT or a relay to be called");
+  if (!given.listen.empty() && choices.relay.used())
+    throw CLI::ValidationError(
+        "--listen and a relay: a measurement is called at an address or through a relay, give one");
   if (!given.listen.empty()) service.local = wan::Endpoint::parse(given.listen);
   service.security = choices.security;
   service.settings = choices.settings;

@@ -149,8 +149,10 @@ void run_serve(const ServeOptions& given) {
   options.limits.all = 4 * given.limits.of_each;
   options.log = say;
   wan::copy::Server server(options);
-  if (given.listen.empty() != choices.relay.used())
-    throw CLI::ValidationError("give --listen ADDRESS:PORT to be called at, or a relay to be called through, not both");
+  if (given.listen.empty() && !choices.relay.used())
+    throw CLI::ValidationError("give --listen ADDRESS:PORT to be called at, or a relay to be called through");
+  if (!given.listen.empty() && choices.relay.used())
+    throw CLI::ValidationError("--listen and a relay: a server is called at an address or through a relay, give one");
   const wan::Endpoint local = given.listen.empty() ? wan::Endpoint{} : wan::Endpoint::parse(given.listen);
   wan::Listener listener(local, choices.security, choices.settings, {}, choices.relay);
   for (const std::string& line : shares_text(options)) say(line);

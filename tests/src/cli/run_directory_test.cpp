@@ -40,6 +40,11 @@ TEST_F(RunDirectory, NamesOfARunAreKnown) {
     EXPECT_FALSE(is_of_a_run(name)) << name;
 }
 
+TEST_F(RunDirectory, TheCommandThatGoesOnIsForAShell) {
+  EXPECT_EQ(resume_command("output/a-1"), "maki resume output/a-1");
+  EXPECT_EQ(resume_command("a b's"), "maki resume 'a b'\\''s'");
+}
+
 TEST_F(RunDirectory, OverwritingLeavesNothingOfTheEarlierRun) {
   expect_end(run("one", whole_ + "initial.seed=1"), 0);
   write("one/notes.txt", "mine");

@@ -175,7 +175,9 @@ TEST_F(ReportOfARun, IsWatchedWhenItDied) {
   fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() - std::chrono::hours(1));
   const test::Result dead = test::call("watch " + directory());
   EXPECT_EQ(dead.code, 1);
-  test::expect_words(dead, {"The run has died: no line for 1 h 00 min", "maki resume"});
+  test::expect_words(dead, {"The run has died: no line for 1 h 00 min", "It has left no restart"});
+  fs::create_directory(file("restart_000007"));
+  test::expect_words(test::call("watch " + directory()), {"To go on: maki resume " + directory()});
 }
 
 TEST_F(ReportOfARun, IsWatchedByAClockThatIsNotTheFiles) {

@@ -231,7 +231,7 @@ TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
   for (StartedCommand* one : {&a, &b}) one->send(SIGKILL), one->wait();
   proxy_.stall(false);
   for (const std::string& name : restarts_of("b")) fs::remove_all(path("output/two/b/" + name));
-  const std::string again = "run " + config() + settings_ + " run.overwrite=true --resume";
+  const std::string again = "run " + config() + settings_ + " run.overwrite=true gravity.theta=auto --resume";
   const Results anew = both(again, again);
   expect_same(end_of(anew));
   for (const Result& result : anew) EXPECT_EQ(result.output.find("Resumed from"), std::string::npos) << result.output;
