@@ -158,13 +158,9 @@ class GroupColumns {
   template <class T, class Value>
   void write(const std::string& name, std::size_t columns, const Scaling& scaling, Value value) const {
     const std::vector<FofGroup>& groups = catalogue_.groups;
-    std::vector<T> numbers;
-    numbers.reserve(groups.size() * columns);
-    for (const FofGroup& group : groups)
-      for (std::size_t k = 0; k < columns; ++k) numbers.push_back(static_cast<T>(value(group, k)));
-    H5Id dataset = create_dataset(group_, name, hdf5_file_type<T>(), groups.size(), columns, 0);
+    H5Id dataset = write_column<T>(group_, name, groups.size(), columns,
+                                   [&](std::size_t i, std::size_t k) { return value(groups[i], k); });
     gadget::write_scaling(dataset, scaling, catalogue_.header.units);
-    write_rows(dataset, 0, groups.size(), hdf5_memory_type<T>(), numbers.data());
   }
   Scaling pure(const char* what) const { return {what, 0, 0, 0, 0, 0}; }
   Scaling lengths(const char* what) const { return {what, 1, h_, 1, 0, 0}; }
@@ -237,9 +233,7 @@ void GroupColumns::write_shapes() const {
 
 template <class T>
 void write_ids(hid_t parent, const std::vector<std::uint64_t>& ids) {
-  const std::vector<T> numbers(ids.begin(), ids.end());
-  H5Id dataset = create_dataset(parent, "ID", hdf5_file_type<T>(), numbers.size(), 1, 0);
-  write_rows(dataset, 0, numbers.size(), hdf5_memory_type<T>(), numbers.data());
+  write_column<T>(parent, "ID", ids.size(), 1, [&](std::size_t i, std::size_t) { return ids[i]; });
 }
 
 void write_contents(hid_t file, const GroupCatalogue& catalogue, const Provenance& provenance) {

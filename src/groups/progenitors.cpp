@@ -170,12 +170,8 @@ namespace {
 
 template <class T, class Value>
 void write_column(hid_t parent, const std::string& name, std::size_t rows, const std::string& what, Value value) {
-  std::vector<T> numbers;
-  numbers.reserve(rows);
-  for (std::size_t i = 0; i < rows; ++i) numbers.push_back(static_cast<T>(value(i)));
-  H5Id dataset = create_dataset(parent, name, hdf5_file_type<T>(), rows, 1, 0);
+  H5Id dataset = maki::write_column<T>(parent, name, rows, 1, [&](std::size_t i, std::size_t) { return value(i); });
   write_attribute(dataset, "Description", what);
-  write_rows(dataset, 0, rows, hdf5_memory_type<T>(), numbers.data());
 }
 
 void write_header(hid_t file, const CatalogueGroups& earlier, const CatalogueGroups& later) {

@@ -102,6 +102,17 @@ void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigne
 std::vector<std::size_t> dataset_shape(hid_t dataset);
 void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);
 void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data);
+// The new dataset of type T with the numbers value(row, column).
+template <class T, class Value>
+H5Id write_column(hid_t parent, const std::string& name, std::size_t rows, std::size_t columns, Value value) {
+  std::vector<T> numbers;
+  numbers.reserve(rows * columns);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column) numbers.push_back(static_cast<T>(value(row, column)));
+  H5Id dataset = create_dataset(parent, name, hdf5_file_type<T>(), rows, columns, 0);
+  write_rows(dataset, 0, rows, hdf5_memory_type<T>(), numbers.data());
+  return dataset;
+}
 
 void write_text_dataset(hid_t parent, const std::string& name, const std::string& text);
 std::string read_text_dataset(hid_t parent, const std::string& name);
