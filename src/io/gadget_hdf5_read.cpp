@@ -105,11 +105,6 @@ std::string type_name(hid_t dataset) {
   return "other";
 }
 
-herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
-  static_cast<std::vector<std::string>*>(names)->push_back(name);
-  return 0;
-}
-
 // The unit by the attributes of GADGET-4 ("km/s, times a^0.5: physical"), else the description; "" without attributes.
 std::string unit_of(hid_t dataset, const UnitSystem& units) {
   std::vector<std::string> factors;
@@ -135,9 +130,8 @@ std::string unit_of(hid_t dataset, const UnitSystem& units) {
 std::vector<std::string> list_datasets(hid_t file, const std::string& group_name, const UnitSystem& units) {
   if (!hdf5_exists(file, group_name)) return {};
   H5Id group = open_group(file, group_name);
-  std::vector<std::string> names, lines;
-  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names);
-  for (const auto& name : names) {
+  std::vector<std::string> lines;
+  for (const std::string& name : link_names(group)) {
     H5Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset.valid()) continue;
     std::string shape;

@@ -121,6 +121,17 @@ void close_hdf5(H5Id& file, const std::string& name) {
 
 bool hdf5_exists(hid_t parent, const std::string& name) { return H5Lexists(parent, name.c_str(), H5P_DEFAULT) > 0; }
 
+std::vector<std::string> link_names(hid_t group) {
+  std::vector<std::string> names;
+  const auto add = [](hid_t, const char* name, const H5L_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  hsize_t at = 0;
+  check_hdf5(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &at, add, &names), "cannot list what a file holds");
+  return names;
+}
+
 H5Id create_group(hid_t parent, const std::string& name) {
   H5Id group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
   if (!group.valid()) throw hdf5_error(fmt::format("cannot make the group '{}'", name), "");

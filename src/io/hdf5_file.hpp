@@ -49,6 +49,8 @@ H5Id create_hdf5(const std::string& path);
 void close_hdf5(H5Id& file, const std::string& name);
 
 bool hdf5_exists(hid_t parent, const std::string& name);
+// The names of the links in a group, sorted.
+std::vector<std::string> link_names(hid_t group);
 H5Id create_group(hid_t parent, const std::string& name);
 H5Id open_group(hid_t parent, const std::string& name);
 

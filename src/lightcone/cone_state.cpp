@@ -215,17 +215,6 @@ void write_state(const std::string& path, const ConeState& state, int ranks) {
   safe.commit();
 }
 
-std::vector<std::string> link_names(hid_t group) {
-  std::vector<std::string> names;
-  const auto add = [](hid_t, const char* name, const H5L_info_t*, void* to) -> herr_t {
-    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
-    return 0;
-  };
-  hsize_t at = 0;
-  check_hdf5(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &at, add, &names), "cannot list what a file holds");
-  return names;
-}
-
 MapShare read_map(hid_t group, const std::string& name, const std::string& path) {
   H5Id dataset = open_dataset(group, name);
   MapShare map;
