@@ -1,7 +1,8 @@
 #include "kernels/groups/friends.hpp"
 
 #include <cstdint>
-#include <string>
+#include <iomanip>
+#include <sstream>
 
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
@@ -259,22 +260,22 @@ struct StoreLabel {
   MAKI_HD void operator()(std::size_t i) const { labels[i] = sets.find(static_cast<std::uint32_t>(i)); }
 };
 
-std::uint64_t squared_reach(double length) {
-  if (!(length > 0 && length < 0.5)) {
-    throw Error("friends cannot be found with this linking length", "it is " + std::to_string(length) + " of the box",
-                "choose one above 0 and below half the box");
-  }
-  const double units = length * kSideToUnits;
-  return static_cast<std::uint64_t>(units * units);
-}
-
 }  // namespace
+
+void require_linking_length(double length) {
+  if (length > 0 && length < 0.5) return;
+  std::ostringstream is;
+  is << "it is " << std::setprecision(4) << length << " of the box";
+  throw Error("friends cannot be found with this linking length", is.str(),
+              "choose one above 0 and below half the box");
+}
 
 void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                   const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels) {
+  require_linking_length(length);
   const FriendTree friends{
       particles,    tree.first.data(),    tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-      boxes.data(), squared_reach(length)};
+      boxes.data(), squared_units(length)};
   DeviceBuffer<std::uint32_t> marks("friends.units", tree.cells), units("friends.units");
   launch(stream, "friends_units", tree.cells, MarkUnits{friends, marks.data()});
   const std::uint32_t count = select_flagged(stream, marks.data(), tree.cells, units);

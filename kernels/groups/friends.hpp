@@ -73,10 +73,18 @@ MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit)
 void make_cell_boxes(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                      DeviceBuffer<CellBox>& boxes);
 
+// Throws Error where a linking length (sides) is not positive and below half a side.
+void require_linking_length(double length);
+// The square of a distance in sides, 0 to 1/2, in units of the last bit, rounded down.
+inline std::uint64_t squared_units(double sides) {
+  const double units = sides * kSideToUnits;
+  return static_cast<std::uint64_t>(units * units);
+}
+
 // `tree`: build_octree() over the keys of `particles`, which are in Morton order; `boxes`: their make_cell_boxes().
-// `length`: the linking length in sides, rounded down to whole units of the squared coordinate; nearest images count.
-// labels[i], resized: the least index of a particle in the group of particle i; its own where it has no friends. Throws
-// Error unless 0 < length < half a side. Four launches, and a selection whose count is copied to the host.
+// `length`: the linking length in sides, compared as squared_units(); nearest images count. labels[i], resized: the
+// least index of a particle in the group of particle i; its own where it has no friends. Throws Error as
+// require_linking_length(). Four launches, and a selection whose count is copied to the host.
 void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                   const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels);
 

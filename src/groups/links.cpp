@@ -1,7 +1,5 @@
 #include "src/groups/links.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -189,12 +187,6 @@ GroupMembers arrange(std::vector<Member> members, std::uint64_t minimum) {
 }
 
 }  // namespace
-
-void require_linking_length(double length) {
-  if (length > 0 && length < 0.5) return;
-  throw Error("friends cannot be found with this linking length", fmt::format("it is {:.4g} of the box", length),
-              "choose one above 0 and below half the box");
-}
 
 std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length) {
   require_linking_length(length);

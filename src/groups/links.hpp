@@ -44,15 +44,6 @@ SortedParticles sort_particles(const Stream& stream, Particles& particles);
 // point; nearest images count.
 std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach);
 
-// The square of a distance in sides, 0 to 1/2, in units of the last bit, rounded down as in find_friends().
-inline std::uint64_t squared_units(double sides) {
-  const double units = sides * kSideToUnits;
-  return static_cast<std::uint64_t>(units * units);
-}
-
-// Throws Error where a linking length (sides) is not positive and below half a side.
-void require_linking_length(double length);
-
 // For each particle of a set in any order, the least index of a particle in its group (find_friends). Throws Error as
 // require_linking_length().
 std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length);
