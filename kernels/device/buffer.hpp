@@ -1,6 +1,7 @@
 // Arrays in device memory: typed arrays, vectors by component, and small results that the host fetches together.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
@@ -124,6 +125,16 @@ struct VectorArray {
     x.copy_from(stream, other.x);
     y.copy_from(stream, other.y);
     z.copy_from(stream, other.z);
+  }
+  // Blocks until the copy is complete.
+  std::vector<std::array<float, 3>> download(const Stream& stream) const {
+    std::vector<std::array<float, 3>> host(size());
+    const DeviceBuffer<float>* const axes[3] = {&x, &y, &z};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::vector<float> component = axes[axis]->download(stream);
+      for (std::size_t i = 0; i < host.size(); ++i) host[i][axis] = component[i];
+    }
+    return host;
   }
   VectorView view() { return {x.data(), y.data(), z.data()}; }
   ConstVectorView view() const { return {x.data(), y.data(), z.data()}; }

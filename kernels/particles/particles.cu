@@ -119,7 +119,6 @@ HostParticles download_particles(const Stream& stream, const Particles& particle
   const std::size_t n = particles.size();
   HostParticles host;
   host.fractions.resize(n);
-  host.momenta.resize(n);
   host.masses.resize(n);
   const std::vector<SourceParticle> source = particles.source.download(stream);
   const std::vector<Remainder> remainder = particles.remainder.download(stream);
@@ -128,11 +127,7 @@ HostParticles download_particles(const Stream& stream, const Particles& particle
                          fraction_of(source[i].z, remainder[i].z)};
     host.masses[i] = source[i].mass;
   }
-  const DeviceBuffer<float>* const axes[3] = {&particles.momentum.x, &particles.momentum.y, &particles.momentum.z};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::vector<float> component = axes[axis]->download(stream);
-    for (std::size_t i = 0; i < n; ++i) host.momenta[i][axis] = component[i];
-  }
+  host.momenta = particles.momentum.download(stream);
   host.ids = particles.id.download(stream);
   return host;
 }

@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::uint32_t kSearchLeafSize = 8;  // of the tree that particles_near() walks
 
-std::vector<std::array<float, 3>> download_momenta(const Stream& stream, const VectorArray& momentum) {
-  std::vector<std::array<float, 3>> momenta(momentum.size());
-  const DeviceBuffer<float>* const axes[3] = {&momentum.x, &momentum.y, &momentum.z};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::vector<float> component = axes[axis]->download(stream);
-    for (std::size_t i = 0; i < momenta.size(); ++i) momenta[i][axis] = component[i];
-  }
-  return momenta;
-}
-
 }  // namespace
 
 HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuffer<CellBox>& boxes) {
@@ -44,8 +34,8 @@ SortedParticles sort_particles(const Stream& stream, Particles& particles) {
   sorter.sort(stream, particles, nullptr);
   build_octree(stream, sorter.keys(), kSearchLeafSize, 0, tree);
   make_cell_boxes(stream, particles.source.data(), tree, boxes);
-  return {particles.source.download(stream), download_momenta(stream, particles.momentum),
-          particles.id.download(stream), download_tree(stream, tree, boxes)};
+  return {particles.source.download(stream), particles.momentum.download(stream), particles.id.download(stream),
+          download_tree(stream, tree, boxes)};
 }
 
 std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach) {

@@ -39,11 +39,10 @@ namespace {
 // Adds a range's accelerations and potentials, in the device's order, to the particles of their ids.
 void add_range(const Stream& stream, const VectorArray& acceleration, const DeviceBuffer<float>& potential,
                const std::vector<std::uint64_t>& index, SetForces& sum) {
-  const auto x = acceleration.x.download(stream), y = acceleration.y.download(stream);
-  const auto z = acceleration.z.download(stream), phi = potential.download(stream);
+  const auto a = acceleration.download(stream);
+  const auto phi = potential.download(stream);
   for (std::size_t i = 0; i < index.size(); ++i) {
-    auto& a = sum.acceleration[index[i]];
-    a[0] += x[i], a[1] += y[i], a[2] += z[i];
+    for (std::size_t axis = 0; axis < 3; ++axis) sum.acceleration[index[i]][axis] += a[i][axis];
     sum.potential[index[i]] += phi[i];
   }
 }

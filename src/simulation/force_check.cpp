@@ -28,13 +28,6 @@ struct Sampled {
 double square(const Vector3& v) { return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]; }
 Vector3 minus(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
 
-std::vector<Vector3> download(const Stream& stream, const VectorArray& of) {
-  const std::vector<float> x = of.x.download(stream), y = of.y.download(stream), z = of.z.download(stream);
-  std::vector<Vector3> all(x.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {x[i], y[i], z[i]};
-  return all;
-}
-
 // Particles at the positions of the force evaluation, without remainders of coordinates. Their momenta hold
 // accelerations of the run, which move with them.
 Particles with_accelerations(const Stream& stream, const Particles& of, const VectorArray& acceleration) {
@@ -46,8 +39,8 @@ Particles with_accelerations(const Stream& stream, const Particles& of, const Ve
 
 // The accelerations of a new tree with a smaller opening angle. Particles and `carried` get its order, and over ranks
 // move to its domains.
-std::vector<Vector3> strict_walk(const Stream& stream, GravityOptions options, const Communicator& ranks,
-                                 Particles& particles, VectorArray& carried) {
+std::vector<std::array<float, 3>> strict_walk(const Stream& stream, GravityOptions options, const Communicator& ranks,
+                                              Particles& particles, VectorArray& carried) {
   options.theta *= kStrictTheta;
   options.open_by_error = false;
   options.law.refine_root = true;
@@ -64,21 +57,21 @@ std::vector<Vector3> strict_walk(const Stream& stream, GravityOptions options, c
   found.resize(particles.size());
   tree.evaluate(stream, particles, {found.view(), nullptr});
   agreement.publish();
-  return download(stream, found);
+  return found.download(stream);
 }
 
 Accelerations accelerations_of(const Stream& stream, const GravityOptions& options, const Communicator& ranks,
                                Particles& with_near, VectorArray& far) {
-  Accelerations found;
-  if (!options.direct) found.off = strict_walk(stream, options, ranks, with_near, far);
-  found.particles = download_particles(stream, with_near);
-  found.run = download(stream, far);
-  found.off.resize(found.run.size());
-  for (std::size_t i = 0; i < found.run.size(); ++i)
+  std::vector<std::array<float, 3>> strict;
+  if (!options.direct) strict = strict_walk(stream, options, ranks, with_near, far);
+  const auto of_mesh = far.download(stream);
+  Accelerations found{download_particles(stream, with_near), std::vector<Vector3>(of_mesh.size()),
+                      std::vector<Vector3>(of_mesh.size())};
+  for (std::size_t i = 0; i < of_mesh.size(); ++i)
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const double near = found.particles.momenta[i][axis];
-      found.run[i][axis] += near;
-      found.off[i][axis] = options.direct ? 0 : near - found.off[i][axis];
+      found.run[i][axis] = of_mesh[i][axis] + near;
+      found.off[i][axis] = options.direct ? 0 : near - strict[i][axis];
     }
   return found;
 }
