@@ -76,16 +76,11 @@ Accelerations accelerations_of(const Stream& stream, const GravityOptions& optio
   return found;
 }
 
-std::vector<Sampled> all_of(const Communicator& ranks, std::vector<Sampled> mine) {
-  const std::vector<std::uint64_t> counts = gathered(ranks, std::uint64_t{mine.size()});
-  const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
-  mine.resize(most);
-  std::vector<Sampled> padded(most * counts.size()), all;
-  ranks.all_gather(mine.data(), padded.data(), most * sizeof(Sampled));
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    const auto begin = padded.begin() + static_cast<std::ptrdiff_t>(rank * most);
-    all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(counts[rank]));
-  }
+// In the order of ranks.
+std::vector<Sampled> all_of(const Communicator& ranks, const std::vector<Sampled>& mine) {
+  std::vector<Sampled> all;
+  for (const auto& of_rank : exchange_all(ranks, std::vector(static_cast<std::size_t>(ranks.size()), mine)))
+    all.insert(all.end(), of_rank.begin(), of_rank.end());
   return all;
 }
 
