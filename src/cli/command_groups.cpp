@@ -49,18 +49,13 @@ std::unique_ptr<const MassFunction> expected_masses(const GroupsOptions& given, 
   return {};
 }
 
-void refuse_existing(const GroupsOptions& given) {
-  for (const std::string& path : {given.output, mass_function_path(given.output)}) {
-    if (!given.overwrite && std::filesystem::exists(path)) {
-      throw Error(fmt::format("'{}' exists already", path), "", "choose another --output, or give --overwrite");
-    }
-  }
-}
-
 void write_groups(GroupsOptions given) {
   const Communicator ranks = Communicator::world();
   if (given.output.empty()) given.output = default_output(given.snapshot);
-  root_succeeds(ranks, [&] { refuse_existing(given); });
+  root_succeeds(ranks, [&] {
+    for (const std::string& path : {given.output, mass_function_path(given.output)})
+      refuse_existing(path, given.overwrite);
+  });
   LoadedSet loaded(given.snapshot, ranks);
   require_whole("groups cannot be found in", given.snapshot, loaded.report());
   if (ranks.rank() == 0) print_notes(loaded.report().notes);

@@ -1,9 +1,6 @@
 // maki power and bispectrum: spectra of a snapshot, and of two.
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/run/products.hpp"
 
@@ -17,11 +14,6 @@ struct PowerArguments {
 };
 
 void say(const std::string& note) { fmt::print("{}\n", note); }
-
-void refuse_existing(const std::string& path, bool overwrite) {
-  if (!overwrite && std::filesystem::exists(path))
-    throw Error(fmt::format("'{}' exists already", path), "", "choose another --output, or give --overwrite");
-}
 
 void print_notes_of(const LoadedSet& loaded) {
   if (loaded.ranks().rank() == 0) print_notes(loaded.notes());

@@ -5,7 +5,15 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "host/comm/communicator.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -26,6 +34,19 @@ void add_config_command(CLI::App& program);
 // Prints each note on a line of its own.
 inline void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print("{}\n", note);
+}
+
+// Throws Error where the file exists and may not be replaced.
+inline void refuse_existing(const std::string& output, bool overwrite) {
+  if (!overwrite && std::filesystem::exists(output))
+    throw Error(fmt::format("'{}' exists already", output), "", "choose another --output, or give --overwrite");
+}
+
+// From here on SIGINT and SIGTERM only make the returned call true.
+inline std::function<bool()> end_on_signals() {
+  static volatile std::sig_atomic_t interrupted = 0;
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
+  return [] { return interrupted != 0; };
 }
 
 // Restricts `run` to rank 0, for work that one process does.

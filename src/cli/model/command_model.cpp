@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "host/comm/job.hpp"
@@ -249,8 +248,7 @@ struct CalibrateOptions {
 
 void calibrate_here(const CalibrateOptions& given) {
   std::optional<SafeFile> file;  // refused before the measurement, not after
-  if (!given.overwrite && std::filesystem::exists(given.output))
-    throw Error(fmt::format("'{}' exists already", given.output), "", "choose another --output, or give --overwrite");
+  refuse_existing(given.output, given.overwrite);
   if (!given.output.empty()) file.emplace(given.output, given.overwrite);
   select_device(usual_device(), usual_threads());
   const std::string text = calibrate(given.particles, [](const std::string& line) {

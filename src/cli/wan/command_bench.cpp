@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -165,12 +164,8 @@ struct Options {
   PathOptions path;
 };
 
-volatile std::sig_atomic_t interrupted = 0;
-
 void serve(const Options& given) {
   const PathChoices choices = read_path_options(given.path);
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
   wan::BenchService service;
   if (given.listen.empty() && !choices.relay.used())
     throw CLI::ValidationError(
@@ -183,7 +178,7 @@ void serve(const Options& given) {
   service.settings = choices.settings;
   service.relay = choices.relay;
   service.once = given.once;
-  service.stop = [] { return interrupted != 0; };
+  service.stop = end_on_signals();
   service.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
   service.listening = [&](const wan::Endpoint& where) {
     service.report(fmt::format("measurements: listening on {}{} (Ctrl-C ends it)",

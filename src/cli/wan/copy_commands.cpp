@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdio>
 #include <mutex>
 #include <string>
@@ -22,13 +21,6 @@ namespace maki {
 namespace {
 
 constexpr int kSomeFailed = 1;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void end_on_signals() {
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
-}
 
 // Many received files are open at a time, until they are on the disk.
 void allow_many_files() { wan::open_files(~std::uint64_t{0}); }
@@ -141,7 +133,7 @@ void run_serve(const ServeOptions& given) {
   path.more_keys = keys_of(given.shares);
   const PathChoices choices = read_copy_options(path);
   allow_many_files();
-  end_on_signals();
+  const auto interrupted = end_on_signals();
   wan::copy::ServerOptions options;
   set_shares(given.shares, choices.security, options);
   options.perms = given.perms;
@@ -160,7 +152,7 @@ void run_serve(const ServeOptions& given) {
                   choices.relay.used() ? "the relay as " + choices.relay.target : listener.address().text(),
                   choices.security.insecure ? ", without encryption" : ""));
   const std::jthread watching([&](const std::stop_token& over) {
-    while (!interrupted && !over.stop_requested()) usleep(100000);
+    while (!interrupted() && !over.stop_requested()) usleep(100000);
     server.stop();
   });
   server.run(listener);
@@ -240,7 +232,6 @@ void run_sync(const SyncCommand& given) {
   const PathChoices choices = read_copy_options(given.path);
   const auto to = parse_remote(given.destination);
   if (!to) throw CLI::ValidationError("the destination of a sync is remote, HOST:PORT/path");
-  if (!given.once) end_on_signals();
   wan::copy::SyncOptions options;
   options.folder = given.folder;
   options.destination = to->path;
@@ -248,7 +239,7 @@ void run_sync(const SyncCommand& given) {
   options.once = given.once;
   options.checksum = given.checksum;
   options.connect = [&] { return connect(to->host, choices, given.once ? 0 : kAttempt); };
-  options.stop = [] { return interrupted != 0; };
+  if (!given.once) options.stop = end_on_signals();
   options.log = say;
   wan::copy::PeerLog problems([](const std::string& line) { fmt::print(stderr, "maki: not copied: {}\n", line); });
   options.on_note = [&](bool failed, const std::string& text) {
