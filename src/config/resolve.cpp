@@ -286,7 +286,7 @@ void resolve_box(Config& config, const InitialFacts& facts, const UnitSystem& un
     size = Quantity{file_size, ""};
     return;
   }
-  const double mpc = file_size * (units.length_cgs / kCmPerMpc);
+  const double mpc = file_size * (units.length_cgs / kMpcCgs);
   size = units.with_h ? Quantity{mpc, "Mpc/h"} : Quantity{mpc, "Mpc"};
 }
 
@@ -298,7 +298,7 @@ void resolve_softening(Config& config, const InitialFacts& facts, const UnitSyst
   }
   const double spacing =
       number_of(*config.box.size, "box.size", config, units) / std::cbrt(static_cast<double>(facts.particles));
-  const double kpc = spacing / 30 * (units.length_cgs / kCmPerMpc) * 1e3;
+  const double kpc = spacing / 30 * (units.length_cgs / kMpcCgs) * 1e3;
   config.gravity.softening = Quantity{kpc, units.with_h ? "kpc/h" : "kpc"};
 }
 

@@ -60,7 +60,7 @@ GrowthState runge_kutta_step(const Cosmology& cosmology, double log_a, double st
 }  // namespace
 
 double length_unit_in_mpc_h(const UnitSystem& units, double hubble) {
-  return units.length_cgs / kCmPerMpc * (units.with_h ? 1 : hubble);
+  return units.length_cgs / kMpcCgs * (units.with_h ? 1 : hubble);
 }
 
 Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& units)

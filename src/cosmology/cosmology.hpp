@@ -10,8 +10,6 @@
 
 namespace maki {
 
-inline constexpr double kCmPerMpc = 3.085677581491367e24;
-
 struct CosmologyParameters {
   double omega0 = 0.308;         // all matter, today
   double omega_lambda = 0.692;   // curvature takes the rest: 1 - omega0 - omega_lambda

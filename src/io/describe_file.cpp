@@ -57,7 +57,7 @@ double header_mass(const FileHeader& header) {
 }
 
 std::string length_name(const UnitSystem& units) {
-  const double mpc = units.length_cgs / 3.085677581491367e24;
+  const double mpc = units.length_cgs / kMpcCgs;
   const char* h = units.with_h ? "/h" : "";
   if (std::abs(mpc - 1) < 1e-4) return fmt::format("Mpc{}", h);
   if (std::abs(mpc * 1e3 - 1) < 1e-4) return fmt::format("kpc{}", h);

@@ -111,7 +111,6 @@ void write_binary_file(const FileName& name, const Part& part, const WriteOption
 // file only where it also finds GADGET-3's /Constants and Header/Time_GYR.
 
 inline constexpr double kSecondsPerGyr = 3.15576e16;
-inline constexpr double kMpcCgs = 3.085677581491367e24;
 // Age of the universe at a header's scale factor, or the time of an isolated set.
 double time_gyr(const SnapshotHeader& header);
 

@@ -18,13 +18,14 @@ namespace maki {
 // IAU 2015 nominal GM_sun divided by this value. GravityConstantInternal of a file overrides this value.
 inline constexpr double kNewtonCgs = 6.67430e-8;
 inline constexpr double kSolarMassCgs = 1.988409870698051e33;
+inline constexpr double kMpcCgs = 3.085677581491367e24;
 
 // Units of numbers in memory and in files, in cgs. Cosmological files have 1/h in length and mass.
 struct UnitSystem {
-  double length_cgs = 3.085677581491367e24;  // Mpc (/h)
-  double mass_cgs = 1e10 * kSolarMassCgs;    // (/h)
-  double velocity_cgs = 1e5;                 // km/s
-  bool with_h = true;                        // length and mass carry 1/h
+  double length_cgs = kMpcCgs;             // (/h)
+  double mass_cgs = 1e10 * kSolarMassCgs;  // (/h)
+  double velocity_cgs = 1e5;               // km/s
+  bool with_h = true;                      // length and mass carry 1/h
 
   // Newton's constant in these units: 43.0 for Mpc, 1e10 Msun, km/s. h drops out.
   double gravitational_constant() const { return kNewtonCgs * mass_cgs / (length_cgs * velocity_cgs * velocity_cgs); }

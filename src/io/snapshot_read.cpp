@@ -125,9 +125,8 @@ std::vector<std::string> find_files(const std::string& path) {
 double mean_density_ratio(const SnapshotHeader& header, double mass) {
   const UnitSystem& units = header.units;
   if (!header.comoving || !(header.omega0 > 0) || !(header.box_size > 0)) return 0;
-  const double mpc = 3.085677581491367e24;
   const double h = units.with_h ? 1 : header.hubble;
-  const double hubble = 100 * h * 1e5 / mpc * units.length_cgs / units.velocity_cgs;
+  const double hubble = 100 * h * 1e5 / kMpcCgs * units.length_cgs / units.velocity_cgs;
   const double density = mass / std::pow(header.box_size, 3);
   return 8 * std::numbers::pi * header.newton() * density / (3 * hubble * hubble) / header.omega0;
 }
