@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -184,8 +182,7 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool kn
 void take_plans(const RestartInfo& info, const Communicator& ranks) {
   const auto rank = static_cast<std::size_t>(ranks.rank());
   if (rank >= info.plans.size() || info.plans[rank].empty()) return;
-  std::ifstream file(folder::plans_file(info.path, ranks.rank()));
-  learn_fft_wisdom({std::istreambuf_iterator<char>(file), {}});
+  learn_fft_wisdom(bytes_of_file(folder::plans_file(info.path, ranks.rank())));
 }
 
 std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,

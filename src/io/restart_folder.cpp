@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -80,11 +78,6 @@ bool from_table(const toml::table& table, RestartInfo& info) {
          info.particles.size() == info.checksums.size() && info.particles.size() == info.plans.size();
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Whether the text ends with its own checksum; none where it has no checksum, or a damaged checksum line.
 std::optional<bool> seal_holds(const std::string& text) {
   const std::size_t at = text.rfind(kSeal);
@@ -135,7 +128,7 @@ Found read(const std::string& folder, RestartInfo& info) {
   const fs::path path = fs::path(folder) / kComplete;
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return Found::kIncomplete;
-  const std::string text = text_of(path);
+  const std::string text = bytes_of_file(path);
   try {
     info = {};
     info.path = folder;

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -245,6 +247,13 @@ std::string checksum_of(std::string_view bytes) {
   Checksum checksum;
   checksum.add(bytes.data(), bytes.size());
   return checksum.text();
+}
+
+std::string bytes_of_file(const std::string& path) {
+  const std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
 }
 
 std::string checksum_of_file(const std::string& path) {

@@ -122,6 +122,8 @@ class Checksum {
 };
 
 std::string checksum_of(std::string_view bytes);
+// The bytes of a file, as far as they can be read; none of a file that is not there.
+std::string bytes_of_file(const std::string& path);
 // Throws Error where the file cannot be read.
 std::string checksum_of_file(const std::string& path);
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "src/config/keys.hpp"
 #include "src/io/safe_file.hpp"
@@ -31,13 +30,6 @@ struct Source {
   const Beginning& first() const { return records.beginnings.front(); }
   std::string path(const std::string& name) const { return (fs::path(directory) / name).string(); }
 };
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::string take(Part part, Source& source) {
   source.problems.insert(source.problems.end(), part.problems.begin(), part.problems.end());
@@ -221,7 +213,7 @@ std::string sites_section(const Source& source) {
   for (const auto& [name, sum] : sums)
     table.rows.push_back({name, fmt::format("{:.3f}", sum.waited), fmt::format("{:.0f}", sum.waits),
                           fmt::format("{:.3f}", 1e-6 * sum.sent), fmt::format("{:.3f}", 1e-6 * sum.received)});
-  const std::string report = read_text(source.path("sites_report.txt"));
+  const std::string report = bytes_of_file(source.path("sites_report.txt"));
   return section("Sites",
                  text + html(table) +
                      (report.empty() ? paragraph("sites_report.txt is not there: it is written at the end of a run.")
