@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "kernels/error.hpp"
 
@@ -19,8 +18,6 @@ namespace {
                           position[2], frame.side, frame.corner[0], frame.corner[1], frame.corner[2]),
               "give a larger box.size, or leave it out");
 }
-
-double scale_factor_of(const SnapshotHeader& header) { return header.comoving ? header.time : 1; }
 
 }  // namespace
 
@@ -44,7 +41,7 @@ void double_frame(Frame& frame) {
 }
 
 void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles) {
-  const double a = scale_factor_of(snapshot.header);
+  const double a = snapshot.header.comoving ? snapshot.header.time : 1;
   const std::size_t n = snapshot.size();
   std::vector<std::array<double, 3>> fractions(n);
   std::vector<std::array<float, 3>> momenta(n);
@@ -56,23 +53,6 @@ void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame&
     }
   }
   upload_particles(stream, particles, fractions, momenta, snapshot.masses, snapshot.ids);
-}
-
-Snapshot store_particles(const Stream& stream, const Particles& particles, const Frame& frame,
-                         const SnapshotHeader& header) {
-  const double a = scale_factor_of(header);
-  HostParticles host = download_particles(stream, particles);
-  Snapshot snapshot;
-  snapshot.header = header;
-  snapshot.positions = std::move(host.fractions);
-  snapshot.velocities = std::move(host.momenta);
-  snapshot.masses = std::move(host.masses);
-  snapshot.ids = std::move(host.ids);
-  for (auto& position : snapshot.positions)
-    for (std::size_t axis = 0; axis < 3; ++axis) position[axis] = frame.corner[axis] + position[axis] * frame.side;
-  for (auto& velocity : snapshot.velocities)
-    for (float& component : velocity) component = static_cast<float>(component / a);
-  return snapshot;
 }
 
 }  // namespace maki

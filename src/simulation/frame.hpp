@@ -33,15 +33,11 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
 // Doubles the side about the middle; momenta keep their meaning.
 void double_frame(Frame& frame);
 
-// Bytes a particle on the host, measured, beside the set: of load_particles() and of store_particles().
+// Bytes a particle on the host, measured, beside the set: of load_particles().
 inline constexpr double kFrameBytes = 62;
 
 // Copies the set to the device. Momenta are p = a v for peculiar velocities v. Throws Error that names the first
 // particle outside of the box.
 void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles);
-
-// The particles at scale factor a as a set in `header`'s units; header.time and redshift are not changed.
-Snapshot store_particles(const Stream& stream, const Particles& particles, const Frame& frame,
-                         const SnapshotHeader& header);
 
 }  // namespace maki

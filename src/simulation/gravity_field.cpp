@@ -56,17 +56,6 @@ std::uint64_t number_bound(const HostParticles& out, double attraction) {
 
 }  // namespace
 
-void Escapers::append_to(Snapshot& snapshot, double time) const {
-  for (std::size_t i = 0; i < size(); ++i) {
-    std::array<double, 3> position = positions[i];
-    for (std::size_t axis = 0; axis < 3; ++axis) position[axis] += velocities[i][axis] * (time - times[i]);
-    snapshot.positions.push_back(position);
-  }
-  snapshot.velocities.insert(snapshot.velocities.end(), velocities.begin(), velocities.end());
-  snapshot.masses.insert(snapshot.masses.end(), masses.begin(), masses.end());
-  snapshot.ids.insert(snapshot.ids.end(), ids.begin(), ids.end());
-}
-
 GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline,
                            Frame& frame, const FieldOptions& options)
     : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline),

@@ -29,8 +29,6 @@ struct Escapers : EscaperRows {
   std::uint64_t total = 0;
   double energy = 0;
   std::array<double, 3> momentum{};
-
-  void append_to(Snapshot& snapshot, double time) const;  // with positions at `time`
 };
 
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not:

@@ -16,7 +16,7 @@ namespace maki {
 
 namespace {
 
-// A copy of a run's particles on the host, with the same bits as OutputState::snapshot(); escapers come last.
+// A copy of a run's particles on the host; escapers come last.
 class StateCopy : public ParticleSource {
  public:
   explicit StateCopy(const OutputState& state);
@@ -69,8 +69,19 @@ std::uint64_t StateCopy::id(std::size_t i) const {
 }  // namespace
 
 Snapshot OutputState::snapshot() const {
-  Snapshot set = store_particles(stream, particles, frame, header);
-  escapers.append_to(set, header.time);
+  const StateCopy copy(*this);
+  Snapshot set;
+  set.header = header;
+  set.positions.resize(copy.size());
+  set.velocities.resize(copy.size());
+  set.masses.resize(copy.size());
+  set.ids.resize(copy.size());
+  for (std::size_t i = 0; i < copy.size(); ++i) {
+    set.positions[i] = {copy.position(i, 0), copy.position(i, 1), copy.position(i, 2)};
+    set.velocities[i] = {copy.velocity(i, 0), copy.velocity(i, 1), copy.velocity(i, 2)};
+    set.masses[i] = copy.mass(i);
+    set.ids[i] = copy.id(i);
+  }
   return set;
 }
 

@@ -40,8 +40,8 @@ struct Watcher : RunObserver {
   void drifted(const Drift& drift) override {
     for (const std::string& file : cone.drifted(drift, timeline)) files.push_back(file);
     if (!store) return;
-    drifts.push_back(
-        {drift.begin, drift.end, store_particles(drift.stream, drift.particles, drift.frame, drift.header)});
+    const OutputState end{0, drift.header, drift.stream, drift.particles, drift.frame, {}};
+    drifts.push_back({drift.begin, drift.end, end.snapshot()});
   }
   struct Stored {
     double begin, end;

@@ -9,6 +9,7 @@
 #include "src/cosmology/cosmology.hpp"
 #include "src/simulation/film.hpp"
 #include "src/simulation/frame.hpp"
+#include "src/simulation/simulation.hpp"
 #include "src/simulation/totals.hpp"
 #include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
@@ -117,7 +118,8 @@ TEST(Frame, ParticlesGoInAndComeBack) {
     load_particles(stream, before, frame, particles);
     // p = a v
     EXPECT_EQ(download_particles(stream, particles).momenta[0][1], comoving ? -50 : -200);
-    const Snapshot after = store_particles(stream, particles, frame, before.header);
+    const OutputState state{0, before.header, stream, particles, frame, {}};
+    const Snapshot after = state.snapshot();
     EXPECT_EQ(after.ids, before.ids);
     EXPECT_EQ(after.masses, before.masses);
     EXPECT_EQ(after.velocities, before.velocities);
