@@ -36,7 +36,6 @@ class Cosmology {
   const CosmologyParameters& parameters() const { return parameters_; }
   const UnitSystem& units() const { return units_; }
 
-  double hubble0() const { return hubble0_; }
   double expansion(double a) const;         // E(a) = H(a)/H0
   double hubble(double a) const;            // H(a) = (da/dt)/a
   double omega_matter(double a) const;      // Omega_m(a)

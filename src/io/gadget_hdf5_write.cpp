@@ -259,6 +259,16 @@ void write_selection(hid_t file, const ParticleSelection& selection) {
   write_attribute(maki, "Particles", selection.in_groups ? "groups" : "all");
 }
 
+void write_swift_groups(hid_t file, const Part& part, const Provenance& provenance) {
+  write_swift_header(file, part);
+  write_swift_cosmology(file, part.header);
+  write_parameters(file, part.header);
+  write_swift_units(file, part.header.units);
+  for (const char* empty : {"HydroScheme", "SubgridScheme"}) create_group(file, empty);
+  write_provenance(file, provenance);
+  write_attribute(open_group(file, "Maki"), "GravityConstantInternal", part.header.newton());
+}
+
 }  // namespace
 
 void write_groups(hid_t file, const Part& part, const Provenance& provenance) {
@@ -269,16 +279,6 @@ void write_groups(hid_t file, const Part& part, const Provenance& provenance) {
     write_metadata(file, part.header, provenance);
   }
   if (!part.selection.is_whole()) write_selection(file, part.selection);
-}
-
-void write_swift_groups(hid_t file, const Part& part, const Provenance& provenance) {
-  write_swift_header(file, part);
-  write_swift_cosmology(file, part.header);
-  write_parameters(file, part.header);
-  write_swift_units(file, part.header.units);
-  for (const char* empty : {"HydroScheme", "SubgridScheme"}) create_group(file, empty);
-  write_provenance(file, provenance);
-  write_attribute(open_group(file, "Maki"), "GravityConstantInternal", part.header.newton());
 }
 
 void write_swift_scaling(hid_t dataset, const Scaling& s, const SnapshotHeader& header) {

@@ -134,11 +134,10 @@ struct Scaling {
 double to_cgs(const Scaling& scaling, const UnitSystem& units);
 
 void write_scaling(hid_t dataset, const Scaling& scaling, const UnitSystem& units);
+// The same in SWIFT's layout.
+void write_swift_scaling(hid_t dataset, const Scaling& scaling, const SnapshotHeader& header);
 
 // All groups of a file except the particles, in its layout.
 void write_groups(hid_t file, const Part& part, const Provenance& provenance);
-// The same in SWIFT's layout: all groups except the particles; attributes of a dataset.
-void write_swift_groups(hid_t file, const Part& part, const Provenance& provenance);
-void write_swift_scaling(hid_t dataset, const Scaling& scaling, const SnapshotHeader& header);
 
 }  // namespace maki::gadget

@@ -95,7 +95,6 @@ class Integrator {
 
   double time() const { return time_; }
   bool at_boundary() const { return time_ == long_end_; }
-  bool synchronised() const { return short_kicked_to_ == time_ && long_kicked_to_ == time_; }
 
  private:
   // Parts of a step (step.cpp).

@@ -187,7 +187,6 @@ void RunFiles::settle_snapshot() {
 
 void RunFiles::told(const SnapshotOutcome& snapshot) {
   if (!snapshot.problem.empty()) throw Error(snapshot.problem);
-  snapshots_.push_back(snapshot.files.front());
   event(snapshot_line_);
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }

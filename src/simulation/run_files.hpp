@@ -101,7 +101,6 @@ class RunFiles : public RunObserver {
   void let_go() { lock_.reset(); }  // frees the directory for other runs, as the destructor does
 
   std::string path(const std::string& name) const;
-  const std::vector<std::string>& snapshots() const { return snapshots_; }
   const Communicator& ranks() const { return place_.ranks; }
   const RunPlace& place() const { return place_; }
 
@@ -143,7 +142,6 @@ class RunFiles : public RunObserver {
   std::optional<SitesReport> sites_report_;                           // over several sites
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
   std::vector<std::string> first_words_;                              // messages before the log exists
-  std::vector<std::string> snapshots_;
   SnapshotWriter snapshot_writer_;
   std::string snapshot_line_, snapshot_moment_;  // of the unfinished snapshot: its event and its time
   RestartWriter restart_writer_;                 // destroyed before the lock on the directory
