@@ -30,8 +30,9 @@ struct ParticleSets {
 CrossPower measure_cross_up_to(int highest, const Communicator& communicator, const Stream& stream,
                                const ParticleSets& sets, const MeasurePowerOptions& options);
 
-// project_density() of all ranks' particles, of which this one has n (may be 0): the same bits on every rank as on one
-// rank with all of them. Errors are the same on all ranks. Collective.
+// Surface density in mass / side^2 of all ranks' particles, of which this one has n (may be 0): width x height, first
+// axis fastest; the mean over a whole slab is mass / side^2. Counted in integers: the same bits for any order, thread
+// count, number of ranks and backend. Throws Error, the same on all ranks, where options make no sense. Collective.
 std::vector<double> project_density(const Communicator& communicator, const Stream& stream,
                                     const SourceParticle* particles, std::size_t n, const ProjectionOptions& options);
 

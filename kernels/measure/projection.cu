@@ -115,16 +115,4 @@ std::vector<double> density_of_counts(const std::vector<std::uint64_t>& counts, 
   return density;
 }
 
-std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                                    const ProjectionOptions& o) {
-  check_options(o);
-  MassTotals totals{n, {}, 0};
-  if (!o.count_particles) {
-    totals.range = mass_range(stream, particles, n);
-    totals.finest_units = finest_units(stream, particles, n, totals.range);
-  }
-  const MassUnit unit = projection_unit(totals, o.count_particles);
-  return density_of_counts(project_counts(stream, particles, n, unit, o), unit, o);
-}
-
 }  // namespace maki

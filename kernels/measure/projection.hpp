@@ -20,15 +20,9 @@ struct ProjectionOptions {
   bool count_particles = false;  // every particle has the mass 1 in the picture
 };
 
-// Surface density in mass / side^2, width x height, first axis fastest: the mean over a whole slab is mass / side^2.
-// Each particle is spread over 3 x 3 pixels (TSC). Counted in integers: the same for any order, thread count and
-// backend. Throws Error where options make no sense.
-std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                                    const ProjectionOptions& options);
-
-// The steps of project_density() for particles on many ranks, whose counts add up exactly: the unit of mass, the counts
-// of each pixel, and the density from the counts. (The unit's bound is for the three weights of a mesh cell; with two
-// weights a pixel may hold 4/3 of it, below 2^64.)
+// The steps of project_density() (host/measure/spectra.hpp): the unit of mass, the counts of each pixel, which add up
+// exactly over ranks, and the density from the counts. Each particle is spread over 3 x 3 pixels (TSC). (The unit's
+// bound is for the three weights of a mesh cell; with two weights a pixel may hold 4/3 of it, below 2^64.)
 MassUnit projection_unit(const MassTotals& totals, bool count_particles);
 std::vector<std::uint64_t> project_counts(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                           const MassUnit& unit, const ProjectionOptions& options);

@@ -184,7 +184,7 @@ TEST(GatheredSetRanks, IsSharedOutByPlaceAndMeasuredAsOneSet) {
   ProjectionOptions picture;
   picture.width = picture.height = 16;
   const MeasuredPower expected = measure_power(stream, whole.data(), whole.size(), power);
-  const std::vector<double> drawn = project_density(stream, whole.data(), whole.size(), picture);
+  const std::vector<double> drawn = project_density(Communicator::self(), stream, whole.data(), whole.size(), picture);
   replay_sites(
       2,
       [&](Sites& sites) {

@@ -102,7 +102,7 @@ TEST_F(OverRanks, PicturesAreThoseOfOneRankBitForBit) {
   for (bool count_particles : {false, true}) {
     options.count_particles = count_particles;
     EXPECT_EQ(project_density(world, stream, mine.data(), mine.size(), options),
-              project_density(stream, whole.data(), whole.size(), options));
+              project_density(Communicator::self(), stream, whole.data(), whole.size(), options));
   }
 }
 

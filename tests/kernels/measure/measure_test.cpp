@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
+#include "host/measure/spectra.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/projection.hpp"
 #include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
@@ -99,7 +99,7 @@ std::uint32_t at(double f) { return static_cast<std::uint32_t>(static_cast<std::
 std::vector<double> picture(const std::vector<SourceParticle>& particles, const ProjectionOptions& options) {
   const Stream& stream = test::test_stream();
   const test::OnDevice source(particles);
-  return project_density(stream, source.data(), particles.size(), options);
+  return project_density(Communicator::self(), stream, source.data(), particles.size(), options);
 }
 
 double total(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
