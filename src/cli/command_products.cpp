@@ -60,6 +60,7 @@ void compute_forces(const ForcesArguments& given) {
   require_whole("there are no forces of the run in", given.snapshot, report);
   print_notes(report.notes);
   const Config config = forces_config(given, snapshot.header);
+  refuse_existing(given.output, config.run.overwrite, "run.overwrite=true");
   const Prepared run = prepare(config, std::move(snapshot));
   print_notes(run.notes);
   use_device(run.config);
@@ -125,6 +126,7 @@ double length_of(const std::string& text, const SnapshotHeader& header) {
 }
 
 void write_picture(const ImageArguments& given) {
+  root_succeeds(Communicator::world(), [&] { refuse_existing(given.output, given.overwrite); });
   const LoadedSet loaded(given.snapshot);
   if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
   const DeviceSet set = loaded.set();

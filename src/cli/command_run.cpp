@@ -106,6 +106,7 @@ struct IcArguments {
 void write_initial_conditions(const IcArguments& given) {
   const Config config = load_config(given.config, given.settings);
   const Communicator world = Communicator::world();
+  root_succeeds(world, [&] { refuse_existing(given.output, config.run.overwrite, "run.overwrite=true"); });
   use_threads(config);
   const Prepared run = prepare(config);
   const bool prints = world.rank() == 0;

@@ -36,10 +36,10 @@ inline void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print("{}\n", note);
 }
 
-// Throws Error where the file exists and may not be replaced.
-inline void refuse_existing(const std::string& output, bool overwrite) {
+// Throws Error where the file exists and may not be replaced; `by` lets a user replace it.
+inline void refuse_existing(const std::string& output, bool overwrite, const char* by = "--overwrite") {
   if (!overwrite && std::filesystem::exists(output))
-    throw Error(fmt::format("'{}' exists already", output), "", "choose another --output, or give --overwrite");
+    throw Error(fmt::format("'{}' exists already", output), "", fmt::format("choose another --output, or give {}", by));
 }
 
 // From here on SIGINT and SIGTERM only make the returned call true.

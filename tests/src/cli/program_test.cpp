@@ -52,6 +52,17 @@ TEST_F(Program, AMeasurementLooksForItsFileBefore) {
   EXPECT_FALSE(fs::exists(path("figures.json"))) << "nothing was measured";
 }
 
+TEST_F(Program, AnOutputThatExistsIsRefusedBeforeTheWork) {
+  const std::string universe = write("tiny.toml", kTinyUniverse), there = write("there", "mine");
+  expect_end(call("ic " + universe + " -o " + there), 1, {"exists already", "run.overwrite=true"});
+  ASSERT_EQ(call("ic " + universe + " -o " + path("set.hdf5")).code, 0);
+  expect_end(call("image " + path("set.hdf5") + " -o " + there), 1, {"exists already", "--overwrite"});
+  const Result forces = call("forces " + path("set.hdf5") + " gravity.softening=0.02 -o " + there);
+  expect_end(forces, 1, {"exists already", "run.overwrite=true"});
+  EXPECT_EQ(forces.output.find("forces on"), std::string::npos) << forces.output;
+  EXPECT_EQ(test::text_of(there), "mine");
+}
+
 TEST_F(Program, AnUnknownCommandNamesTheNearest) {
   const std::vector<std::array<std::string, 3>> cases = {{"rum configs/quickstart.toml", "rum", "run"},
                                                          {"ifno", "ifno", "info"},
