@@ -1,6 +1,7 @@
 #include "src/gravity/tree_gravity.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "host/domain/sampling.hpp"
@@ -26,7 +27,7 @@ TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, con
     : options_(with_ghosts(options)), timers_(timers), ranks_(ranks), domains_(ranks), own_(options_, timers),
       rank_trees_(options_, timers, ranks), sites_(agreement, options_, timers), forces_(options_, timers, imports_),
       source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)) {
-  for (TreeImports* const part : {static_cast<TreeImports*>(&rank_trees_), static_cast<TreeImports*>(&sites_)})
+  for (TreeImports* const part : std::initializer_list<TreeImports*>{&rank_trees_, &sites_})
     if (part->others() > 0) imports_.push_back(part);
 }
 

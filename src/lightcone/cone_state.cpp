@@ -195,8 +195,9 @@ std::string checksum_of_counts(const std::vector<std::uint64_t>& counts) {
 void write_maps(hid_t file, const std::map<std::size_t, MapShare>& maps) {
   H5Id group = create_group(file, "Maps");
   for (const auto& [shell, map] : maps) {
-    H5Id dataset = write_column<std::uint64_t>(group, std::to_string(shell), map.counts.size(), 1,
-                                               [&](std::size_t i, std::size_t) { return map.counts[i]; });
+    H5Id dataset =
+        create_dataset(group, std::to_string(shell), hdf5_file_type<std::uint64_t>(), map.counts.size(), 1, 0);
+    write_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
     write_attribute(dataset, "FirstPixel", map.first);
     write_attribute(dataset, "XXH3", checksum_of_counts(map.counts));
   }

@@ -295,8 +295,7 @@ void say_ended(const Config& config, const std::string& directory) {
 // may have no restart, and compares with that.
 Config as_chosen(const RestartInfo& info, std::vector<std::string> settings, const Config& before,
                  const Config& begun) {
-  const Config defaults;
-  const std::string open = find_key("gravity.mesh").get(defaults);  // "auto"
+  const std::string open = wan::quoted("auto");
   for (const Key& key : config_keys())
     if (key.get(before) == open && key.get(begun) != open)
       settings.push_back(fmt::format("{}={}", key.path(), key.get(begun)));

@@ -169,6 +169,14 @@ int send_receive_over(Buffer out, Buffer in, Which... which) {
   });
 }
 
+template <class... Which>
+long long send_receive_unknown_over(Buffer out, Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes lanes = lanes_of(which...);
+    return send_receive_unknown(lanes, out, lanes, in);
+  });
+}
+
 }  // namespace
 }  // namespace maki::wan::mpw
 
@@ -208,8 +216,7 @@ int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long lon
     if (maxrecvsize > std::numeric_limits<int>::max())
       throw maki::wan::Error("MPW_DSendRecv over a path returns an int, and 2 GiB or more may come", "",
                              "use MPW_DSendRecv over channels, which returns a long long");
-    const Lanes lanes = lanes_of(path);
-    return static_cast<int>(send_receive_unknown(lanes, {sendbuf, sendsize}, lanes, {recvbuf, maxrecvsize}));
+    return static_cast<int>(send_receive_unknown_over({sendbuf, sendsize}, {recvbuf, maxrecvsize}, path));
   });
 }
 
@@ -228,10 +235,7 @@ int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long
 
 long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
                             int* channel, int num_channels) {
-  return guarded([&] {
-    const Lanes lanes = lanes_of(channel, num_channels);
-    return send_receive_unknown(lanes, {sendbuf, sendsize}, lanes, {recvbuf, maxrecvsize});
-  });
+  return send_receive_unknown_over({sendbuf, sendsize}, {recvbuf, maxrecvsize}, channel, num_channels);
 }
 
 char* MPW_DNSResolve(std::string host) { return MPW_DNSResolve(host.data()); }

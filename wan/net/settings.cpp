@@ -72,7 +72,7 @@ std::string_view trimmed(std::string_view text) {
 std::size_t parse_size(const std::string& text) {
   const double bytes = parse(text, "size", kSizes, 1);
   const double whole = std::round(bytes);  // 4.1 and 1e6 give 4099999.9999999995
-  if (bytes > 9e18 || std::fabs(bytes - whole) > 1e-12 * bytes)
+  if (!(bytes <= 9e18) || !(std::fabs(bytes - whole) <= 1e-12 * bytes))
     throw Error(fmt::format("'{}' is no number of bytes", text));
   return static_cast<std::size_t>(whole);
 }
