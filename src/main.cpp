@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -60,6 +62,17 @@ int report(const char* message, int exit_code = kFailed) {
   std::fflush(stdout);
   std::fprintf(stderr, "maki: error: %s\n", message);  // fmt::print() throws where stderr is closed
   return exit_code;
+}
+
+int report_lost_text(const char* reason) {
+  return report(
+      fmt::format("stdout did not take all of the text ({}): give it a file on a disk with room", reason).c_str());
+}
+
+// The exit code where the command is done: a failure where stdout has not taken all of its text.
+int end_of_text() {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return written ? 0 : report_lost_text(std::strerror(errno));
 }
 
 // The ranks that carry out the command together. Wide-area tools, checks of sites and models run as one process, and
@@ -123,9 +136,10 @@ int main(int argc, char** argv) {
     those_of(argc, argv);
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
-    return those_of(argc, argv).rank() == 0 ? program.exit(help) : 0;
+    if (those_of(argc, argv).rank() == 0) program.exit(help);
+    return end_of_text();
   } catch (const CLI::RuntimeError& stopped) {  // a command's own exit code
-    return stopped.get_exit_code();
+    return stopped.get_exit_code() != 0 ? stopped.get_exit_code() : end_of_text();
   } catch (const CLI::ParseError& error) {
     return report_usage(usage_error(program, error), those_of(argc, argv));
   } catch (const std::bad_alloc&) {
@@ -133,7 +147,7 @@ int main(int argc, char** argv) {
   } catch (const maki::sites::SiteLost& lost) {  // before there was a state to keep
     return report(lost.what(), maki::kExitSiteLost);
   } catch (const std::exception& error) {
-    return report(error.what());
+    return std::ferror(stdout) != 0 ? report_lost_text(error.what()) : report(error.what());
   }
-  return 0;
+  return end_of_text();
 }

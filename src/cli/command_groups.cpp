@@ -54,7 +54,7 @@ void write_groups(GroupsOptions given) {
   if (given.output.empty()) given.output = default_output(given.snapshot);
   root_succeeds(ranks, [&] {
     for (const std::string& path : {given.output, mass_function_path(given.output)})
-      refuse_existing(path, given.overwrite);
+      refuse_existing(path, given.overwrite, {given.snapshot});
   });
   LoadedSet loaded(given.snapshot, ranks);
   require_whole("groups cannot be found in", given.snapshot, loaded.report());
@@ -84,9 +84,9 @@ void add_groups_command(CLI::App& program) {
   command
       ->add_option("--linking-length", options->groups.linking_length,
                    "in mean distances between particles; default: 0.2")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--minimum", options->groups.minimum, "particles of a group, at least; default: 32")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--config", options->config, "take the linear power spectrum from this configuration");
   command->add_flag("--overwrite", options->overwrite, "replace files that exist");
 }

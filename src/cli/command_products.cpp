@@ -22,7 +22,7 @@ struct ForcesArguments {
   std::vector<std::string> settings;
   std::string config;
   std::string output;
-  bool direct = false, ewald = false;
+  bool direct = false, ewald = false, overwrite = false;
   std::uint64_t targets = 0;
 };
 
@@ -55,12 +55,12 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 }
 
 void compute_forces(const ForcesArguments& given) {
+  refuse_existing(given.output, given.overwrite, {given.snapshot});
   ReadReport report;
   Snapshot snapshot = read_snapshot(given.snapshot, &report);
   require_whole("there are no forces of the run in", given.snapshot, report);
   print_notes(report.notes);
   const Config config = forces_config(given, snapshot.header);
-  refuse_existing(given.output, config.run.overwrite, "run.overwrite=true");
   const Prepared run = prepare(config, std::move(snapshot));
   print_notes(run.notes);
   use_device(run.config);
@@ -76,7 +76,7 @@ void compute_forces(const ForcesArguments& given) {
   fmt::print("forces on {} of {} particles in {:.2f} s\n", targets.size(), run.particles, seconds.count());
 
   WriteOptions write;
-  write.overwrite = run.config.run.overwrite;
+  write.overwrite = given.overwrite;
   write.deflate = static_cast<int>(run.config.output.compression);
   const std::vector<ExtraDataset> extras = {acceleration_dataset(forces.acceleration, run.initial.header),
                                             potential_dataset(forces.potential, run.initial.header)};
@@ -97,14 +97,14 @@ void add_forces_command(CLI::App& program) {
                                   options, on_first_rank(compute_forces));
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
   command->add_option("KEY=VALUE", options->settings, "settings, as for 'maki run'");
-  command->add_option("-o,--output", options->output, "file to write; run.overwrite=true replaces one")->required();
+  add_output_options(*command, options->output, options->overwrite, "file to write");
   command->add_option("--config", options->config, "take gravity's settings from this configuration");
   auto* direct =
       command->add_flag("--direct", options->direct, "isolated sets: sum over all pairs in double precision");
   command->add_flag("--ewald", options->ewald, "periodic boxes: Ewald's sum over all images in double precision")
       ->excludes(direct);
   command->add_option("--targets", options->targets, "only this many particles, evenly spread; they alone are written")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
 }
 
 namespace {
@@ -126,7 +126,7 @@ double length_of(const std::string& text, const SnapshotHeader& header) {
 }
 
 void write_picture(const ImageArguments& given) {
-  root_succeeds(Communicator::world(), [&] { refuse_existing(given.output, given.overwrite); });
+  root_succeeds(Communicator::world(), [&] { refuse_existing(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot);
   if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
   const DeviceSet set = loaded.set();
@@ -152,7 +152,7 @@ void add_image_command(CLI::App& program) {
                   "maki image output/quickstart/snapshot_003.hdf5 -o slab.png --depth \"5 Mpc/h\" --axis x", options,
                   write_picture);
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
-  command->add_option("-o,--output", options->output, "PNG file to write")->required();
+  add_output_options(*command, options->output, options->overwrite, "PNG file to write");
   command->add_option("--pixels", options->picture.pixels, "along a side")
       ->check(CLI::Range(16, 16384))
       ->capture_default_str();
@@ -165,9 +165,9 @@ void add_image_command(CLI::App& program) {
       ->add_option("--centre", options->centre,
                    "X Y Z in the file's unit of length: what width and depth lie about; default: the middle of the box")
       ->expected(3);
-  command->add_option("--low", options->picture.low, "lower end of the colour scale, in units of the mean");
-  command->add_option("--high", options->picture.high, "upper end");
-  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
+  command->add_option("--low", options->picture.low, "lower end of the colour scale, in units of the mean")
+      ->check(above_zero());
+  command->add_option("--high", options->picture.high, "upper end")->check(above_zero());
 }
 
 void add_info_command(CLI::App& program) {

@@ -41,10 +41,15 @@ std::string missing_device(const Config& config, const Communicator& ranks) {
   return {};
 }
 
-// The estimate makes, reads and writes nothing. Without a GPU it leaves out device-dependent numbers.
-void print_estimate(const Config& config) {
+// Throws Error where no run can begin with it, as far as that is known without its particles.
+void check_plan(const Config& config) {
   check_kinds(config);
   if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);
+}
+
+// The estimate makes, reads and writes nothing. Without a GPU it leaves out device-dependent numbers.
+void print_estimate(const Config& config) {
+  check_plan(config);
   const Communicator ranks = Communicator::world();
   const std::uint64_t particles = planned_particles(config, ranks);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
@@ -60,6 +65,14 @@ void print_estimate(const Config& config) {
 // A run goes on where nobody reads its progress any more.
 void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
 
+// Makes the whole run, if there is something to do. What stdout could not take is in the log.
+void run_to_end(FiledRun* run) {
+  const int code = run ? run->run() : 0;
+  std::fflush(stdout);
+  std::clearerr(stdout);
+  if (code != 0) throw CLI::RuntimeError(code);
+}
+
 void run_simulation(const RunArguments& given) {
   Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
@@ -67,8 +80,7 @@ void run_simulation(const RunArguments& given) {
   const FiledRun::Options options{.site = given.site};
   const auto run = given.resume ? FiledRun::resume_or_begin(std::move(config), given.settings, options)
                                 : FiledRun::begin(std::move(config), options);
-  if (!run) return;
-  if (const int code = run->run()) throw CLI::RuntimeError(code);
+  run_to_end(run.get());
 }
 
 }  // namespace
@@ -100,13 +112,13 @@ struct IcArguments {
   std::vector<std::string> settings;
   std::string output;
   std::string format = "hdf5";
-  bool big_endian = false;
+  bool big_endian = false, overwrite = false;
 };
 
 void write_initial_conditions(const IcArguments& given) {
   const Config config = load_config(given.config, given.settings);
   const Communicator world = Communicator::world();
-  root_succeeds(world, [&] { refuse_existing(given.output, config.run.overwrite, "run.overwrite=true"); });
+  root_succeeds(world, [&] { refuse_existing(given.output, given.overwrite); });
   use_threads(config);
   const Prepared run = prepare(config);
   const bool prints = world.rank() == 0;
@@ -115,7 +127,7 @@ void write_initial_conditions(const IcArguments& given) {
   write.format = snapshot_format(given.format);
   write.big_endian = given.big_endian;
   write.deflate = static_cast<int>(run.config.output.compression);
-  write.overwrite = run.config.run.overwrite;
+  write.overwrite = given.overwrite;
   for (const std::string& file :
        write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
     if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);
@@ -131,7 +143,7 @@ void add_ic_command(CLI::App& program) {
                   "maki ic configs/quickstart.toml -o ic.hdf5 initial.seed=7", options, write_initial_conditions);
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
-  command->add_option("-o,--output", options->output, "file to write; run.overwrite=true replaces one")->required();
+  add_output_options(*command, options->output, options->overwrite, "file to write");
   command->add_option("--format", options->format, "hdf5, gadget1 or gadget2")->capture_default_str();
   command->add_flag("--big-endian", options->big_endian, "byte order of gadget1 and gadget2");
 }
@@ -143,8 +155,10 @@ void add_config_command(CLI::App& program) {
   };
   auto options = std::make_shared<Options>();
   const auto print = [](const Options& given) {
-    const bool describe = given.file.empty();
-    fmt::print("{}", describe ? describe_keys() : to_toml(load_config(given.file, given.settings)));
+    if (given.file.empty()) return fmt::print("{}", describe_keys());
+    const Config config = load_config(given.file, given.settings);
+    if (config.box.size) check_plan(config);  // without a box it is the beginning of a configuration
+    fmt::print("{}", to_toml(config));
   };
   CLI::App* command =
       add_command(program, "config",
@@ -164,8 +178,7 @@ struct Options {
 
 void resume_simulation(const Options& given) {
   outlive_readers();
-  const auto run = FiledRun::resume(given.directory, given.settings, {.site = given.site});
-  if (const int code = run->run()) throw CLI::RuntimeError(code);
+  run_to_end(FiledRun::resume(given.directory, given.settings, {.site = given.site}).get());
 }
 
 }  // namespace

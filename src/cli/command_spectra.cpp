@@ -37,7 +37,7 @@ void write_cross(const PowerArguments& given, const LoadedSet& first, const Spec
 
 void write_power(const PowerArguments& given) {
   const Communicator ranks = Communicator::world();
-  root_succeeds(ranks, [&] { refuse_existing(given.output, given.overwrite); });
+  root_succeeds(ranks, [&] { refuse_existing(given.output, given.overwrite, {given.snapshot, given.other}); });
   const LoadedSet loaded(given.snapshot, ranks);
   print_notes_of(loaded);
   const DeviceSet set = loaded.set();
@@ -61,7 +61,7 @@ struct BispectrumArguments {
 
 void write_bispectrum(const BispectrumArguments& given) {
   const Communicator ranks = Communicator::world();
-  root_succeeds(ranks, [&] { refuse_existing(given.output, given.overwrite); });
+  root_succeeds(ranks, [&] { refuse_existing(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot, ranks);
   print_notes_of(loaded);
   const DeviceSet set = loaded.set();
@@ -80,10 +80,9 @@ void write_bispectrum(const BispectrumArguments& given) {
 template <class Arguments>
 void add_spectrum_options(CLI::App& command, Arguments& given, const char* mesh) {
   command.add_option("SNAPSHOT", given.snapshot, "HDF5 or GADGET binary, of a periodic box")->required();
-  command.add_option("-o,--output", given.output, "text file to write")->required();
+  add_output_options(command, given.output, given.overwrite, "text file to write");
   command.add_option("--mesh", given.mesh, mesh)->check(CLI::Range(8, 8192));
   command.add_option("--config", given.config, "take the linear power spectrum from this configuration");
-  command.add_flag("--overwrite", given.overwrite, "replace the file where it exists");
 }
 
 }  // namespace
@@ -117,7 +116,7 @@ void add_bispectrum_command(CLI::App& program) {
   command
       ->add_option("--long", options->triangles.long_shell,
                    "which shell has the long side of squeezed triangles; default: 1, the first")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
 }
 
 }  // namespace maki

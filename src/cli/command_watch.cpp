@@ -67,6 +67,7 @@ int exit_code_of(const report::Follower& run, report::Life life) {
   if (life == report::Life::kDead) return 1;
   if (life != report::Life::kEnded) return 0;
   const report::State state = report::state_of(run.records());
+  if (state == report::State::kFailed) return 1;
   return state == report::State::kSiteLost ? kExitSiteLost : state == report::State::kStopped ? kExitStopped : 0;
 }
 

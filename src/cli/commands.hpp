@@ -36,10 +36,30 @@ inline void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print("{}\n", note);
 }
 
-// Throws Error where the file exists and may not be replaced; `by` lets a user replace it.
-inline void refuse_existing(const std::string& output, bool overwrite, const char* by = "--overwrite") {
+// Throws Error where the file exists and may not be replaced, or is one of the files to be read.
+inline void refuse_existing(const std::string& output, bool overwrite, const std::vector<std::string>& inputs = {}) {
+  std::error_code unknown;
+  for (const std::string& input : inputs)
+    if (std::filesystem::equivalent(output, input, unknown))
+      throw Error(fmt::format("'{}' is to be read and written", output), "its contents would be lost",
+                  "choose another --output");
   if (!overwrite && std::filesystem::exists(output))
-    throw Error(fmt::format("'{}' exists already", output), "", fmt::format("choose another --output, or give {}", by));
+    throw Error(fmt::format("'{}' exists already", output), "", "choose another name, or give --overwrite");
+}
+
+// The options of a command that writes one file.
+inline void add_output_options(CLI::App& command, std::string& output, bool& overwrite, const std::string& meaning) {
+  command.add_option("-o,--output", output, meaning)->required();
+  command.add_flag("--overwrite", overwrite, "replace the file where it exists");
+}
+
+// Accepts numbers above 0.
+inline CLI::Validator above_zero() {
+  const auto check = [](std::string& text) {
+    double number = 0;
+    return CLI::detail::lexical_cast(text, number) && number > 0 ? "" : fmt::format("'{}' is no number above 0", text);
+  };
+  return {check, "POSITIVE"};
 }
 
 // From here on SIGINT and SIGTERM only make the returned call true.

@@ -104,7 +104,12 @@ std::unique_ptr<AnyRun> run_with_files(const Config& config, bool quiet) {
 
 std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<std::string>& settings, bool quiet) {
   const Computing computing;
-  return std::make_unique<AnyRun>(FiledRun::resume(directory, settings, options_of(quiet), "keywords"));
+  FiledRun::Options options = options_of(quiet);
+  auto run = FiledRun::resume(directory, settings, options, "keywords");
+  if (!run)
+    throw Error(fmt::format("the run in '{}' has come to its end", directory), "",
+                "give it a later end (end_redshift=..., end_time=...), or name the restart to go on from");
+  return std::make_unique<AnyRun>(std::move(run));
 }
 
 // Runs Python's signal handlers, for Ctrl-C and others.

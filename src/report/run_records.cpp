@@ -158,6 +158,7 @@ void end_process(RunRecords& records, const Beginning& next) {
   records.earlier_phases = records.phases();
   records.step_phases.clear();
   records.end.reset();
+  records.error.clear();
 }
 
 void take(const ptree& line, RunRecords& records) {
@@ -170,6 +171,8 @@ void take(const ptree& line, RunRecords& records) {
     records.outputs.push_back(std::move(output));
   } else if (line.count("end") > 0) {
     records.end = end_of(line);
+  } else if (line.count("error") > 0) {
+    records.error = text(line, "error");
   } else if (line.count("run") > 0) {
     const Beginning next = beginning_of(line);
     end_process(records, next);

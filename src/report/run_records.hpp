@@ -84,7 +84,8 @@ struct RunRecords {
   std::vector<Beginning> beginnings;  // the first, and those where the run was resumed
   std::vector<Step> steps;
   std::vector<Output> outputs;
-  std::optional<End> end;                     // none: the run is under way, or was killed
+  std::optional<End> end;                     // none: the run is under way, ended by an error, or was killed
+  std::string error;                          // that ended its last process; "": none that it could write
   PhaseSeconds earlier_phases;                // sums over the processes before the last
   bool earlier_by_steps = false;              // one of these has no end in the files: its recorded steps count
   std::map<std::string, double> step_phases;  // seconds by path, of the last process's recorded steps

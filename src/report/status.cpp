@@ -83,13 +83,27 @@ std::string what_was_run(const RunRecords& records, const Config& config) {
 }
 
 State state_of(const RunRecords& records) {
+  if (!records.error.empty()) return State::kFailed;
   if (!records.end) return State::kOpen;
   if (records.end->site_lost) return State::kSiteLost;
   return records.end->stopped_by.empty() ? State::kEnded : State::kStopped;
 }
 
+namespace {
+
+// How to go on with a run that has ended before its end.
+std::string way_on(const std::string& directory) {
+  const auto is_restart = [](const std::string& name) { return name.starts_with("restart_"); };
+  return std::ranges::any_of(files_of_a_run(directory), is_restart)
+             ? "To go on: " + resume_command(directory)
+             : "It has left no restart (see the end of log.txt).";
+}
+
+}  // namespace
+
 std::string state_text(const RunRecords& records, const std::string& directory) {
-  if (records.steps.empty()) return "Not one step has been recorded yet.";
+  if (records.steps.empty())
+    return records.error.empty() ? "Not one step has been recorded yet." : "Ended by an error: " + records.error;
   const std::string where = fmt::format("{}, step {}", moment(records, records.reached()), records.last_step());
   switch (state_of(records)) {
     case State::kEnded:
@@ -100,6 +114,7 @@ std::string state_text(const RunRecords& records, const std::string& directory) 
                          resume_command(directory));
     case State::kSiteLost:
       return fmt::format("Stopped at {} by {}. To go on: maki resume at all sites.", where, records.end->stopped_by);
+    case State::kFailed: return fmt::format("Ended by an error at {}: {}. {}", where, records.error, way_on(directory));
     case State::kOpen: break;
   }
   return fmt::format("Not finished: it is under way, or ended by force. The last line is of {}, written {}.", where,
@@ -229,7 +244,7 @@ double steps_left(const RunRecords& records) {
 
 std::string left_text(const RunRecords& records, const Signs& signs) {
   const double steps = steps_left(records);
-  if (steps <= 0 || records.end || life_of(records, signs) == Life::kDead) return "";
+  if (steps <= 0 || life_of(records, signs) >= Life::kDead) return "";
   const double left = steps * mean_seconds(recent(records));
   return fmt::format("about {:.0f} steps, {}; ends about {}", std::ceil(steps), duration_text(left),
                      clock_text(signs.now - signs.silent + left, left));
@@ -319,7 +334,7 @@ std::string time_text(const RunRecords& records, const Step& last) {
 }  // namespace
 
 Life life_of(const RunRecords& records, const Signs& signs) {
-  if (records.end) return Life::kEnded;
+  if (state_of(records) != State::kOpen) return Life::kEnded;
   if (records.beginnings.empty()) return Life::kNotBegun;
   const double patience = std::max(kSilentSeconds, kSilentSteps * longest(recent(records)));
   if (signs.gone && signs.silent > std::min(patience, kSilentSeconds)) return Life::kDead;
@@ -376,11 +391,8 @@ std::string life_text(const RunRecords& records, const Signs& signs, const std::
           silent, longest(recent(records)), resume_command(directory));
     case Life::kDead: break;
   }
-  const std::vector<std::string> files = files_of_a_run(directory);
-  const auto is_restart = [](const std::string& name) { return name.starts_with("restart_"); };
   return fmt::format("The run has died: {}, and no process on this machine holds its directory. {}", silent,
-                     std::ranges::any_of(files, is_restart) ? "To go on: " + resume_command(directory)
-                                                            : "It has left no restart (see the end of log.txt).");
+                     way_on(directory));
 }
 
 }  // namespace maki::report

@@ -22,7 +22,7 @@ std::string moment(const RunRecords& records, double time);
 // "A periodic box of 50 Mpc/h with 262144 particles, from z = 49 to z = 0, preset ..."
 std::string what_was_run(const RunRecords& records, const Config& config);
 
-enum class State { kEnded, kStopped, kSiteLost, kOpen };
+enum class State { kEnded, kStopped, kSiteLost, kFailed, kOpen };
 State state_of(const RunRecords& records);
 // "Came to its end at z = 0, step 735, in 39 s."
 std::string state_text(const RunRecords& records, const std::string& directory);
@@ -64,7 +64,7 @@ enum class Life {
   kUnderWay,
   kSilent,  // no line for far longer than steps take: it writes a large file, hangs, or is gone
   kDead,    // silent, and surely gone
-  kEnded,   // also stopped, or without a site
+  kEnded,   // also stopped, without a site, or by an error
 };
 Life life_of(const RunRecords& records, const Signs& signs);
 

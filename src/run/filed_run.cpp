@@ -179,6 +179,9 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
   there.own = find_restarts(path, ranks, &there.damaged);
   const std::string directory = there.own.empty() ? path : fs::path(there.own.back().path).parent_path().string();
   there.run = run_beside(directory, there.own, ranks);
+  std::string ended;
+  root_succeeds(ranks, [&] { ended = has_ended(path) ? "ended" : ""; });
+  there.ended = !broadcast_text(ranks, ended).empty();
   keep_own(there);
   return there;
 }
@@ -230,18 +233,17 @@ RestartsThere restarts_or_none(const std::string& directory, const Communicator&
   std::string there_is;
   root_succeeds(ranks, [&] {
     if (!fs::is_directory(directory)) return;
-    there_is = has_ended(directory) ? "ended" : fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : "run";
+    there_is = fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : "run";
   });
   there_is = broadcast_text(ranks, there_is);
   if (there_is.empty()) return {};
   RestartsThere there = restarts_in(directory, ranks);
   if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
-  if (there.own.empty() && there_is == "stopped")
+  if (there.own.empty() && there_is == "stopped" && !there.ended)
     throw Error(
         fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
         "begin with initial.kind=file initial.file=.../stopped.hdf5 and another run.output_directory, or remove "
         "stopped.hdf5");
-  there.ended = there_is == "ended";
   return there;
 }
 
@@ -284,11 +286,12 @@ bool has_same_end(const RestartInfo& info, const Config& now) {
   return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
 }
 
-void say_ended(const Config& config, const std::string& directory) {
+void say_ended(const Config& config, const std::string& directory, const std::string& instead,
+               const FiledRun::Options& options) {
+  if (!options.progress) return;
   announcer(config)(fmt::format(
-      "The run in '{}' has come to its end: nothing is to be done. With a later end in the settings after the file it goes on "
-      "from its last restart; to run it again, leave out --resume, or choose another run.output_directory.",
-      directory));
+      "The run in '{}' has come to its end: nothing is to be done. With a later end in the settings after the {}",
+      directory, instead));
 }
 
 // The configuration `before` of a restart, where it leaves a choice as chosen for a run from the beginning: another site
@@ -375,6 +378,13 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
   Config config = configuration_of(newest, settings, from);
   const ThisSite site = choose_site(config, options.site);
   check_place(newest, site);
+  if (there.ended && !site.over_sites() && has_same_end(newest, config)) {
+    say_ended(config, directory,
+              fmt::format("directory it goes on from its last restart; maki resume {} makes its last part again.",
+                          newest.path),
+              options);
+    return nullptr;
+  }
   note_end(config, site);
   use_device(config);
   const Offer offer{kResume, there.run, steps_of(there.own)};
@@ -397,7 +407,10 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     note_end(*before, site);
   }
   if (there.ended && !site.over_sites() && (!before || has_same_end(there.own.back(), *before))) {
-    say_ended(config, directory);
+    say_ended(config, directory,
+              "file it goes on from its last restart; to run it again, leave out --resume, or choose another "
+              "run.output_directory.",
+              options);
     return nullptr;
   }
   const bool at_once = before && !site.over_sites();

@@ -27,7 +27,7 @@ struct RestartsThere {
   std::vector<RestartInfo> own;      // complete ones of the directory's run, the earliest first
   std::vector<std::string> damaged;  // folders whose complete.toml is damaged
   std::string run;                   // its name; "" where unknown
-  bool ended = false;                // the run has come to its end; known to restarts_or_none()
+  bool ended = false;                // the run has come to its end; of a directory
 };
 
 // Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
@@ -71,7 +71,8 @@ class FiledRun {
   // Prepares the initial conditions and everything else up to the first force. Throws Error, and then leaves no file.
   static std::unique_ptr<FiledRun> begin(Config config, const Options& options);
   // Resumes from the newest restart in a run's output directory that is whole at all sites, or from the named one, with
-  // settings that change from here on (`from` names their source in messages). Throws Error.
+  // settings that change from here on (`from` names their source in messages). Null, having said so, where the run in the
+  // directory has ended and the settings give it no later end (one site). Throws Error.
   static std::unique_ptr<FiledRun> resume(const std::string& directory, const std::vector<std::string>& settings,
                                           const Options& options, const std::string& from = "command line");
   // Resumes from the restarts in the configuration's output directory, with these settings, or begins where there are

@@ -11,6 +11,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "src/io/json.hpp"
 #include "src/io/restart_folder.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/io/safe_file.hpp"
@@ -333,6 +334,9 @@ void RunFiles::fail(const std::string& error) noexcept {
         restart_.empty() ? "There is no restart." : "To continue: " + resume_command(options_.directory);
     progress_.message("The run ends by an error. " + to_continue);
     log_links();
+    const std::string line = JsonObject().add("error", error).text();
+    progress_.event(line);
+    log_->event(line);
     log_->message(fmt::format("The run ends by an error: {}. {}", error, to_continue), stop_.elapsed());
   } catch (const std::exception&) {  // the error is a full disk, or no memory
   }

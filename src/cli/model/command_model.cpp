@@ -36,6 +36,7 @@ struct Options {
   double moved = 0, sampled = 1e-4, group = 250, reuse = 16;
   double cut = 0, rebuild_every = 0, long_every = model::MakiRun().long_every;
   std::string svg;
+  bool overwrite = false;
 };
 
 double cube(double side) { return side * side * side; }
@@ -129,7 +130,7 @@ void print(const Options& given, const model::Report& report) {
     for (const std::string& note : report.notes) fmt::print("{}\n", note);
   }
   if (given.svg.empty()) return;
-  SafeFile file(given.svg, true);
+  SafeFile file(given.svg, given.overwrite);
   file.write(report.plot.svg());
   file.commit();
 }
@@ -139,6 +140,7 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   const bool each_site = std::string_view(name) == "speedup";  // --processes is the number at each
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(group, name, meaning, example, options, [=](Options given) {
+    refuse_existing(given.svg, given.overwrite);
     take_from_config(given);
     const model::Machine machine = machine_of(given);
     if (given.kind.empty()) given.kind = machine.maki ? "maki" : machine.sites.empty() ? "fdps" : "sushi";
@@ -173,8 +175,8 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
       ->check(CLI::IsMember({"maki", "sushi", "fdps"}))
       ->type_name("NAME");
   command->add_option("--particles", options->particles, "along a side; of fdps, those of a process (speedup: of all)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--mesh", options->mesh, "cells along a side")->check(CLI::PositiveNumber);
+      ->check(above_zero());
+  command->add_option("--mesh", options->mesh, "cells along a side")->check(above_zero());
   command->add_option("--theta", options->theta, "opening angle; 0.5 where nothing says it")
       ->check(CLI::Range(0.1, 1.5));
   command->add_option("--method", options->method, "of sushi: treepm, tree, direct")
@@ -182,15 +184,15 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   command->add_flag("--block-steps", options->block_steps, "individual steps in blocks (SUSHI, section 5.2.2)");
   command->add_option("--over", options->sites, "so many sites, or up to so many")->check(CLI::Range(1, 4096));
   command->add_option("--processes", options->processes, "or ranks, in all; of 'speedup', at each site")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--moved", options->moved, "bytes of particles that leave a site in a step");
   command->add_option("--sampled", options->sampled, "share of particles sampled for domains")->capture_default_str();
-  command->add_option("--group", options->group, "of fdps: particles that share a list")->check(CLI::PositiveNumber);
-  command->add_option("--reuse", options->reuse, "of fdps: steps that lists live for")->check(CLI::PositiveNumber);
+  command->add_option("--group", options->group, "of fdps: particles that share a list")->check(above_zero());
+  command->add_option("--reuse", options->reuse, "of fdps: steps that lists live for")->check(above_zero());
   command
       ->add_option("--cut", options->cut,
                    "of maki: gravity.r_cut, in mesh cells; else the configuration's or the standard preset's")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       ->add_option("--rebuild-every", options->rebuild_every,
                    "of maki: steps between new lists; else the configuration's, or 9")
@@ -200,6 +202,7 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
       ->capture_default_str();
   command->add_flag("--csv", options->csv, "comma-separated values");
   command->add_option("--svg", options->svg, "write a plot as well")->type_name("FILE");
+  command->add_flag("--overwrite", options->overwrite, "replace the plot where it exists");
 }
 
 }  // namespace

@@ -54,13 +54,36 @@ TEST_F(Program, AMeasurementLooksForItsFileBefore) {
 
 TEST_F(Program, AnOutputThatExistsIsRefusedBeforeTheWork) {
   const std::string universe = write("tiny.toml", kTinyUniverse), there = write("there", "mine");
-  expect_end(call("ic " + universe + " -o " + there), 1, {"exists already", "run.overwrite=true"});
+  expect_end(call("ic " + universe + " -o " + there), 1, {"exists already", "--overwrite"});
   ASSERT_EQ(call("ic " + universe + " -o " + path("set.hdf5")).code, 0);
+  EXPECT_EQ(call("ic " + universe + " --overwrite -o " + path("set.hdf5")).code, 0);
   expect_end(call("image " + path("set.hdf5") + " -o " + there), 1, {"exists already", "--overwrite"});
   const Result forces = call("forces " + path("set.hdf5") + " gravity.softening=0.02 -o " + there);
-  expect_end(forces, 1, {"exists already", "run.overwrite=true"});
+  expect_end(forces, 1, {"exists already", "--overwrite"});
   EXPECT_EQ(forces.output.find("forces on"), std::string::npos) << forces.output;
   EXPECT_EQ(test::text_of(there), "mine");
+}
+
+TEST_F(Program, NothingIsWrittenOverItsInput) {
+  const std::string set = path("set.hdf5");
+  ASSERT_EQ(call("ic " + write("tiny.toml", kTinyUniverse) + " -o " + set).code, 0);
+  for (const std::string command : {"forces", "image", "power", "bispectrum", "groups"})
+    expect_end(call(command + " " + set + " --overwrite -o " + path("./set.hdf5")), 1, {"is to be read and written"});
+  expect_end(call("info " + set), 0, {"4096"});
+}
+
+TEST_F(Program, TextThatFindsNoRoomIsAnError) {
+  const std::string universe = write("tiny.toml", kTinyUniverse);
+  for (const std::string& command : {std::string("--help"), std::string("config"), "run " + universe + " --estimate"})
+    expect_end(call_shell("{ " + program() + " " + command + " > /dev/full; }"), 1,
+               {"stdout did not take all of the text (", "No space left"});
+  const std::string quick = " output_directory=" + path("run") + " output.image=false power_spectrum=false";
+  expect_end(call_shell("{ " + program() + " run " + universe + quick + " > /dev/full; }"), 0);
+}
+
+TEST_F(Program, ConfigChecksWhatARunWouldRefuse) {
+  const std::string universe = write("tiny.toml", kTinyUniverse);
+  expect_end(call("config " + universe + " cosmology.omega_baryon=0.9"), 1, {"omega_baryon"});
 }
 
 TEST_F(Program, AnUnknownCommandNamesTheNearest) {
