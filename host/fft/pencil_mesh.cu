@@ -279,6 +279,11 @@ double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks
          counter_bytes(side * side, kUneven * particles / everywhere);
 }
 
+double shared_counts_bytes(const MeshOptions& options) {
+  const int meshes = options.interlacing == Interlacing::kNone ? 1 : 2;
+  return meshes * sizeof(std::uint64_t) * std::pow(static_cast<double>(options.cells), 3);
+}
+
 PencilMesh::PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law)
     : PencilMesh(options, law, (check_mesh_options(options, law), new PencilStorage(communicator, options))) {}
 PencilMesh::PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilStorage* storage)

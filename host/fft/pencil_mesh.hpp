@@ -29,6 +29,8 @@ class OutsideMasses {
 // much again for their transposes, and a brick of counts or forces around a domain of kUneven times an even share of
 // the volume. Each of several sites has a whole mesh of its own.
 double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites);
+// The same for page-locked host memory of all ranks of a site on GPUs: counts of masses that go to other sites.
+double shared_counts_bytes(const MeshOptions& options);
 
 class PencilStorage;
 

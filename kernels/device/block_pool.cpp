@@ -33,7 +33,12 @@ void* BlockPool::allocate(const char* name, std::size_t bytes, int lane) {
   const Kind kind{lane, wanted < kSmall};
   const std::lock_guard lock(mutex_);
   auto block = take_free(wanted, kind);
-  if (block == blocks_.end()) block = add_segment(wanted, kind);
+  if (block == blocks_.end() || splits_much(block->second, wanted)) {
+    const std::size_t idle = reserved_ - in_use_;
+    if (wanted >= kLarge && idle > (block != blocks_.end() ? in_use_ / 4 : in_use_ + 2 * wanted)) trim_locked();
+    const auto added = add_segment(wanted, kind);  // may have trimmed
+    block = added != blocks_.end() ? added : take_free(wanted, kind);
+  }
   if (block == blocks_.end())
     throw DeviceError(std::string("no memory for the array '") + name + "'",
                       mebibytes(wanted) + " wanted, " + mebibytes(in_use_) + " in use by this run",
@@ -56,6 +61,12 @@ BlockPool::Blocks::iterator BlockPool::take_free(std::size_t bytes, Kind kind) {
   const FreeBlocks& candidates = free_[kind];
   const auto found = candidates.lower_bound({bytes, nullptr});
   return found == candidates.end() ? blocks_.end() : blocks_.find(found->second);
+}
+
+// Whether most of a large block would be left over. An array that stays there would keep the block from its next owner,
+// such as longer lists, and its segment from the system: a run could end with a third of its memory free, in pieces.
+bool BlockPool::splits_much(const Block& block, std::size_t wanted) {
+  return wanted >= kLarge && block.bytes > round_up(wanted, kSegmentGrain) + wanted / 8;
 }
 
 BlockPool::Blocks::iterator BlockPool::add_segment(std::size_t bytes, Kind kind) {

@@ -59,6 +59,7 @@ class BlockPool {
     bool counts(std::string_view name) const;
   };
 
+  static bool splits_much(const Block& block, std::size_t wanted);
   Blocks::iterator take_free(std::size_t bytes, Kind kind);
   Blocks::iterator add_segment(std::size_t bytes, Kind kind);
   void* ask_system(std::size_t bytes);

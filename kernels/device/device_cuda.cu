@@ -102,7 +102,10 @@ void check_launch(const char* name) {
   const cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess)
     throw DeviceError(std::string("kernel ") + name + " failed", cudaGetErrorString(code),
-                      "was this binary built for this GPU's architecture (maki --version)?");
+                      code == cudaErrorMemoryAllocation
+                          ? "the GPU has no memory for the kernel's code and stack: use fewer particles, or see what "
+                            "else runs on it (nvidia-smi)"
+                          : "was this binary built for this GPU's architecture (maki --version)?");
 }
 
 void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes) {

@@ -226,6 +226,8 @@ void copy_to_device(const Stream& stream, void* to, const void* from, std::size_
 #if defined(__CUDACC__)
   if (bytes <= kSmallCopy && small_uploads.queue(stream, to, from, bytes)) return;
   ++transfers().waits;
+  // For pageable memory the driver itself may wait for the stream; here the wait notices lost ranks.
+  stream.synchronize();
 #else
   if (bytes > kSmallCopy) ++transfers().waits;
 #endif
@@ -244,6 +246,7 @@ void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t 
     std::memcpy(to, small_copies.data(), bytes);
     return;
   }
+  stream.synchronize();  // as in copy_to_device()
 #endif
   queue_copy_to_host(stream, to, from, bytes);
   stream.synchronize();

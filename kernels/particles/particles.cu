@@ -1,5 +1,6 @@
 #include "kernels/particles/particles.hpp"
 
+#include <limits>
 #include <string>
 
 #include "kernels/device/algorithms.hpp"
@@ -250,6 +251,8 @@ void reorder(const Stream& stream, const DeviceBuffer<std::uint32_t>& index, Vec
 
 void MortonSorter::sort(const Stream& stream, Particles& particles, VectorArray* carried) {
   const std::size_t n = particles.size();
+  if (n > std::numeric_limits<std::uint32_t>::max())
+    throw Error(std::to_string(n) + " particles on one rank", "it can have 4294967295", "use more ranks");
   keys_.resize(n);
   DeviceBuffer<std::uint32_t> index("sort.index", n);
   launch(stream, "morton_keys", n, MakeKeys{particles.source.data(), keys_.data(), index.data()});

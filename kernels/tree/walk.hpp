@@ -68,7 +68,7 @@ struct InteractionLists {
 double cutoff_list_bytes(double reach, double group_size);
 double isolated_list_bytes(double theta, double group_size);
 // For estimates: temporary bytes of a first walk of all groups of so many particles, before the lists' lengths are
-// known; 0 on the CPU, where host memory holds them.
+// known; 0 on the CPU, where they are few.
 double walk_bytes(double particles);
 
 // Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all lists

@@ -3,7 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cstring>
+#include <exception>
+#include <utility>
 #include <vector>
 
 #include "kernels/device/instruction_set.hpp"
@@ -36,6 +37,35 @@ void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, 
   mine.words.insert(mine.words.end(), out.cells, out.cells + out.cell_words);
   mine.words.insert(mine.words.end(), out.leaves, out.leaves + out.leaf_words);
   mine.groups.push_back(g);
+}
+
+// Walks for the items [begin, end). Throws what a thread threw: std::bad_alloc.
+struct Items {
+  std::uint32_t begin, end;
+};
+void walk_some(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, Items items, std::uint32_t scratch,
+               ListRange* ranges, std::vector<ThreadLists>& threads) {
+  std::exception_ptr failure;
+#pragma omp parallel
+  {
+    ThreadLists& mine = threads[static_cast<std::size_t>(omp_get_thread_num())];
+    const auto keep_failure = [&](auto work) {
+      try {
+        work();
+      } catch (...) {
+#pragma omp critical(walk_failure)
+        failure = std::current_exception();
+      }
+    };
+    keep_failure([&] {
+      if (mine.cells.size() < scratch) mine.cells.resize(scratch);
+      mine.leaves.resize(mine.cells.size());
+    });
+#pragma omp for schedule(dynamic, 16)
+    for (std::uint32_t item = items.begin; item < items.end; ++item)
+      keep_failure([&] { walk_one(walk, tree, request, item, ranges, mine); });
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -71,31 +101,38 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
   lists.begin_walk(stream, request);
   ListRange* ranges = lists.ranges.data();
   std::vector<ThreadLists> threads(static_cast<std::size_t>(omp_get_max_threads()));
-#pragma omp parallel
-  {
-    ThreadLists& mine = threads[static_cast<std::size_t>(omp_get_thread_num())];
-    mine.cells.resize(lists.scratch);
-    mine.leaves.resize(lists.scratch);
-#pragma omp for schedule(dynamic, 16)
-    for (std::uint32_t item = 0; item < request.count; ++item) walk_one(walk, view, request, item, ranges, mine);
-  }
-  std::vector<std::uint64_t> base(threads.size());
-  std::uint64_t total = lists.used;
-  for (std::size_t t = 0; t < threads.size(); ++t) {
-    base[t] = total;
-    total += threads[t].words.size();
-    lists.redone += threads[t].redone;
-    lists.scratch = std::max(lists.scratch, static_cast<std::uint32_t>(threads[t].cells.size()));
-  }
-  lists.reserve(stream, total);
+  // A part of the groups at a time, so that few words are held twice.
+  const std::uint32_t at_once = std::max<std::uint32_t>(4096, request.count / 8 + 1);
+  const std::uint64_t before = lists.used;
+  for (std::uint32_t done = 0; done < request.count;) {
+    const std::uint32_t end = done + std::min(at_once, request.count - done);
+    walk_some(walk, view, request, {done, end}, lists.scratch, ranges, threads);
+    std::uint64_t total = lists.used;
+    std::vector<std::uint64_t> base;
+    for (ThreadLists& mine : threads) {
+      base.push_back(total);
+      total += mine.words.size();
+      lists.redone += std::exchange(mine.redone, 0);
+      lists.scratch = std::max(lists.scratch, static_cast<std::uint32_t>(mine.cells.size()));
+    }
+    // Where the words of this part have no room, room for those of all that is left, too.
+    const double foreseen = static_cast<double>(total - before) / end * request.count;
+    lists.reserve(stream, total > lists.words.capacity()
+                              ? std::max(total, before + static_cast<std::uint64_t>(foreseen))
+                              : total);
+    lists.words.resize(lists.words.capacity());
 #pragma omp parallel for schedule(static, 1)
-  for (std::size_t t = 0; t < threads.size(); ++t) {
-    if (!threads[t].words.empty())
-      std::memcpy(lists.words.data() + base[t], threads[t].words.data(),
-                  threads[t].words.size() * sizeof(std::uint32_t));
-    for (const std::uint32_t g : threads[t].groups) ranges[g].begin += base[t];
+    for (std::size_t t = 0; t < threads.size(); ++t) {
+      ThreadLists& mine = threads[t];
+      std::copy(mine.words.begin(), mine.words.end(), lists.words.data() + base[t]);
+      for (const std::uint32_t g : mine.groups) ranges[g].begin += base[t];
+      mine.words.clear();
+      mine.groups.clear();
+    }
+    lists.used = total;
+    done = end;
   }
-  lists.end_walk(request, total);
+  lists.end_walk(request, lists.used);
 }
 
 // A walk on the CPU is done when it is called.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/error.hpp"
+
 namespace maki {
 
 namespace {
@@ -47,12 +49,20 @@ std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOp
 
 bool KeptLists::finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results) {
   if (!repair_) return true;
-  const bool good = finish_walk(stream, tree, walk, repair_->walk, lists_, results);
-  const WalkRequest& request = repair_->walk.request;
-  if (request.append)
-    longer_ = kLittleMore * static_cast<double>(lists_.used - repair_->before) / request.count / repair_->mean;
-  repair_.reset();
-  return good;
+  std::optional<Repair> repair = std::exchange(repair_, {});
+  const WalkRequest& request = repair->walk.request;
+  try {
+    const bool good = finish_walk(stream, tree, walk, repair->walk, lists_, results);
+    if (request.append)
+      longer_ = kLittleMore * static_cast<double>(lists_.used - repair->before) / request.count / repair->mean;
+    return good;
+  } catch (const DeviceError&) {  // they were longer than foreseen
+    if (!request.append) throw;
+    lists_.words.release();
+    walk_tree(stream, tree, walk, {request.groups, request.group_count, nullptr, 0, request.group_count, false},
+              lists_);
+    return false;
+  }
 }
 
 void KeptLists::reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
@@ -84,8 +94,10 @@ std::uint32_t KeptLists::batch_within(const Stream& stream, Octree& tree, const 
                                       const DeviceBuffer<Group>& groups, std::size_t budget) {
   const std::uint32_t all = count_of(groups);
   if (budget == 0) return all;
-  const std::uint32_t sample = std::min<std::uint32_t>(all, 256), begin = (all - sample) / 2;
-  walk_tree(stream, tree, walk, {groups.data(), all, nullptr, begin, sample, false}, lists_);
+  const std::uint32_t sample = std::min<std::uint32_t>(all, 256);
+  DeviceBuffer<std::uint32_t> indices("lists.scratch"), offsets("lists.scratch");
+  choose_sample(stream, groups, sample, indices, offsets);  // over the whole set: lists in voids are short
+  walk_tree(stream, tree, walk, {groups.data(), all, indices.data(), 0, sample, false}, lists_);
   const double bytes_a_group = 1.25 * static_cast<double>(bytes()) / sample + 1;
   const double batch = static_cast<double>(budget) / bytes_a_group;
   return batch >= all ? all : std::max<std::uint32_t>(32, static_cast<std::uint32_t>(batch));

@@ -166,6 +166,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
     const bool pencils = everywhere > 1 || config.run.deterministic;
     e.mesh = pencils ? pencil_mesh_bytes(mesh_options(config), all, ranks, sites)
                      : particle_mesh_bytes(mesh_options(config), all);
+    if (sites > 1 && std::string(backend_name()) != "cpu")
+      e.host_mesh = shared_counts_bytes(mesh_options(config)) / ranks;
   }
   const double sort = tree ? n * MortonSorter::kBytes : 0;
   e.scratch = std::max({product_bytes(config, particles, periodic) / ranks, check_bytes(config, n, e), sort - e.lists});
@@ -300,6 +302,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("host, at an output", e.host_output)});
   if (e.host_cones > 0) lines.push_back(row("host, a shell of a light cone", e.host_cones));
   lines.insert(lines.end(), {row("host, a snapshot on its way to disk", e.host_snapshot)});
+  if (e.host_mesh > 0) lines.push_back(row("host, masses of the mesh for other sites", e.host_mesh));
   if (e.host_states > 0) lines.push_back(row("host, states for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)

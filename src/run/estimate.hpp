@@ -28,6 +28,7 @@ struct MemoryEstimate {
   double host_cones = 0;     // the largest shell of a light cone while it is written, and maps of open shells
   double host_snapshot = 0;  // a snapshot while it is written during later steps
   double host_states = 0;    // states for restarts: two, with several sites three
+  double host_mesh = 0;      // of a GPU's rank, over several sites: page-locked counts of the mesh
   double snapshot = 0;       // disk, each, without compression; of all ranks together
   double restart = 0;        // the same for a restart
   int restarts = 0;          // number on the disk at once: the kept ones, and the next one
@@ -37,7 +38,9 @@ struct MemoryEstimate {
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
-  double host() const { return std::max(host_start, host_states + host_snapshot + std::max(host_output, host_cones)); }
+  double host() const {
+    return std::max(host_start, host_mesh + host_states + host_snapshot + std::max(host_output, host_cones));
+  }
   double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones + spools; }
   double shared() const;  // device and host, where they share one memory (the CPU build)
 };
