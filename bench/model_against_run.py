@@ -21,10 +21,12 @@ def main(metrics, machine, maki="build/maki"):
     first, *lines = [json.loads(line) for line in open(metrics)]
     lines = [line for line in lines if line.get("step", 0) > 0]
     side = round(lines[0]["particles"] ** (1 / 3))
-    mesh = re.search(r"\nmesh = (\d+)", first["provenance"]["configuration"]).group(1)
+    configuration = first["provenance"]["configuration"]
+    mesh = re.search(r"\nmesh = (\d+)", configuration).group(1)
+    cut = re.search(r"\nr_cut = ([\d.]+)", configuration).group(1)
     ranks = lines[0].get("ranks", {}).get("count", 1)
     out = subprocess.run([maki, "model", "predict", "--model", "maki", "--machine", machine, "--particles", str(side),
-                          "--mesh", str(mesh), "--processes", str(ranks), "--csv"],
+                          "--mesh", mesh, "--cut", cut, "--processes", str(ranks), "--csv"],
                          check=True, capture_output=True, text=True).stdout
     model = {row.split(",")[0]: float(row.split(",")[1]) for row in out.splitlines()[1:]}
     long_kept = least(lines, False, True)

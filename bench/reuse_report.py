@@ -24,6 +24,8 @@ def main(path):
     if everything:
         over = sum(r > 1.5 for r in everything)
         print(f"all reused steps: median {median(everything):.2f}, max {everything[-1]:.2f}, above 1.5: {over} of {len(everything)}")
+    if not kept:
+        sys.exit("no step has kept lists (gravity.reuse = 1)")
     print(f"groups walked again on a reused step: {100 * median([s['rewalked'] / s['groups'] for s in kept]):.1f} % median, "
           f"{100 * max(s['rewalked'] / s['groups'] for s in kept):.1f} % at most")
 

@@ -27,18 +27,18 @@ struct Range {
 
 // From the 1st to the 99.9th percentile of the densities above zero; at least a factor of 10.
 Range colour_range(const std::vector<float>& density, double mean, const ImageOptions& options) {
-  if (options.high > 0) return {options.low > 0 ? options.low : options.high * 1e-3, options.high};
+  if (options.high > 0 && options.low > 0) return {options.low, options.high};
   std::vector<float> values;
   std::copy_if(density.begin(), density.end(), std::back_inserter(values), [](float x) { return x > 0; });
-  if (values.empty()) return {0.1, 10};
+  if (values.empty()) return {options.high > 0 ? options.high / 100 : 0.1, options.high > 0 ? options.high : 10};
   const auto quantile = [&](double share) {
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
     std::nth_element(values.begin(), at, values.end());
     return *at / mean;
   };
-  const double high = quantile(0.999);
+  const double high = options.high > 0 ? options.high : quantile(0.999);
   const double low = options.low > 0 ? options.low : std::min(quantile(0.01), high / 10);
-  return {low, std::max(high, 10 * low)};
+  return {low, options.high > 0 ? high : std::max(high, 10 * low)};
 }
 
 void paint(Picture& picture, const std::vector<float>& density, double mean, const Range& range) {

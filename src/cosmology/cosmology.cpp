@@ -84,6 +84,13 @@ Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& un
   d1_today_ = unnormalised_growth(1).d1;
 }
 
+void Cosmology::require_expansion(double first, double last) const {
+  for (double a = first; a < last; a *= 1.01)
+    if (!(expansion(a) > 0))
+      throw Error("This universe turns around before the end", "H^2 is not positive at a = " + std::to_string(a),
+                  "end earlier (time.end_redshift), or raise OmegaLambda");
+}
+
 double Cosmology::expansion(double a) const {
   return std::sqrt((parameters_.omega0 / a + parameters_.omega_curvature()) / (a * a) + parameters_.omega_lambda);
 }

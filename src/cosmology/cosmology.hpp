@@ -36,7 +36,9 @@ class Cosmology {
   const CosmologyParameters& parameters() const { return parameters_; }
   const UnitSystem& units() const { return units_; }
 
-  double expansion(double a) const;         // E(a) = H(a)/H0
+  double expansion(double a) const;  // E(a) = H(a)/H0
+  // Throws Error where it does not expand all the way between these scale factors.
+  void require_expansion(double first, double last) const;
   double hubble(double a) const;            // H(a) = (da/dt)/a
   double omega_matter(double a) const;      // Omega_m(a)
   double log_hubble_slope(double a) const;  // d ln H / d ln a
@@ -78,6 +80,9 @@ class Cosmology {
 Cosmology cosmology_of(const SnapshotHeader& header);
 
 // The unit of length in Mpc/h.
+// A redshift for people: what rounds to zero has no sign.
+inline double shown_redshift(double z) { return z > -5e-5 && z < 5e-5 ? 0 : z; }
+
 double length_unit_in_mpc_h(const UnitSystem& units, double hubble);
 
 // The integrator's time variable. Cosmological runs step in t = ln a, isolated runs in t = time; the same

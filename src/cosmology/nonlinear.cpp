@@ -149,6 +149,9 @@ struct Sampled {
   std::vector<double> k, modes, power;
 };
 
+// Edges of shells and closed lines of triangles are lengths of waves, equal but for rounding.
+constexpr double kRounding = 1e-12;
+
 // Modes of the lattice of waves `wave` apart, by their length.
 void take_lattice(const WaveShell& shell, double wave, Sampled& all) {
   std::map<int, int> by_square;
@@ -158,7 +161,7 @@ void take_lattice(const WaveShell& shell, double wave, Sampled& all) {
       for (int z = -most; z <= most; ++z) ++by_square[x * x + y * y + z * z];
   for (const auto& [square, count] : by_square) {
     const double k = wave * std::sqrt(square);
-    if (k == 0 || k < shell.begin || k >= shell.end) continue;
+    if (k == 0 || k < shell.begin * (1 - kRounding) || k >= shell.end * (1 - kRounding)) continue;
     all.k.push_back(k);
     all.modes.push_back(count);
   }
@@ -183,7 +186,10 @@ Sampled sampled(const WaveShell& shell, double wave, const std::function<double(
   return all;
 }
 
-bool closes(double a, double b, double c) { return c <= a + b && c >= std::abs(a - b); }
+bool closes(double a, double b, double c) {
+  const double rounding = kRounding * (a + b);
+  return c <= a + b + rounding && c >= std::abs(a - b) - rounding;
+}
 
 }  // namespace
 

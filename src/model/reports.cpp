@@ -69,9 +69,9 @@ Report fdps_scaling(const FdpsRun& given, const Machine& machine, bool weak) {
                  true,
                  {{"step", {}, {}}, {"one node", {}, {}}, {"gathered", {}, {}}, {"neighbours", {}, {}}}};
   double first = 0;
-  for (double p = 1; p <= given.processes * 1.0001; p *= std::sqrt(10.0)) {
+  for (double p = 1, done = 0; done < std::round(given.processes); p *= std::sqrt(10.0)) {
     FdpsRun run = given;
-    run.processes = std::round(p);
+    run.processes = done = std::round(std::min(p, given.processes));
     if (!weak) run.particles = given.particles / run.processes;
     const FdpsStep step = fdps_step(run, accelerator_of(machine));
     if (first == 0) first = step.whole();

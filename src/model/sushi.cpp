@@ -36,7 +36,10 @@ double slowest(const std::vector<Site>& sites, double Site::*constant) {
 
 double force_time(const Problem& p, const std::vector<Site>& sites, double processes) {
   const bool direct = p.method == Method::kDirect;
-  const double tau = mean(sites, direct && sites.front().direct > 0 ? &Site::direct : &Site::tree);
+  std::vector<Site> used = sites;
+  for (Site& site : used)
+    if (direct && site.direct > 0) site.tree = site.direct;
+  const double tau = mean(used, &Site::tree);
   return (direct ? 1 : kListOverhead) * tau * interactions(p) / processes;  // eq. 3
 }
 

@@ -18,6 +18,7 @@
 
 #include "kernels/error.hpp"
 #include "src/analysis/image_files.hpp"
+#include "src/cosmology/cosmology.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "src/report/html.hpp"
@@ -96,13 +97,13 @@ Files some_of(const Files& all, std::size_t most) {
 std::string moment(const RunRecords& records, const std::string& fallback, int index) {
   for (const Output& output : records.outputs) {
     if (output.index != index) continue;
-    return records.comoving() ? fmt::format("z = {:.3g}", std::abs(1 / output.time - 1))
+    return records.comoving() ? fmt::format("z = {:.3g}", shown_redshift(1 / output.time - 1))
                               : fmt::format("t = {:.4g}", output.time);
   }
   return fallback;
 }
 
-std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", std::abs(file.fact("Redshift"))); }
+std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", shown_redshift(file.fact("Redshift"))); }
 
 // The readable files that have these columns.
 std::vector<Columns> read_all(const Files& files, const std::vector<std::string>& needed,
@@ -148,9 +149,10 @@ std::string spectrum_figure(const std::vector<Columns>& spectra) {
 // Growth in bins of both spectra, up to the Nyquist wave number of the particles.
 plot::Line growth_line(const Columns& first, const Columns& file, double nyquist, int colour) {
   plot::Line line{name_of(file), {}, {}, plot::Style::kLine, colour};
-  const auto &k = file.column("K"), &p = file.column("P"), &p0 = first.column("P");
+  const auto &k = file.column("K"), &k0 = first.column("K"), &p = file.column("P"), &p0 = first.column("P");
   const double linear = file.fact("GrowthFactor") / first.fact("GrowthFactor");
   for (std::size_t i = 0; i < std::min(p.size(), p0.size()) && !(k[i] > nyquist); ++i) {
+    if (!(std::abs(k[i] / k0[i] - 1) < 1e-3)) continue;  // of another mesh
     line.x.push_back(k[i]);
     line.y.push_back(std::sqrt(p[i] / p0[i]) / linear);
   }

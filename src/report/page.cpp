@@ -166,8 +166,12 @@ std::string steps_section(const RunRecords& records) {
   const double long_steps = records.end ? records.end->long_steps : static_cast<double>(count(&Step::long_step_end));
   const double rebuilds = records.end ? records.end->rebuilds : static_cast<double>(count(&Step::rebuilt));
   const std::string of_mesh = records.comoving() ? fmt::format(", in {:.0f} long steps of the mesh", long_steps) : "";
-  text +=
-      paragraph(fmt::format("{:.0f} steps, {:.0f} of them with new interaction lists{}.", steps, rebuilds, of_mesh));
+  const auto lines = static_cast<double>(records.steps.size());
+  text += paragraph(
+      records.end || lines >= steps
+          ? fmt::format("{:.0f} steps, {:.0f} of them with new interaction lists{}.", steps, rebuilds, of_mesh)
+          : fmt::format("{:.0f} steps. Of the {:.0f} that are recorded, {:.0f} are with new interaction lists{}.",
+                        steps, lines, rebuilds, of_mesh));
   return section("Steps", text);
 }
 

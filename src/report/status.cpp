@@ -15,6 +15,7 @@
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
+#include "src/cosmology/cosmology.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/report/step_figures.hpp"
 #include "src/simulation/progress.hpp"
@@ -58,7 +59,10 @@ std::string written_at(const std::string& directory) {
 
 std::optional<Config> configuration_of(const RunRecords& records, std::string& problem) {
   try {
-    return parse_config(records.beginnings.front().provenance.configuration, "the configuration in metrics.jsonl");
+    const std::string name = "the configuration in metrics.jsonl";
+    Config config = parse_config(records.beginnings.front().provenance.configuration, name);
+    config.time = parse_config(records.beginnings.back().provenance.configuration, name).time;
+    return config;
   } catch (const Error& error) {
     problem = error.what();
   }
@@ -66,14 +70,17 @@ std::optional<Config> configuration_of(const RunRecords& records, std::string& p
 }
 
 std::string moment(const RunRecords& records, double time) {
-  return records.comoving() ? fmt::format("z = {:.4g}", std::abs(1 / time - 1)) : fmt::format("t = {:.6g}", time);
+  return records.comoving() ? fmt::format("z = {:.4g}", shown_redshift(1 / time - 1)) : fmt::format("t = {:.6g}", time);
 }
 
 std::string what_was_run(const RunRecords& records, const Config& config) {
   const double particles = records.steps.empty() ? 0 : records.steps.front().particles;
   const bool box = config.run.kind == RunKind::kCosmology;
-  std::string text = box ? fmt::format("A periodic box of {}", config.box.size ? to_string(*config.box.size) : "?")
-                         : "An isolated system";
+  std::string text =
+      box ? fmt::format("A periodic box of {}", !config.box.size ? "?"
+                                                                 : to_string(*config.box.size) +
+                                                                       (config.box.size->unit.empty() ? " Mpc/h" : ""))
+          : "An isolated system";
   if (particles > 0) text += fmt::format(" with {:.0f} particles", particles);
   if (!records.steps.empty()) text += ", from " + moment(records, records.steps.front().time);
   text += box ? fmt::format(" to z = {:g}", config.time.end_redshift)
@@ -217,6 +224,16 @@ double mean_seconds(const Steps& steps) {
   return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
 }
 
+// Steps from one line to the next: as seen, or as chosen.
+double steps_a_line(const Steps& steps, const RunRecords& records) {
+  if (steps.size() > 1)
+    return static_cast<double>(steps.back().step - steps.front().step) / static_cast<double>(steps.size() - 1);
+  const std::string& chosen = records.beginnings.back().provenance.configuration;
+  const std::string key = "metrics_interval = ";
+  const auto at = chosen.find(key);
+  return at == chosen.npos ? 1 : std::max(1.0, std::strtod(chosen.c_str() + at + key.size(), nullptr));
+}
+
 double longest(const Steps& steps) {
   double most = 0;
   for (const Step& step : steps) most = std::max(most, step.seconds);
@@ -336,7 +353,8 @@ std::string time_text(const RunRecords& records, const Step& last) {
 Life life_of(const RunRecords& records, const Signs& signs) {
   if (state_of(records) != State::kOpen) return Life::kEnded;
   if (records.beginnings.empty()) return Life::kNotBegun;
-  const double patience = std::max(kSilentSeconds, kSilentSteps * longest(recent(records)));
+  const Steps few = recent(records);
+  const double patience = std::max(kSilentSeconds, kSilentSteps * longest(few) * steps_a_line(few, records));
   if (signs.gone && signs.silent > std::min(patience, kSilentSeconds)) return Life::kDead;
   return signs.silent > patience ? Life::kSilent : Life::kUnderWay;
 }

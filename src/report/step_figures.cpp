@@ -148,7 +148,8 @@ std::vector<plot::Mark> redshift_marks(double first, double last) {
     if (!marks.empty() && std::log(a / marks.back().at) < 0.045 * whole) continue;
     marks.push_back({a, fmt::format("{:g}", z)});
   }
-  if (marks.size() < 2 && last > first)
+  if (!(last > first)) return {{first, fmt::format("{:.4g}", 1 / first - 1)}};
+  if (marks.size() < 2)
     marks = {{first, fmt::format("{:.4g}", 1 / first - 1)}, {last, fmt::format("{:.4g}", 1 / last - 1)}};
   return marks;
 }

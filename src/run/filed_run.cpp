@@ -17,6 +17,8 @@
 #include "src/config/resolve.hpp"
 #include "src/config/text.hpp"
 #include "src/io/restart.hpp"
+#include "src/io/restart_folder.hpp"
+#include "src/io/run_directory.hpp"
 #include "src/run/build.hpp"
 #include "src/run/run_products.hpp"
 #include "src/simulation/step_log.hpp"
@@ -164,8 +166,20 @@ struct Ready {
   Admission admission;
   Prepared run;
 };
+// The end of the run before is an output that it may have written: one with a later end does not take its number.
+void keep_end(Config& config, const Config& before, const UnitSystem& units) {
+  const auto end = [&](const Config& of) { return number_of(of.time.end_time, "time.end_time", of, units); };
+  if (config.run.kind == RunKind::kCosmology) {
+    if (config.time.end_redshift < before.time.end_redshift)
+      config.output.redshifts.push_back(before.time.end_redshift);
+  } else if (end(config) > end(before)) {
+    config.output.times.push_back(end(before));
+  }
+}
+
 void make_ready(Ready& ready, Config config, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
+  keep_end(config, configuration_before(ready.info), ready.from->state.header.units);
   choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
@@ -185,6 +199,25 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
   keep_own(there);
   return there;
 }
+
+namespace {
+
+// Throws Error where the directory holds what a run had come to, though no restart.
+void require_no_state(const std::string& directory) {
+  const auto is_state = [](const std::string& name) { return name.starts_with("stopped."); };
+  const std::vector<std::string> files = files_of_a_run(directory);
+  if (const auto state = std::ranges::find_if(files, is_state); state != files.end())
+    throw Error(fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
+                fmt::format("begin with initial.kind=file initial.file=.../{0} and another run.output_directory, or "
+                            "remove {0}",
+                            *state));
+  if (const auto step = last_restart(directory))
+    throw Error(fmt::format("the restarts of the run in '{}' are gone", directory),
+                fmt::format("the last was restart_{:06}", *step),
+                "copy it back, or begin again with maki run and run.overwrite = true, without --resume");
+}
+
+}  // namespace
 
 void require_restart(const RestartsThere& there, const std::string& path) {
   if (there.own.empty() && !there.damaged.empty())
@@ -231,19 +264,15 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
 
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
   std::string there_is;
-  root_succeeds(ranks, [&] {
-    if (!fs::is_directory(directory)) return;
-    there_is = fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : "run";
-  });
-  there_is = broadcast_text(ranks, there_is);
-  if (there_is.empty()) return {};
+  root_succeeds(ranks, [&] { there_is = fs::is_directory(directory) ? "a directory" : ""; });
+  if (broadcast_text(ranks, there_is).empty()) return {};
   RestartsThere there = restarts_in(directory, ranks);
   if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
-  if (there.own.empty() && there_is == "stopped" && !there.ended)
-    throw Error(
-        fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
-        "begin with initial.kind=file initial.file=.../stopped.hdf5 and another run.output_directory, or remove "
-        "stopped.hdf5");
+  try {
+    if (there.own.empty() && !there.ended) root_succeeds(ranks, [&] { require_no_state(directory); });
+  } catch (const Error& error) {
+    there.lost = error;
+  }
   return there;
 }
 
@@ -281,9 +310,26 @@ void note_end(const Config& config, const ThisSite& site) {
         directory));
 }
 
-bool has_same_end(const RestartInfo& info, const Config& now) {
-  const Config::Time then = configuration_before(info).time;
+// Whether the run that has ended in this directory was to end where `now` does. On the first rank.
+bool has_same_end(const std::string& directory, const RestartInfo& info, const Config& now, const Communicator& ranks) {
+  std::string last;
+  root_succeeds(ranks, [&] { last = last_configuration(directory).value_or(""); });
+  last = broadcast_text(ranks, last);
+  const Config::Time then = (last.empty() ? configuration_before(info) : parse_config(last, "metrics.jsonl")).time;
   return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
+}
+
+// Whether the run has ended at all sites, and none has a restart. Collective over the sites. Throws Error, at all of
+// them, where it has ended at some only.
+bool has_ended_everywhere(const RestartsThere& there, const OpenSites& ring) {
+  const std::vector<std::string> ended = gather_texts(*ring.sites, there.ended && there.own.empty() ? "ended"
+                                                                   : there.own.empty()              ? ""
+                                                                                                    : "restarts");
+  const auto is = [&](const char* word) { return std::ranges::count(ended, std::string(word)); };
+  if (is("ended") == 0 || is("restarts") > 0) return false;
+  if (is("ended") == std::ssize(ended)) return true;
+  throw_at_all_sites(ring, Error("the run has ended at some of the sites, and no site has a restart of it", "",
+                                 "begin again with maki run and run.overwrite = true, without --resume"));
 }
 
 void say_ended(const Config& config, const std::string& directory, const std::string& instead,
@@ -367,18 +413,33 @@ int FiledRun::finish(const RunResult& result) {
   return leave_sites(ring_, result);
 }
 
+namespace {
+
+// The directory is held from before its restarts are looked at: another run there may still write them.
+FiledRun::Options locked(const std::string& directory, FiledRun::Options options, const Communicator& ranks) {
+  root_succeeds(ranks, [&] {
+    if (fs::is_directory(directory)) options.lock = std::make_shared<DirectoryLock>(directory);
+  });
+  return options;
+}
+
+}  // namespace
+
 // ---- resuming -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const std::vector<std::string>& settings,
-                                           const Options& options, const std::string& from) {
+                                           const Options& given, const std::string& from) {
   const Communicator ranks = Communicator::world();
+  const bool is_restart = restart_folder::step_of(fs::path(directory).filename().string()) >= 0;
+  const fs::path parent = fs::path(directory).parent_path();
+  const Options options = locked(!is_restart ? directory : parent.empty() ? "." : parent.string(), given, ranks);
   const RestartsThere there = restarts_in(directory, ranks);
   require_restart(there, directory);
   const RestartInfo& newest = there.own.back();
   Config config = configuration_of(newest, settings, from);
   const ThisSite site = choose_site(config, options.site);
   check_place(newest, site);
-  if (there.ended && !site.over_sites() && has_same_end(newest, config)) {
+  if (there.ended && !site.over_sites() && has_same_end(directory, newest, config, ranks)) {
     say_ended(config, directory,
               fmt::format("directory it goes on from its last restart; maki resume {} makes its last part again.",
                           newest.path),
@@ -393,11 +454,12 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
 }
 
 std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::vector<std::string>& settings,
-                                                    const Options& options) {
-  const ThisSite site = choose_site(config, options.site);
+                                                    const Options& given) {
+  const ThisSite site = choose_site(config, given.site);
   const Communicator ranks = Communicator::world();
   use_device(config);
   const std::string directory = config.run.output_directory.value_or("output/" + config.run.name);
+  const Options options = locked(directory, given, ranks);
   const RestartsThere there = restarts_or_none(directory, ranks);
   std::optional<Config> before;
   if (!there.own.empty()) {
@@ -406,13 +468,14 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     check_place(there.own.back(), site);
     note_end(*before, site);
   }
-  if (there.ended && !site.over_sites() && (!before || has_same_end(there.own.back(), *before))) {
+  if (there.ended && !site.over_sites() && (!before || has_same_end(directory, there.own.back(), *before, ranks))) {
     say_ended(config, directory,
               "file it goes on from its last restart; to run it again, leave out --resume, or choose another "
               "run.output_directory.",
               options);
     return nullptr;
   }
+  if (there.lost && !site.over_sites()) throw *there.lost;
   const bool at_once = before && !site.over_sites();
   const Admission admission = at_once ? Admission() : admit(config, ranks);
   Prepared prepared = at_once ? Prepared() : prepare(config, !site.over_sites());
@@ -422,6 +485,14 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
                         : at_once ? *before
                                   : as_chosen(there.own.back(), settings, *before, prepared.config);
   OpenSites ring = open_sites(agreed, site, ranks, offer, announcer(config));
+  at_all_sites(*ring.sites, [&] {
+    if (there.lost) throw *there.lost;
+  });
+  if (site.over_sites() && has_ended_everywhere(there, ring)) {
+    say_ended(config, directory, "file it can go on only with a restart.", options);
+    ring.sites->close();
+    return nullptr;
+  }
   if (goes_on(there, ring)) return go_on(*before, settings, there, std::move(ring), options);
   return start(config, std::move(prepared), admission, std::move(ring), options);
 }

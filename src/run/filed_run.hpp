@@ -28,6 +28,7 @@ struct RestartsThere {
   std::vector<std::string> damaged;  // folders whose complete.toml is damaged
   std::string run;                   // its name; "" where unknown
   bool ended = false;                // the run has come to its end; of a directory
+  std::optional<Error> lost;         // of restarts_or_none(): the run had a state, and no restart is left
 };
 
 // Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
@@ -45,8 +46,7 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
 
 // maki run --resume.
 
-// As restarts_in(); none where there is no directory yet. Throws Error also where a run there cannot be resumed: all
-// its restarts are damaged, or it was stopped without one.
+// As restarts_in(); none where there is no directory yet. Throws Error also where all restarts there are damaged.
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks);
 
 // Whether the run resumes; else it begins. Over sites it begins where some site has begun the same run but holds no
@@ -62,7 +62,9 @@ class FiledRun {
     std::FILE* progress = stdout;  // nullptr: silent, except for the log
     bool signals = true;           // RunFileOptions
     std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+    std::shared_ptr<DirectoryLock> lock = {};  // of the directory, where it is held already
     void apply(RunFileOptions& files) const {
+      files.lock = lock;
       if (!progress) files.progress = nullptr;
       files.signals = signals;
       files.begun = begun;

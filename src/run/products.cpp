@@ -49,7 +49,7 @@ double growth_factor(const SnapshotHeader& header) {
 }
 
 std::string moment(const SnapshotHeader& header) {
-  return header.comoving ? fmt::format("z = {:.2f}", std::abs(header.redshift))
+  return header.comoving ? fmt::format("z = {:.2f}", shown_redshift(header.redshift))
                          : fmt::format("t = {:.4g}", header.time);
 }
 
@@ -209,9 +209,13 @@ CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const
   const double side = first.frame.side, volume = side * side * side;
   if (!first.frame.periodic || !second.frame.periodic)
     throw Error("an isolated set has no power spectrum", "it needs a periodic box");
-  if (std::abs(second.frame.side / side - 1) > 1e-6)
+  const auto mpc_h = [](const DeviceSet& set) {
+    return set.frame.side * length_unit_in_mpc_h(set.header.units, set.header.hubble);
+  };
+  if (!(std::abs(mpc_h(second) / mpc_h(first) - 1) < 1e-5))
     throw Error("there is no cross spectrum of two boxes",
-                fmt::format("their sides are {} and {}", side, second.frame.side), "give two snapshots of one box");
+                fmt::format("their sides are {:g} and {:g} Mpc/h", mpc_h(first), mpc_h(second)),
+                "give two snapshots of one box");
   MeasurePowerOptions measured;
   measured.cells = options.cells;
   second.stream.synchronize();

@@ -159,8 +159,10 @@ void RunProducts::output(const OutputState& state) {
 
 void RunProducts::film(const OutputState& state) {
   const sites::GatheredSet all(*place().sites, state.stream, state.particles.source);
-  write_picture_of(set_of(state, all), picture_, path(fmt::format("film_{:05}.png", state.index)), provenance_,
-                   overwrite_);
+  spare_the_run([&] {
+    write_picture_of(set_of(state, all), picture_, path(fmt::format("film_{:05}.png", state.index)), provenance_,
+                     overwrite_);
+  });
   count_output_traffic();
 }
 
@@ -227,10 +229,24 @@ PowerTheory RunProducts::theory(const SnapshotHeader& header) {
 void RunProducts::write_products(const DeviceSet& set, int index) {
   if (power_mesh_ > 0) {
     const SpectrumOptions options{power_mesh_, power_folding_, theory(set.header)};
-    write_power_of(set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
+    spare_the_run(
+        [&] { write_power_of(set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_); });
   }
   if (pictures_) {
-    write_picture_of(set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_);
+    spare_the_run(
+        [&] { write_picture_of(set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_); });
+  }
+}
+
+// A run goes on without a picture or a spectrum that cannot be written, on a full disk for example; ranks of a site
+// throw such an error together. They can be made from its snapshots.
+void RunProducts::spare_the_run(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const Error& error) {
+    message(fmt::format("{}. The run goes on without it.", error.what()));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,7 @@ class RunProducts : public RunFiles {
 
  private:
   void begin_cones(const Prepared& run, const RunFileOptions& options);
+  void spare_the_run(const std::function<void()>& write);
   void write_products(const DeviceSet& set, int index);
   DeviceSet set_of(const OutputState& state, const sites::GatheredSet& all) const;
   GroupCatalogue groups_of(const OutputState& state);

@@ -339,6 +339,7 @@ SimulationOptions simulation_options(const Prepared& run) {
     options.outputs = config.output.times;
   } else {
     options.end = 1 / (1 + config.time.end_redshift);
+    Cosmology(cosmology_parameters(config), run.units).require_expansion(run.initial.header.time, options.end);
     for (const double z : config.output.redshifts) options.outputs.push_back(1 / (1 + z));
   }
   options.film = film_times(static_cast<std::size_t>(config.output.film), config.output.film_cadence, timeline_of(run),

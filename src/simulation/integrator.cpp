@@ -99,6 +99,18 @@ void Integrator::learn_measures() {
   forces_.rms_acceleration_is(decisive_.rms_acceleration);
 }
 
+namespace {
+
+// Throws Error where a step is lost in the rounding of the time.
+void require_progress(double begin, double end) {
+  if (end > begin) return;
+  throw Error(fmt::format("the time step is too small for times such as {:g}", begin),
+              "the time would stay the same: steps are shorter than its last bit",
+              "see whether a mass, a unit or the softening is wrong, or begin nearer to t = 0");
+}
+
+}  // namespace
+
 void Integrator::choose_long_step(double target) {
   const double remaining = target - time_;
   const StepMeasure expected = expected_measure();
@@ -108,6 +120,7 @@ void Integrator::choose_long_step(double target) {
   const double length = divide_evenly(remaining, wanted, 0);
   long_begin_ = time_;
   long_end_ = length < remaining ? time_ + length : target;
+  require_progress(time_, long_end_);
 }
 
 double Integrator::choose_short_end() const {
@@ -115,7 +128,9 @@ double Integrator::choose_short_end() const {
   if (!forces_.has_mesh()) return long_end_;
   const double length = divide_evenly(remaining, short_step(options_, timeline_, time_, expected_measure()),
                                       options_.fixed_step > 0 ? 0 : kStretch);
-  return length < remaining ? time_ + length : long_end_;
+  const double end = length < remaining ? time_ + length : long_end_;
+  require_progress(time_, end);
+  return end;
 }
 
 // The measure in the middle of the coming step, extrapolated from the two measures that may be used. Without the trend,

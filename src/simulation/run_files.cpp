@@ -32,9 +32,9 @@ ProgressForm form_of(const RunFileOptions& options) {
 // Throws Error where overwriting would remove the initial file (or set of files, by its base name).
 void spare_initial_file(const RunFileOptions& options) {
   namespace fs = std::filesystem;
-  const fs::path file = options.initial_file;
-  const std::string name = file.filename().string();
   std::error_code ignored;
+  const fs::path file = fs::weakly_canonical(options.initial_file, ignored);  // it may be a link
+  const std::string name = file.filename().string();
   if (!is_of_a_run(name) && !is_of_a_run(name + ".hdf5")) return;
   if (!fs::equivalent(file.has_parent_path() ? file.parent_path() : ".", options.directory, ignored)) return;
   throw Error(fmt::format("'{}' would be removed", options.initial_file),
@@ -44,7 +44,7 @@ void spare_initial_file(const RunFileOptions& options) {
 
 std::string prepared_directory(const RunFileOptions& options, std::optional<DirectoryLock>& lock) {
   ensure_output_directory(options.directory);
-  lock.emplace(options.directory);
+  if (!options.lock) lock.emplace(options.directory);
   if (options.resumed_at) return options.directory;
   const std::vector<std::string> old = files_of_a_run(options.directory);
   if (!old.empty() && !options.overwrite)
@@ -246,6 +246,7 @@ void RunFiles::told(const RestartOutcome& restart) {
   if (restart.problem.empty()) {
     restart_ = restart.path;
     newest_restart_ = restart.step;
+    event(JsonObject().add("restart", restart.step).text());
     return message(fmt::format("Step {}: wrote {} in {:.1f} s", restart.step, restart.path, restart.seconds));
   }
   restarts_.erase(restart.step);
@@ -306,6 +307,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::array<std::uint64_t, 2> most = {pool.high_water, pool.most_reserved};
   ranks().max(most);
   const std::uint64_t sum = sum_of(ranks(), std::uint64_t{pool.high_water});
+  const std::uint64_t particles = sum_of(ranks(), std::uint64_t{own_particles_});  // of this site
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
@@ -319,7 +321,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
                       1e-6 * static_cast<double>(most[0]), most[0] < sum ? " of the rank with most" : "",
-                      static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
+                      static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(particles, 1)),
                       1e-6 * static_cast<double>(most[1]));
   message(text);
   progress_.message(memory);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -50,6 +51,8 @@ struct RunFileOptions {
   // The step of the restart from which the run resumes: log and metrics continue, and lines and files of later steps
   // are replaced.
   std::optional<std::uint64_t> resumed_at;
+  // On the first rank, of this directory, where it is held already.
+  std::shared_ptr<DirectoryLock> lock;
   std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
   std::vector<std::string> settings;   // that the user chose (RunHead)
   std::string initial_file;            // initial conditions; never removed
@@ -98,7 +101,7 @@ class RunFiles : public RunObserver {
   void finish(const RunResult& result, const PhaseTimers& timers);
   // Tells of the error that ends the run, in the log too where that can still be written, and how to go on.
   void fail(const std::string& error) noexcept;
-  void let_go() { lock_.reset(); }  // frees the directory for other runs, as the destructor does
+  void let_go() { lock_.reset(), options_.lock.reset(); }  // frees the directory for other runs, as the destructor does
 
   std::string path(const std::string& name) const;
   const Communicator& ranks() const { return place_.ranks; }

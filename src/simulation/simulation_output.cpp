@@ -254,6 +254,8 @@ void Simulation::after_boundary(std::uint64_t next_output) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
     observer_.restart(kept_.back());
     restart_at_ = agreement_.number();
+    requests_ &= ~kRestart;  // fulfilled: the other sites must not hear of it once more
+    agreement_.request(requests_);
   }
   restart_wanted_ = false;
 }

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -206,6 +209,37 @@ std::optional<std::string> run_in(const std::string& directory) {
   std::string line;
   if (!std::getline(file, line) || file.eof()) return {};  // none, or cut off
   return json_member(line, "run");
+}
+
+namespace {
+
+// The last line of metrics that begins with this member; "" where there is none.
+std::string last_line_with(const std::string& directory, const std::string& member) {
+  const std::string begin = fmt::format("{{\"{}\": ", member);
+  std::ifstream file(metrics_path_in(directory));
+  std::string last;
+  for (std::string line; std::getline(file, line);)
+    if (!file.eof() && line.starts_with(begin)) last = std::move(line);
+  return last;
+}
+
+}  // namespace
+
+std::optional<std::string> last_configuration(const std::string& directory) {
+  boost::property_tree::ptree head;
+  std::istringstream line(last_line_with(directory, "run"));
+  try {
+    boost::property_tree::read_json(line, head);
+  } catch (const boost::property_tree::ptree_error&) {
+    return {};
+  }
+  const auto text = head.get_optional<std::string>("provenance.configuration");
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
+std::optional<std::uint64_t> last_restart(const std::string& directory) {
+  const auto step = json_member(last_line_with(directory, "restart"), "restart");
+  return step ? std::optional<std::uint64_t>(std::strtoull(step->c_str(), nullptr, 10)) : std::nullopt;
 }
 
 bool has_ended(const std::string& directory) {

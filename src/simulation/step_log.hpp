@@ -1,6 +1,6 @@
 // The two records of a run: log.txt for people, and metrics.jsonl for programs. Its lines other than those of steps
 // (metrics.hpp) describe the run, its resumption, its outputs and its end; they have no member "step", which identifies
-// lines of steps.
+// lines of steps. "restart": the step of a restart that is complete. "error": that ended the run.
 #pragma once
 
 #include <cstddef>
@@ -78,6 +78,10 @@ class StepLog {
 
 // The name of the run whose metrics are in the directory; none where their first line is missing.
 std::optional<std::string> run_in(const std::string& directory);
+// The configuration of its last process, resolved; none where it is unknown.
+std::optional<std::string> last_configuration(const std::string& directory);
+// The step of the last restart that it has completed; none where there was none.
+std::optional<std::uint64_t> last_restart(const std::string& directory);
 // Whether that run has come to its end, by the last line of its metrics.
 bool has_ended(const std::string& directory);
 

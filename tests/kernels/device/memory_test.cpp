@@ -27,19 +27,19 @@ BlockPool make_pool() {
 
 // A block that work of one stream may still use is not handed to another.
 TEST(BlockPool, ReleasedBlocksStayInTheirLane) {
-  BlockPool pool = make_pool();
   for (const std::size_t bytes : {std::size_t{1000}, 3 * kMiB, 40 * kMiB}) {
+    BlockPool pool = make_pool();
     void* const mine = pool.allocate("a", bytes, 0);
     pool.release(mine);
     void* const other = pool.allocate("b", bytes, 1);
     EXPECT_NE(other, mine);
     EXPECT_EQ(pool.allocate("c", bytes, 0), mine);
     pool.release(other);
+    pool.release(nullptr);
+    for (const PoolBlock& block : pool.blocks()) pool.release(const_cast<char*>(block.begin));
+    pool.trim();
+    EXPECT_EQ(pool.report().reserved, 0u);
   }
-  pool.release(nullptr);
-  for (const PoolBlock& block : pool.blocks()) pool.release(const_cast<char*>(block.begin));
-  pool.trim();
-  EXPECT_EQ(pool.report().reserved, 0u);
 }
 
 TEST(BlockPool, TheScopeChoosesTheLane) {

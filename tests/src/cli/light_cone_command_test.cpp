@@ -89,6 +89,7 @@ TEST_F(LightConeOfARun, GoesOnWhereTheNumberOfRanksChangesTwice) {
 TEST_F(LightConeOfARun, GoesOnFromTheRestartBeforeWhereASpoolIsDamaged) {
   const std::string first_run = path("run");
   expect_end(run("run", "run.restart_steps=4"), 0);
+  as_killed_before_the_end("run");
   fs::copy(first_run, path("copy"), fs::copy_options::recursive);
   const std::vector<std::string> restarts = restarts_in(first_run);
   ASSERT_EQ(restarts.size(), 2u);

@@ -73,6 +73,11 @@ class Program : public ::testing::Test {
     std::ofstream(path(name)) << text;
     return path(name);
   }
+  // Takes the line of its end from a run's metrics.
+  void as_killed_before_the_end(const std::string& run) const {
+    const std::string metrics = text_of(path(run + "/metrics.jsonl"));
+    write(run + "/metrics.jsonl", metrics.substr(0, metrics.rfind("{\"end\"")));
+  }
   const fs::path directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
 };
 

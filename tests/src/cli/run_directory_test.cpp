@@ -96,6 +96,37 @@ TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
   expect_end(call_shell("cd " + path("one") + " && " + program() + " resume " + restarts("one").back()), 0);
 }
 
+TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {
+  ASSERT_EQ(run("one", "end_redshift=41 output.redshifts=[45]").code, 0);
+  ASSERT_EQ(run("one", "end_redshift=39.9 output.redshifts=[45] --resume").code, 0);
+  EXPECT_NEAR(read_snapshot(path("one/snapshot_001.hdf5")).header.redshift, 41, 1e-6);
+  EXPECT_NEAR(read_snapshot(path("one/snapshot_002.hdf5")).header.redshift, 39.9, 1e-6);
+  expect_end(run("one", "end_redshift=39.9 output.redshifts=[45] --resume"), 0, {"has come to its end"});
+}
+
+TEST_F(RunDirectory, ARunWhoseRestartsAreGoneIsNotBegunAnewUnasked) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  for (const std::string& restart : restarts_in(path("one"))) fs::remove_all(restart);
+  expect_end(run("one", "overwrite=true --resume"), 1, {"a stopped run without a restart"});
+  fs::remove(path("one/stopped.hdf5"));
+  expect_end(run("one", "overwrite=true --resume"), 1, {"restarts of the run in", "are gone"});
+  EXPECT_EQ(run("one", "overwrite=true").code, 0);
+}
+
+TEST_F(RunDirectory, TheFileThatALinkNamesIsNotRemoved) {
+  ASSERT_EQ(run("one", stopped_).code, 3);
+  fs::create_symlink(path("one/stopped.hdf5"), path("begin.hdf5"));
+  expect_end(run("one", "overwrite=true initial.kind=file initial.file=" + path("begin.hdf5")), 1,
+             {"would be removed"});
+}
+
+// A picture, for example, for which the disk has no room.
+TEST_F(RunDirectory, ARunGoesOnWithoutAProductThatCannotBeWritten) {
+  ASSERT_EQ(run("one", stopped_ + "output.power_spectrum=true").code, 3);
+  fs::create_directories(path("one/power_002.txt"));
+  expect_end(call("resume " + path("one") + " time_limit=\"1 h\""), 0, {"power_002.txt", "goes on without it"});
+}
+
 TEST_F(RunDirectory, SettingsThatAreRefusedLeaveLaterRestarts) {
   ASSERT_EQ(run("one", "restart_steps=1").code, 0);
   const std::vector<std::string> before = restarts("one");
@@ -183,10 +214,8 @@ class DamagedRestart : public Program {
                     " restart_steps=1 output.image=false power_spectrum=false output_directory=" + path("run")),
                0);
     EXPECT_EQ(restarts("run").size(), 2u);
-    // As it was killed before its last output.
     fs::remove(path("run/snapshot_002.hdf5"));
-    const std::string metrics = text_of(path("run/metrics.jsonl"));
-    write("run/metrics.jsonl", metrics.substr(0, metrics.rfind("{\"end\"")));
+    as_killed_before_the_end("run");
   }
   std::vector<std::string> restarts(const std::string& name) const { return restarts_in(path(name)); }
   // A copy of the run, in which only its newest restart is there where `alone`.
