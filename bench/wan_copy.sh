@@ -13,7 +13,7 @@ maki=$(realpath "${BUILD:-build}/maki") small=${SMALL:-10000} large=${LARGE:-200
 work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/maki_copy_XXXXXX")
 read -ra args <<<"${ARGS:-}"
 here=() there=() address=127.0.0.1
-if [ -n "${MAKI_TESTBED:-}" ]; then
+if [ -n "${MAKI_NS_0:-}" ]; then
   there=(ip netns exec "$MAKI_NS_0") here=(ip netns exec "$MAKI_NS_1") address=$MAKI_ADDR_0
 fi
 server= client=

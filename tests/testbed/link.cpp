@@ -42,7 +42,7 @@ std::int64_t now_ns() {
 // Small packets take more room in memory than on the wire: hence the factor.
 std::size_t ring_bytes(const LinkSettings& s, double queue) {
   const double rate = s.rate > 0 ? s.rate : 4e9;
-  return static_cast<std::size_t>(2 * (rate / 8 * (s.delay + s.jitter) + queue)) + (std::size_t{4} << 20);
+  return static_cast<std::size_t>(2 * (rate / 8 * s.delay + queue)) + (std::size_t{4} << 20);
 }
 
 // The endpoints compete for the cores: packets have to leave on time all the same.
@@ -161,8 +161,7 @@ Direction::Direction(int from, int to, const LinkSettings& settings, std::uint64
       queue_limit_(settings.queue > 0 ? settings.queue : settings.default_queue()),
       nanoseconds_per_byte_(settings.rate > 0 ? 8e9 / settings.rate : 0),
       delay_(static_cast<Nanoseconds>(settings.delay * 1e9)), stop_(eventfd(0, EFD_CLOEXEC)),
-      ring_(ring_bytes(settings, queue_limit_)), scratch_(kLargestPacket), random_(seed), loss_(settings.loss),
-      thread_([this] { run(); }) {}
+      ring_(ring_bytes(settings, queue_limit_)), scratch_(kLargestPacket), random_(seed), thread_([this] { run(); }) {}
 
 Direction::~Direction() {
   stopping_ = true;
@@ -174,7 +173,7 @@ Direction::~Direction() {
 }
 
 LinkCounters Direction::counters() const {
-  return {packets_, bytes_, queue_drops_, loss_drops_, cut_drops_, greatest_queue_, late_};
+  return {packets_, bytes_, queue_drops_, loss_drops_, greatest_queue_, late_};
 }
 
 void Direction::run() {
@@ -211,9 +210,7 @@ int Direction::take_in() {
     const ssize_t bytes = read(from_, to, kLargestPacket);
     if (bytes <= static_cast<ssize_t>(kVirtioBytes)) return taken;
     const std::size_t size = static_cast<std::size_t>(bytes);
-    if (cut_)
-      cut_drops_ += segments_of({to, size}).count;
-    else if (!slot)
+    if (!slot)
       queue_drops_ += segments_of({to, size}).count;
     else
       admit(slot, size, now_ns());
@@ -244,22 +241,11 @@ Direction::Fate Direction::decide(std::size_t wire_bytes, Nanoseconds now) {
 
 // Draws the distance to the next loss, not a number for each packet.
 bool Direction::lose() {
-  const double probability = loss_;
+  const double probability = settings_.loss;
   if (probability <= 0) return false;
-  if (probability != loss_now_) {
-    loss_now_ = probability;
-    until_loss_ = -1;
-  }
   if (until_loss_ < 0)
     until_loss_ = probability >= 1 ? 0 : std::geometric_distribution<std::int64_t>(probability)(random_);
   return until_loss_-- == 0;
-}
-
-Direction::Nanoseconds Direction::release_of(Nanoseconds finish) {
-  Nanoseconds release = finish + delay_;
-  if (settings_.jitter > 0)
-    release += static_cast<Nanoseconds>(std::uniform_real_distribution<>(0, settings_.jitter * 1e9)(random_));
-  return last_release_ = std::max(release, last_release_);
 }
 
 void Direction::admit(std::byte* slot, std::size_t bytes, Nanoseconds now) {
@@ -270,7 +256,7 @@ void Direction::admit(std::byte* slot, std::size_t bytes, Nanoseconds now) {
     return;
   }
   const Fate fate = decide(segments.wire_bytes(), now);
-  if (fate.arrives) ring_.commit(bytes, release_of(fate.finish), 1, static_cast<std::uint32_t>(segments.wire_bytes()));
+  if (fate.arrives) ring_.commit(bytes, fate.finish + delay_, 1, static_cast<std::uint32_t>(segments.wire_bytes()));
 }
 
 // Each run of segments that arrive becomes one packet, due when its last segment is through.
@@ -289,7 +275,7 @@ void Direction::admit_pieces(const Segments& segments, std::span<const std::byte
       std::memcpy(slot, packet.data(), bytes);
     else
       bytes = write_segments(packet, segments, first, last, slot);
-    ring_.commit(bytes, release_of(finish), static_cast<std::uint32_t>(last - first), static_cast<std::uint32_t>(wire));
+    ring_.commit(bytes, finish + delay_, static_cast<std::uint32_t>(last - first), static_cast<std::uint32_t>(wire));
   };
   for (std::size_t i = 0; i < segments.count; ++i) {
     const Fate fate = decide(segments.wire_bytes(i), now);
@@ -312,9 +298,7 @@ Direction::Nanoseconds Direction::deliver() {
     if (packet.release > now) return packet.release - now;
     if (sent == kBatch) return 0;
     const std::span<const std::byte> bytes = ring_.front_bytes();
-    if (cut_) {
-      cut_drops_ += packet.segments;
-    } else if (write(to_, bytes.data(), bytes.size()) > 0) {
+    if (write(to_, bytes.data(), bytes.size()) > 0) {
       packets_ += packet.segments;
       bytes_ += packet.wire_bytes;
       if (now - packet.release > kLate) late_ += packet.segments;
@@ -333,16 +317,6 @@ EmulatedLink::EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSetting
     : a_(open_tun(a, b, settings)), b_(open_tun(b, a, settings)),
       forth_(std::make_unique<Direction>(a_.descriptor(), b_.descriptor(), settings, 2 * settings.seed)),
       back_(std::make_unique<Direction>(b_.descriptor(), a_.descriptor(), settings, 2 * settings.seed + 1)) {}
-
-void EmulatedLink::set_cut(bool cut) {
-  forth_->set_cut(cut);
-  back_->set_cut(cut);
-}
-
-void EmulatedLink::set_loss(double probability) {
-  forth_->set_loss(probability);
-  back_->set_loss(probability);
-}
 
 wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other, const LinkSettings& settings) {
   const InsideNamespace inside(own.space);

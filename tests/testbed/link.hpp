@@ -24,8 +24,7 @@ struct LinkSettings {
   double rate = 800e6;     // bits of IP packets a second; 0: without bound
   double queue = 0;        // bytes before the line; 0: default_queue()
   double loss = 0;         // probability of a packet
-  double jitter = 0;       // seconds: each packet is up to so much later, none overtakes another
-  std::uint64_t seed = 1;  // of loss and jitter
+  std::uint64_t seed = 1;  // of loss
   int mtu = 1500;
   int gso =
       16384;  // bytes that cross at once at most, as segments of the MTU; 0: each packet alone, checksums filled in
@@ -40,10 +39,10 @@ struct LinkEnd {
 
 // What one direction has done. Packets and bytes are those of the wire.
 struct LinkCounters {
-  std::uint64_t packets = 0, bytes = 0;                          // delivered
-  std::uint64_t queue_drops = 0, loss_drops = 0, cut_drops = 0;  // packets
-  std::uint64_t greatest_queue = 0;                              // bytes
-  std::uint64_t late = 0;  // packets that the emulator delivered more than 1 ms after their time
+  std::uint64_t packets = 0, bytes = 0;           // delivered
+  std::uint64_t queue_drops = 0, loss_drops = 0;  // packets
+  std::uint64_t greatest_queue = 0;               // bytes
+  std::uint64_t late = 0;                         // packets that the emulator delivered more than 1 ms after their time
 };
 
 // One direction: a thread that takes packets from one TUN device and puts them into another.
@@ -54,9 +53,6 @@ class Direction {
   ~Direction();
   Direction(const Direction&) = delete;
 
-  void set_cut(bool cut) { cut_ = cut; }
-  bool is_cut() const { return cut_; }
-  void set_loss(double probability) { loss_ = probability; }
   LinkCounters counters() const;
 
  private:
@@ -75,7 +71,6 @@ class Direction {
   void admit_pieces(const Segments& segments, std::span<const std::byte> packet, Nanoseconds now);
   Fate decide(std::size_t wire_bytes, Nanoseconds now);
   bool lose();
-  Nanoseconds release_of(Nanoseconds finish);
   double queued(Nanoseconds now) const;
 
   const int from_, to_;
@@ -86,16 +81,12 @@ class Direction {
   PacketRing ring_;
   std::vector<std::byte> scratch_;
   std::mt19937_64 random_;
-  Nanoseconds line_free_ = 0;  // when the line has sent all that was admitted
-  double line_rest_ = 0;       // fractions of a nanosecond that line_free_ leaves out
-  Nanoseconds last_release_ = 0;
-  double loss_now_ = -1;         // the probability that until_loss_ was drawn for
-  std::int64_t until_loss_ = 0;  // packets before the next one lost
+  Nanoseconds line_free_ = 0;     // when the line has sent all that was admitted
+  double line_rest_ = 0;          // fractions of a nanosecond that line_free_ leaves out
+  std::int64_t until_loss_ = -1;  // packets before the next one lost; -1: not drawn
 
-  std::atomic<bool> cut_{false}, stopping_{false};
-  std::atomic<double> loss_;
-  std::atomic<std::uint64_t> packets_{0}, bytes_{0}, queue_drops_{0}, loss_drops_{0}, cut_drops_{0}, greatest_queue_{0},
-      late_{0};
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> packets_{0}, bytes_{0}, queue_drops_{0}, loss_drops_{0}, greatest_queue_{0}, late_{0};
   std::thread thread_;
 };
 
@@ -104,16 +95,10 @@ class EmulatedLink {
   // Runs at once, with one thread a direction. Throws wan::Error where there is no root or TUN (see why_not()).
   EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings);
 
-  void cut() { set_cut(true); }  // all packets are lost, those under way too
-  void restore() { set_cut(false); }
-  void set_loss(double probability);  // while it runs
-  bool is_cut() const { return forth_->is_cut(); }
   LinkCounters forth() const { return forth_->counters(); }  // from a to b
   LinkCounters back() const { return back_->counters(); }
 
  private:
-  void set_cut(bool cut);
-
   wan::Socket a_, b_;  // the devices
   std::unique_ptr<Direction> forth_, back_;
 };

@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 
 #include "tests/testbed/testbed.hpp"
 #include "wan/net/error.hpp"
@@ -20,8 +19,7 @@ namespace {
 
 struct Options {
   TestbedSettings testbed;
-  std::string rtt = "270ms", rate = "800Mbit", queue, jitter = "0", rmem = "0", wmem = "0", congestion,
-              topology = "line";
+  std::string rtt = "270ms", rate = "800Mbit", queue, rmem = "0", wmem = "0", congestion, topology = "line";
   std::vector<std::string> kernel;
   bool quiet = false;
 };
@@ -35,8 +33,7 @@ void add_options(CLI::App& program, Options& o) {
       ->capture_default_str();
   program.add_option("--queue", o.queue, "bytes before the line (default: rate x rtt / 2, at least 2MB)");
   program.add_option("--loss", o.testbed.link.loss, "probability of each packet")->check(CLI::Range(0.0, 1.0));
-  program.add_option("--jitter", o.jitter, "each packet up to so much later, in order")->capture_default_str();
-  program.add_option("--seed", o.testbed.link.seed, "of loss and jitter")->capture_default_str();
+  program.add_option("--seed", o.testbed.link.seed, "of loss")->capture_default_str();
   program.add_option("--mtu", o.testbed.link.mtu)->capture_default_str();
   program
       .add_option("--gso", o.testbed.link.gso,
@@ -49,11 +46,7 @@ void add_options(CLI::App& program, Options& o) {
   program.add_flag("--quiet", o.quiet, "no counters at the end");
   program.footer(
       "wan_testbed [OPTIONS] -- COMMAND...   runs COMMAND with MAKI_SITES, MAKI_NS_i (for `ip netns exec`), MAKI_ADDR_i,\n"
-      "                                      MAKI_ADDR6_i, MAKI_LINK_RATE, _RTT, _QUEUE, _LOSS, and MAKI_TESTBED, by which\n"
-      "                                      it may call\n"
-      "wan_testbed cut|restore [LINK]        all packets are lost; or no longer. LINK is 0-1; none: all\n"
-      "wan_testbed loss PROBABILITY [LINK]\n"
-      "wan_testbed counters [LINK]\n"
+      "                                      MAKI_ADDR6_i, MAKI_LINK_RATE, _RTT, _QUEUE, _LOSS\n"
       "wan_testbed clean                     removes what a killed testbed left behind");
 }
 
@@ -73,7 +66,6 @@ void resolve(Options& o) {
   if (rates.size() > 1)
     for (const std::string& rate : rates) o.testbed.rates.push_back(bits_of(rate));
   o.testbed.link.queue = o.queue.empty() ? 0 : static_cast<double>(wan::parse_size(o.queue));
-  o.testbed.link.jitter = wan::parse_seconds(o.jitter);
   o.testbed.kernel = tcp_limits(wan::parse_size(o.rmem), wan::parse_size(o.wmem), o.congestion);
   for (const std::string& setting : o.kernel) {
     const std::size_t equals = setting.find('=');
@@ -83,8 +75,7 @@ void resolve(Options& o) {
   }
 }
 
-void set_environment(const Testbed& testbed, const LinkSettings& link, const std::string& control) {
-  setenv("MAKI_TESTBED", control.c_str(), 1);
+void set_environment(const Testbed& testbed, const LinkSettings& link) {
   setenv("MAKI_LINK_RATE", fmt::format("{}", link.rate).c_str(), 1);  // bits a second
   setenv("MAKI_LINK_RTT", fmt::format("{}", 2 * link.delay).c_str(), 1);
   setenv("MAKI_LINK_QUEUE", fmt::format("{:.0f}", link.queue > 0 ? link.queue : link.default_queue()).c_str(), 1);
@@ -140,9 +131,8 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
   const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
-  Testbed testbed(options.testbed);
-  const Control control(testbed, control_path(getpid()));
-  set_environment(testbed, options.testbed.link, control.path());
+  const Testbed testbed(options.testbed);
+  set_environment(testbed, options.testbed.link);
   const int status = supervise(start(command, before), descriptor);
   close(descriptor);
   if (!options.quiet)
@@ -150,23 +140,12 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   return status;
 }
 
-int ask_running(int argc, char** argv) {
-  const char* path = std::getenv("MAKI_TESTBED");
-  if (!path) throw wan::Error("no testbed is named", "MAKI_TESTBED is not set", "call this from a testbed's command");
-  std::string request;
-  for (int i = 1; i < argc; ++i) request += std::string(i > 1 ? " " : "") + argv[i];
-  fmt::print("{}", ask(path, request));
-  return 0;
-}
-
 int run(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "clean") {
-    remove_stale_sockets();
     fmt::print("{} namespaces removed\n", remove_stale());
     return 0;
   }
-  if (first == "cut" || first == "restore" || first == "loss" || first == "counters") return ask_running(argc, argv);
   int own = 1;
   while (own < argc && std::string(argv[own]) != "--") ++own;
   CLI::App program("Sites on this machine, joined by emulated wide-area links.", "wan_testbed");

@@ -1,13 +1,8 @@
-// Sites, each a network namespace, joined by emulated links; and a Unix socket by which a running testbed is told to
-// cut and restore its links, and asked for their counters.
+// Sites, each a network namespace, joined by emulated links.
 #pragma once
 
-#include <sys/types.h>
-
-#include <atomic>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/testbed/link.hpp"
@@ -44,14 +39,13 @@ class Testbed {
   struct Link {
     int a, b;
     EmulatedLink link;
-    std::string name() const;  // "0-1"
   };
   int sites() const { return static_cast<int>(spaces_.size()); }
   const Namespace& site(int i) const { return spaces_.at(static_cast<std::size_t>(i)); }
   std::string address(int i) const;  // IPv4, of the site on all its links
   std::string address6(int i) const;
-  std::vector<Link>& links() { return links_; }
-  EmulatedLink& link(int a, int b);  // throws wan::Error where there is none
+  const std::vector<Link>& links() const { return links_; }
+  const EmulatedLink& link(int a, int b) const;  // throws wan::Error where there is none
 
  private:
   void join(int a, int b, const LinkSettings& settings);
@@ -60,37 +54,7 @@ class Testbed {
   std::vector<Link> links_;  // ends before the namespaces do
 };
 
-// Serves in a thread. One request a connection, a line of words: "cut [LINK]", "restore [LINK]", "loss PROBABILITY
-// [LINK]", "counters [LINK]"; a LINK is "0-1", none means all. The answer is text; "error: ..." where it was not
-// understood.
-class Control {
- public:
-  Control(Testbed& testbed, const std::string& path);
-  ~Control();  // removes the socket
-  Control(const Control&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  void run();
-
-  Testbed& testbed_;
-  std::string path_;
-  int listener_ = -1;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
-};
-
-// Where the program of that process id has its socket.
-std::string control_path(pid_t process);
-// Removes the sockets of programs that are gone.
-void remove_stale_sockets();
-
-// Answers one request; throws wan::Error for what it does not understand.
-std::string answer(Testbed& testbed, const std::string& request);
-// Asks the testbed whose control socket is at `path`. Throws wan::Error.
-std::string ask(const std::string& path, const std::string& request);
-
-// Counters of all links as a table.
-std::string counters_text(Testbed& testbed, const std::string& link = "");
+// What all links have done, as a table.
+std::string counters_text(const Testbed& testbed);
 
 }  // namespace maki::testbed

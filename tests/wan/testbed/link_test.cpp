@@ -179,35 +179,6 @@ TEST_F(LinkTest, LosesItsShareAndTheSameOnesAgain) {
   EXPECT_EQ(arrived[0], arrived[1]);
 }
 
-TEST_F(LinkTest, CutAndRestored) {
-  Testbed testbed(fast(0.005));
-  const Pair pair(testbed);
-  EXPECT_TRUE(echoed(pair, 10));
-  EXPECT_EQ(answer(testbed, "cut 0-1"), "done\n");
-  EXPECT_TRUE(testbed.link(1, 0).is_cut());
-  EXPECT_FALSE(echoed(pair, 0.1));
-  EXPECT_EQ(testbed.link(0, 1).forth().cut_drops, 1u);
-  EXPECT_EQ(answer(testbed, "restore"), "done\n");
-  EXPECT_TRUE(echoed(pair, 10));
-  EXPECT_NE(answer(testbed, "counters").find("0>1"), std::string::npos);
-  EXPECT_THROW(answer(testbed, "cut 0-2"), wan::Error);
-  EXPECT_THROW(answer(testbed, "cut the rope"), wan::Error);
-  EXPECT_THROW(answer(testbed, "loss 2"), wan::Error);
-}
-
-TEST_F(LinkTest, JitterDoesNotReorder) {
-  TestbedSettings settings = fast(0.001);
-  settings.link.jitter = 0.01;
-  const Testbed testbed(settings);
-  const Pair pair(testbed);
-  for (int i = 0; i < 500; ++i) ASSERT_EQ(send(pair.a.descriptor(), &i, sizeof i, 0), 4);
-  for (int i = 0, got = -1; i < 500; ++i) {
-    ASSERT_TRUE(readable(pair.b, 10));
-    ASSERT_EQ(recv(pair.b.descriptor(), &got, sizeof got, 0), 4);
-    EXPECT_EQ(got, i);
-  }
-}
-
 // Sends `bytes` over TCP from site 0 to site 1, and compares.
 void expect_intact(const Testbed& testbed, bool six, std::size_t bytes) {
   const auto sent = wan::test::pattern(bytes, 3);
