@@ -86,15 +86,6 @@ Bytes Path::receive_any(Tag tag, std::size_t limit) {
   return request.take();
 }
 
-// A send fails only once the path is over; then nothing writes to the buffer any more.
-std::size_t Path::send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer) {
-  Request out = start_send(tag, message);
-  Request in = start_receive(tag, buffer);
-  out.wait();
-  in.wait();
-  return in.size();
-}
-
 void Path::change(const PathSettings& settings) { core_->change(settings); }
 PathSettings Path::settings() const { return core_->settings(); }
 PathStatus Path::status() const { return core_->status(); }

@@ -97,7 +97,6 @@ struct PathStatus {
   double round_trip = 0;                                  // seconds, the shortest of the last heartbeats; 0: none yet
   double silent = 0;                                      // seconds since the peer was last heard
   std::uint64_t sent = 0, received = 0, outstanding = 0;  // payload bytes; outstanding: not yet acknowledged
-  std::uint64_t sent_again = 0;                           // retransmitted bytes of chunks
   std::uint64_t reconnections = 0;
 };
 
@@ -125,7 +124,6 @@ class Path {
   void send(Tag tag, std::span<const std::byte> message);
   std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
   Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
-  std::size_t send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer);
 
   // The same without waiting. Buffers must not be touched until the Request is done.
   Request start_send(Tag tag, std::span<const std::byte> message);

@@ -288,7 +288,6 @@ std::shared_ptr<Chunk> Outbox::again(int stream) {
     again_.pop_front();
     if (found == outstanding_.end() || found->second->stream >= 0) continue;  // acknowledged meanwhile
     found->second->stream = stream;
-    bytes_sent_again_ += found->second->frame.length;
     return found->second;
   }
   return nullptr;

@@ -183,7 +183,6 @@ class Outbox {
   // Sent or queued, and not acknowledged.
   std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }
   bool empty() const { return outstanding_.empty() && control_.empty() && small_.empty() && bulk_.empty(); }
-  std::uint64_t bytes_sent_again() const { return bytes_sent_again_; }
   void fail_all(const std::exception_ptr& error);
 
  private:
@@ -207,7 +206,6 @@ class Outbox {
   std::uint64_t unmatched_limit_ = 0;
   std::uint64_t bulk_left_ = 0;  // bytes of bulk_ not yet cut
   std::uint64_t bytes_outstanding_ = 0;
-  std::uint64_t bytes_sent_again_ = 0;
 };
 
 }  // namespace maki::wan

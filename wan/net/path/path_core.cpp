@@ -195,7 +195,6 @@ PathStatus PathCore::status() {
     status.sent = sent_;
     status.received = received_bytes_;
     status.outstanding = outbox_.bytes_outstanding();
-    status.sent_again = outbox_.bytes_sent_again();
     status.reconnections = reconnections_;
   });
   return status;

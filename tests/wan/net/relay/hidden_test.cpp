@@ -265,9 +265,11 @@ Ends join(PathRig& rig, Listener& listener, const std::string& name) {
 void expect_exchange(Ends& ends, std::size_t size, unsigned seed) {
   const auto one = pattern(size, seed), other = pattern(size + 1, seed + 1);
   std::vector<std::byte> here(size + 1), there(size);
-  auto far = std::async(std::launch::async, [&] { return ends.there.send_receive(seed, other, there); });
-  EXPECT_EQ(ends.here.send_receive(seed, one, here), size + 1);
-  EXPECT_EQ(far.get(), size);
+  Request out = ends.here.start_send(seed, one), back = ends.there.start_send(seed, other);
+  EXPECT_EQ(ends.there.receive(seed, there), size);
+  EXPECT_EQ(ends.here.receive(seed, here), size + 1);
+  out.wait();
+  back.wait();
   EXPECT_EQ(here, other);
   EXPECT_EQ(there, one);
 }
