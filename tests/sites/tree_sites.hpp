@@ -60,6 +60,7 @@ struct TreeSite {
     if (!mine.empty()) mine = set.particles.source.download(set.stream);
   }
   const SourceParticle* particles() const { return set.particles.source.data(); }
+  Traffic take_traffic() { return sites->take_traffic()[static_cast<std::size_t>(Phase::kTrees)]; }
 };
 
 struct TreeSites {

@@ -187,11 +187,6 @@ Message NetRing::receive(int from, Phase phase, std::uint64_t number) {
   return *message;
 }
 
-bool NetRing::arrived(int from, Phase phase) {
-  const std::lock_guard lock(mutex_);
-  return failed_ || !lane(from, phase).arrived.empty();
-}
-
 std::array<Traffic, kPhases> NetRing::take_traffic() {
   const std::lock_guard lock(mutex_);
   return std::exchange(traffic_, {});

@@ -39,7 +39,6 @@ class NetRing : public Ring {
   void send(int to, Phase phase, std::uint64_t number, Message message) override;
   void publish(Phase phase, std::uint64_t number, Message message) override;
   Message receive(int from, Phase phase, std::uint64_t number) override;
-  bool arrived(int from, Phase phase) override;
   void leave_when(std::function<bool()> asked) override { asked_to_leave_ = std::move(asked); }
   std::array<Traffic, kPhases> take_traffic() override;
   // Also waits until all other sites close.

@@ -69,7 +69,6 @@ class Ring {
   // Waits for the next message of the phase from the site, sent or published. Throws SiteLost, and Error where it has
   // another number: then the sites are not in step.
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
-  virtual bool arrived(int from, Phase phase) = 0;  // whether receive() would not wait
 
   // While a neighbour's path is down, receive() calls `asked` once a second, and throws SiteLost where it returns true:
   // whoever is to end does not wait for the path's patience. Not called while another thread is in receive().

@@ -187,12 +187,10 @@ struct SiteTrees::Parts {
   std::vector<std::vector<bool>> has_block;  // by partner and its ranks: whether a block was received
   LetSending out;
   LetReceiving in;
-  LetCounts counts;
   int whole_cells = 0;
 
   bool under_way = false, with_shapes = false;
   std::uint64_t number = 0;
-  WallClock::time_point begun;
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
   Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {
@@ -203,7 +201,6 @@ struct SiteTrees::Parts {
   void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t n);
   Message message_to(const Stream& stream, std::size_t partner);
-  std::vector<Message> receive(int from);
   void receive_blocks(const Stream& stream);
   void take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b, const Message& part);
   void receive_payload(const Stream& stream);
@@ -257,34 +254,14 @@ void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourcePart
   with_shapes = shapes;
   number = n;
   out.pack(stream, tree, particles, shapes);
-  counts = {};
-  counts.cells_sent = out.blocks.total().cells;
-  counts.particles_sent = out.blocks.total().particles;
   under_way = true;
-  begun = WallClock::now();
   const auto links = [&](std::size_t p) {
     const int ahead = (partners[p] - sites.me() + sites.count()) % sites.count();
     return std::min(ahead, sites.count() - ahead);
   };
   for (int far = sites.count() / 2; far > 0; --far)
-    for (std::size_t p = 0; p < partners.size(); ++p) {
-      if (links(p) != far) continue;
-      const Message message = message_to(stream, p);
-      sites.send_parts(partners[p], Phase::kTrees, number, message);
-      ++counts.messages_sent;
-      counts.bytes_sent += message.size();
-    }
-}
-
-std::vector<Message> SiteTrees::Parts::receive(int from) {
-  const auto begin = WallClock::now();
-  std::vector<Message> parts = sites.receive_parts(from, Phase::kTrees, number);
-  counts.waited_seconds += seconds_since(begin);
-  for (const Message& part : parts) {
-    counts.messages_received += part.empty() ? 0 : 1;
-    counts.bytes_received += part.size();
-  }
-  return parts;
+    for (std::size_t p = 0; p < partners.size(); ++p)
+      if (links(p) == far) sites.send_parts(partners[p], Phase::kTrees, number, message_to(stream, p));
 }
 
 std::string of_rank(std::size_t rank, const Message& part) {
@@ -299,8 +276,7 @@ void SiteTrees::Parts::refuse(std::size_t partner, const std::string& came) cons
 // Receives all messages first: the counts of all blocks determine their places.
 void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   std::vector<std::vector<Message>> parts;
-  for (const int site : partners) parts.push_back(receive(site));
-  counts.exchange_seconds = seconds_since(begun);
+  for (const int site : partners) parts.push_back(sites.receive_parts(site, Phase::kTrees, number));
   std::vector<BlockCounts> came;
   has_block.clear();
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -338,7 +314,7 @@ void SiteTrees::Parts::take_block(const Stream& stream, std::size_t partner, std
 void SiteTrees::Parts::receive_payload(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < partners.size(); ++p) {
-    const std::vector<Message> parts = receive(partners[p]);
+    const std::vector<Message> parts = sites.receive_parts(partners[p], Phase::kTrees, number);
     if (parts.size() != has_block[p].size())
       refuse(p, std::to_string(parts.size()) + " parts, not " + std::to_string(has_block[p].size()));
     for (std::size_t r = 0; r < parts.size(); ++r) {
@@ -347,7 +323,6 @@ void SiteTrees::Parts::receive_payload(const Stream& stream) {
       if (has_block[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
     }
   }
-  counts.exchange_seconds = seconds_since(begun);
 }
 
 SiteTrees::SiteTrees(Sites& sites, const LetOptions& options) : parts_(std::make_unique<Parts>(sites, options)) {}
@@ -367,13 +342,6 @@ void SiteTrees::update(const Stream& stream, Octree& tree, const SourceParticle*
   parts_->send(stream, tree, particles, false, number);
 }
 
-bool SiteTrees::arrived() {
-  const Parts& p = *parts_;
-  if (!p.under_way) return true;
-  Ring* ring = p.sites.ring();
-  return ring && std::ranges::all_of(p.partners, [&](int site) { return ring->arrived(site, Phase::kTrees); });
-}
-
 void SiteTrees::finish(const Stream& stream) {
   Parts& p = *parts_;
   if (!p.under_way) return;
@@ -381,8 +349,6 @@ void SiteTrees::finish(const Stream& stream) {
     p.receive_blocks(stream);
   else
     p.receive_payload(stream);
-  p.counts.cells_received = p.in.blocks.total().cells;
-  p.counts.particles_received = p.in.blocks.total().particles;
   p.under_way = false;
   p.in.unpack(stream, p.with_shapes, p.whole_cells > 0);
 }
@@ -390,7 +356,5 @@ void SiteTrees::finish(const Stream& stream) {
 Octree& SiteTrees::forest() { return parts_->in.forest.tree; }
 const SourceParticle* SiteTrees::particles() const { return parts_->in.forest.particles.data(); }
 std::uint64_t SiteTrees::particle_count() const { return parts_->in.forest.particles.size(); }
-const LetCounts& SiteTrees::counts() const { return parts_->counts; }
-std::size_t SiteTrees::bytes() const { return parts_->out.bytes() + parts_->in.bytes(); }
 
 }  // namespace maki::sites

@@ -48,19 +48,13 @@ class SiteTrees {
                const WidenedSlabs& regions, std::uint64_t number);
   // Sends the payload alone, for the selection of the last rebuild().
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number);
-  // Whether the first message of every partner has arrived, so that finish() hardly waits. Known at the gateway only;
-  // false on other ranks until finish().
-  bool arrived();
   void finish(const Stream& stream);  // waits for all messages; the forest may be used by work queued on `stream`
 
   // The forest and its particles as in LocalEssentialTree: blocks from all ranks of all partner sites, the same on
-  // every rank of this site, in the order of the sites in the ring and then of their ranks. Counts: messages sent by
-  // this rank, and everything received.
+  // every rank of this site, in the order of the sites in the ring and then of their ranks.
   Octree& forest();
   const SourceParticle* particles() const;
   std::uint64_t particle_count() const;
-  const LetCounts& counts() const;
-  std::size_t bytes() const;
 
  private:
   struct Parts;

@@ -71,7 +71,6 @@ class RingOfOne : public Ring {
   void send(int, Phase, std::uint64_t, Message) override { throw Error("there is no other site"); }
   void publish(Phase, std::uint64_t, Message) override {}
   Message receive(int, Phase, std::uint64_t) override { throw Error("there is no other site"); }
-  bool arrived(int, Phase) override { return false; }
   std::array<Traffic, kPhases> take_traffic() override { return {}; }
   void close() override {}
 };
