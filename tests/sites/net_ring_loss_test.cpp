@@ -76,27 +76,6 @@ TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
   for (const std::string& text : texts) EXPECT_FALSE(text.empty());
 }
 
-TEST(NetRingLoss, DroppedStreamsLoseNothing) {
-  Plans plans(3);
-  plans.for_all([](RingPlan& plan) { plan.path.streams = 3; });
-  auto rings = start(plans);
-  const Message message = pattern(20'000'000, 5);
-  for (int round = 1; round <= 3; ++round) {
-    rings[0]->publish(Phase::kMesh, static_cast<std::uint64_t>(round), message);
-    rings[0]->send(1, Phase::kSums, static_cast<std::uint64_t>(round), pattern(40'000, 1));
-    for (int stream : {0, 1, 2}) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      rings[0]->path_to(stream == 1 ? 2 : 1).drop_stream(stream);
-    }
-  }
-  for (int round = 1; round <= 3; ++round) {
-    for (int to : {1, 2})
-      EXPECT_TRUE(rings[to]->receive(0, Phase::kMesh, static_cast<std::uint64_t>(round)) == message);
-    EXPECT_EQ(rings[1]->receive(0, Phase::kSums, static_cast<std::uint64_t>(round)), pattern(40'000, 1));
-  }
-  close_all(rings);
-}
-
 TEST(NetRingLoss, OneThatLeavesIsLostForAll) {
   for (int count : {2, 3, 5}) {
     Plans plans(count);

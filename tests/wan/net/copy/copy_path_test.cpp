@@ -67,18 +67,6 @@ TEST_F(CopyPath, RefusalsLeaveTheConnectionUsable) {
   EXPECT_EQ(read_file(here_ / "served/ok"), "A");
 }
 
-TEST_F(CopyPath, StreamsThatDieCostNothing) {
-  write_file(here_ / "local/large", random_text(32 << 20, 6));
-  const RunningServer service = serve();
-  auto channel = std::make_unique<PathChannel>(service.path());
-  Path& path = channel->path();
-  Client client(std::move(channel));
-  const test::Meanwhile breaking(0.05, [&](unsigned i) { path.drop_stream(static_cast<int>(i % 4)); });
-  const CopyReport report = client.push({(here_ / "local/large").string()}, "");
-  EXPECT_TRUE(report.complete());
-  EXPECT_EQ(difference(here_ / "local", here_ / "served"), "");
-}
-
 TEST_F(CopyPath, AServerThatStopsAndComesBack) {
   write_file(here_ / "local/large", random_text(48 << 20, 7));
   const std::string local = (here_ / "local/large").string();

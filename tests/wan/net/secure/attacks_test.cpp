@@ -86,29 +86,6 @@ TEST_F(Attacks, HundredsOfStrangers) { strangers(300); }
 class FullAttacks : public Attacks {};
 TEST_F(FullAttacks, TenThousandStrangers) { strangers(10000); }
 
-TEST_F(Attacks, ThousandHalfOpenConnections) {
-  if (open_files(8192) < 2500) GTEST_SKIP() << "needs 2500 file descriptors (ulimit -n)";
-  test::Service service(key_);
-  Path path = test::connect(service, key_);
-  expect_echo(path);
-  const std::size_t before = test::open_descriptors();
-  {
-    const auto good = client_hello(key_);
-    std::vector<Socket> silent;
-    for (int i = 0; i < 1000; ++i) {
-      silent.push_back(test::connect_now(service.address()));
-      if (i % 3 == 1) shout(silent.back(), std::span(good).first(good.size() / 2));
-      if (i % 3 == 2) shout(silent.back(), good);  // gets an answer, and gives none
-    }
-    expect_echo(path);
-    Path another = test::connect(service, key_);
-    expect_echo(another);
-    another.close(5);
-  }
-  expect_echo(path);
-  EXPECT_TRUE(comes_true([&] { return test::open_descriptors() <= before; }, 60)) << test::open_descriptors();
-}
-
 // ---- peers with a key -----------------------------------------------------------------------------------------------
 
 TEST_F(Attacks, StolenSessions) {

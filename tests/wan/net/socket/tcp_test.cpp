@@ -186,19 +186,6 @@ TEST(Tcp, OfTwoThatListenAtTheSameMomentOneGetsThePort) {
   }
 }
 
-TEST(Tcp, NoDescriptorsLeftIsAnErrorOfItsOwn) {
-  PathSettings settings;
-  Socket listener = listen_on({"127.0.0.1", 0}, settings);
-  Socket near = start_connect(address_of(listener), settings);
-  ASSERT_TRUE(ready(listener.descriptor(), POLLIN));
-  Address peer;
-  {
-    const test::NoDescriptors shortage;
-    EXPECT_THROW(accept_from(listener.descriptor(), peer), Error);
-  }
-  EXPECT_TRUE(accept_from(listener.descriptor(), peer).open());
-}
-
 // ---- crowds ----
 
 TEST(Crowd, GivesUpTheFirstOfTheMostNumerousOrigin) {
