@@ -77,7 +77,7 @@ struct Setting {
 
   double meshes() const { return interlacing == Interlacing::kNone ? 1 : 2; }
   double outputs() const { return interlacing == Interlacing::kFull ? 2 : 1; }
-  double transforms_back() const { return outputs() * (gradient == Gradient::kSpectral ? 3 : 1); }
+  double transforms_back() const { return outputs() * (gradient == Gradient::kAnalytic ? 1 : 3); }
 };
 
 constexpr Setting kStandard = {3, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"};
@@ -86,7 +86,7 @@ constexpr Setting kSettings[] = {
     {2, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
     kStandard,
     {3, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment, "PCS spectral 2+3"},
-    {4, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone, "TSC 4-point  1+1"},
+    {4, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone, "TSC 4-point  1+3"},
     {4, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
     {4, Assignment::kPcs, Gradient::kSpectral, Interlacing::kFull, "PCS spectral 2+6"},
 };
@@ -101,13 +101,12 @@ MeshPhases bytes_moved(const Setting& s, double n, double cell, bool gpu) {
   bytes.forward = s.meshes() * cell * (gpu ? 6 : 4);
   bytes.backward = s.transforms_back() * cell * (gpu ? 6 : 4);
   const double table = cell / 8;
-  if (s.gradient == Gradient::kSpectral) {
+  if (s.gradient != Gradient::kAnalytic) {
     const double first = s.meshes() + 1 + (s.meshes() > 1 ? 1 : 0);
     bytes.influence = cell * (first + 2 * (3 * outputs - 1)) + 3 * outputs * table;
   } else {
     bytes.influence = cell * (s.meshes() + outputs) + table;
   }
-  if (s.gradient == Gradient::kFourPoint) bytes.influence += 6 * outputs * cell;
   const double result = 12 * n * (2 * outputs - 1);  // the second output reads what it adds to
   bytes.interpolate = result + (s.gradient == Gradient::kAnalytic ? 1 : 3) * outputs * (16 * n + cell);
   return bytes;

@@ -53,11 +53,11 @@ void grow(MeshBox& box, int axis, int below, int above) {
   origin = 0;
 }
 
-PencilBox as_brick(const MeshBox& box, int ghosts) {
+PencilBox as_brick(const MeshBox& box) {
   PencilBox brick;
   if (box.size() == 0) return brick;
   for (std::size_t axis = 0; axis < 3; ++axis)
-    brick.along[axis] = {box.origin[axis] - ghosts, box.origin[axis] + box.extent[axis] + ghosts};
+    brick.along[axis] = {box.origin[axis], box.origin[axis] + box.extent[axis]};
   return brick;
 }
 
@@ -268,14 +268,13 @@ PencilRange occupied_run(const std::vector<std::uint32_t>& marks) {
 }
 
 ParticleBrick::ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row,
-                             Assignment cloud, bool interlaced, int ghosts)
+                             Assignment cloud, bool interlaced)
     : communicator_(communicator), path_(communicator), layout_(layout), row_(row), interlaced_(interlaced),
-      reach_(cloud_reach(cloud, interlaced)), ghosts_(ghosts), counter_(cloud) {}
+      reach_(cloud_reach(cloud, interlaced)), counter_(cloud) {}
 
 void ParticleBrick::hold_all() {
   all_ = true;
-  masses_.reset();  // made anew
-  ghosted_.reset();
+  exchange_.reset();  // made anew
 }
 
 void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, std::size_t n) {
@@ -293,14 +292,12 @@ void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, 
       grow(box_, axis, reach_.below, reach_.above);
     }
   }
-  masses_.reset();  // frees its memory for the next one
-  ghosted_.reset();
-  masses_.emplace(path_, layout_, as_brick(box_, 0));
-  if (ghosts_ > 0) ghosted_.emplace(path_, layout_, as_brick(box_, ghosts_));
+  exchange_.reset();  // frees its memory for the next one
+  exchange_.emplace(path_, layout_, as_brick(box_));
 }
 
 void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  const bool fits = masses_ && (n == 0 || all_ || all_within(stream, particles, n, room_));
+  const bool fits = exchange_ && (n == 0 || all_ || all_within(stream, particles, n, room_));
   std::uint64_t outside = fits ? 0 : 1;
   communicator_.max({&outside, 1});
   if (outside) make(stream, particles, n);
@@ -315,7 +312,7 @@ void ParticleBrick::count(const Stream& stream, bool shifted, std::uint64_t* cou
   if (all_) return counter_.count(stream, shifted, counts, zero);
   brick_.resize(std::max(brick_.size(), box_.size()));
   counter_.count(stream, shifted, brick_.data());
-  masses_->sum(stream, brick_.data(), counts, static_cast<std::size_t>(layout_.cells()));
+  exchange_->sum(stream, brick_.data(), counts, static_cast<std::size_t>(layout_.cells()));
 }
 
 bool ParticleBrick::to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const {
@@ -338,7 +335,7 @@ void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles
 void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
   const auto lines = static_cast<std::size_t>(pencils.along[1].count());
-  if (!masses_->holds_pencils()) {
+  if (!exchange_->holds_pencils()) {
     counts_.resize(counts());
     count(stream, shifted, counts_.data());
     to_masses(stream, unit, counts_.data(), mesh);
@@ -346,12 +343,12 @@ void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool 
   }
   const auto rows = static_cast<std::size_t>(box_.extent[1]), cells = static_cast<std::size_t>(box_.extent[2]);
   std::vector<CountBox> boxes;
-  for (const auto& [from, to, count] : masses_->own_pieces())
+  for (const auto& [from, to, count] : exchange_->own_pieces())
     boxes.push_back({from, count, {rows * cells, cells}, (to[0] * lines + to[1]) * row_ + to[2], {lines * row_, row_}});
   brick_.resize(std::max(brick_.size(), box_.size()));
-  const std::uint8_t* own = masses_->own_rows().data();
+  const std::uint8_t* own = exchange_->own_rows().data();
   counter_.count(stream, shifted, brick_.data(), {own, boxes, unit, mesh});
-  masses_->sum_in_brick(stream, brick_.data());
+  exchange_->sum_in_brick(stream, brick_.data());
   for (const CountBox& box : boxes)
     counts_to_masses(stream, box, unit, brick_.data(), mesh, MassCounter::makes_masses() ? own : nullptr);
 }
@@ -362,24 +359,17 @@ std::vector<std::uint8_t> ParticleBrick::planes() const {
 }
 
 const float* ParticleBrick::fetch(const Stream& stream, const float* mesh) {
-  brick_.resize(std::max(brick_.size(), (forces().size() + 1) / 2));
+  brick_.resize(std::max(brick_.size(), (exchange_->size() + 1) / 2));
   auto* values = reinterpret_cast<float*>(brick_.data());
-  forces().fetch(stream, mesh, row_, values);
+  exchange_->fetch(stream, mesh, row_, values);
   return values;
 }
 
 std::size_t ParticleBrick::bytes() const {
-  std::size_t sum = (brick_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) + counter_.bytes();
-  for (const auto* exchange : {&masses_, &ghosted_})
-    if (*exchange) sum += (*exchange)->bytes();
-  return sum;
+  return (brick_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) + counter_.bytes() +
+         (exchange_ ? exchange_->bytes() : 0);
 }
 
-std::uint64_t ParticleBrick::sent_now() const {
-  std::uint64_t sum = 0;
-  for (const auto* exchange : {&masses_, &ghosted_})
-    if (*exchange) sum += (*exchange)->traffic().bytes;
-  return sum;
-}
+std::uint64_t ParticleBrick::sent_now() const { return exchange_ ? exchange_->traffic().bytes : 0; }
 
 }  // namespace maki

@@ -32,9 +32,9 @@ struct BrickPiece {
 // Exchange of the cells of a mesh of m^3 between bricks, one a rank around its domain, and the pencils (lines along z)
 // of PencilFft.
 //
-// A brick is a box of whole cells in the coordinates of its domain, ghosts included: it may reach below 0 and beyond m,
-// bricks may overlap, and one may be empty. Cell i of the mesh is cell i mod m. Every cell of another rank is sent
-// once, and no message is empty.
+// A brick is a box of whole cells in the coordinates of its domain: it may reach below 0 and beyond m, bricks may
+// overlap, and one may be empty. Cell i of the mesh is cell i mod m. Every cell of another rank is sent once, and no
+// message is empty.
 class BrickExchange {
  public:
   // Collective over the communicator, as are the calls below; made anew when domains change. `brick` is this rank's.
@@ -55,7 +55,7 @@ class BrickExchange {
   const std::vector<BrickPiece>& own_pieces() const { return own_; }
   // For a brick that holds the pencils, by row [x][y] of the brick: 1 where no cell is sent or received.
   const std::vector<std::uint8_t>& own_rows() const { return own_rows_; }
-  // Fills every cell of the brick, ghosts too, from the mesh.
+  // Fills every cell of the brick from the mesh.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
   DevicePayload::Traffic traffic() const { return messages_.traffic(); }
@@ -111,10 +111,10 @@ PencilRange occupied_run(const std::vector<std::uint32_t>& marks);
 
 class ParticleBrick {
  public:
-  // `row`: floats from one line of the pencils' mesh to the next. `ghosts`: further cells around the brick that fetch()
-  // fills. `interlaced`: there are two meshes of masses, the second with all particles half a cell further.
+  // `row`: floats from one line of the pencils' mesh to the next. `interlaced`: there are two meshes of masses, the
+  // second with all particles half a cell further.
   ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row, Assignment cloud,
-                bool interlaced, int ghosts);
+                bool interlaced);
 
   // Overwrites `mesh`, the lines of this rank's pencils, with the mass of all ranks' particles in each cell less the
   // mean, and `shifted`, where interlaced, likewise. The bits are the same for any number of ranks and any division of
@@ -140,8 +140,8 @@ class ParticleBrick {
 
   // The cells that hold the clouds of the particles last assigned.
   const MeshBox& box() const { return box_; }
-  // Values of a mesh in the cells of the box and the ghosts around it, extent + 2 ghosts cells along each axis, no
-  // padding; none for an empty box. Valid until the next call of this object. Collective.
+  // Values of a mesh in the cells of the box, no padding; none for an empty box. Valid until the next call of this
+  // object. Collective.
   const float* fetch(const Stream& stream, const float* mesh);
 
   std::size_t bytes() const;  // work space
@@ -151,7 +151,6 @@ class ParticleBrick {
   void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void make(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh);
-  BrickExchange& forces() { return ghosted_ ? *ghosted_ : *masses_; }
   std::uint64_t sent_now() const;
 
   Communicator communicator_;
@@ -160,11 +159,10 @@ class ParticleBrick {
   std::size_t row_;
   bool interlaced_;
   CloudReach reach_;
-  int ghosts_;
   bool all_ = false;
   MeshBox room_;  // allowed cells of particles
   MeshBox box_;   // allowed cells of their clouds
-  std::optional<BrickExchange> masses_, ghosted_;
+  std::optional<BrickExchange> exchange_;
   std::uint64_t sent_before_ = 0;  // by previous bricks
   MassCounter counter_;
   DeviceBuffer<std::uint64_t> brick_{"mesh.brick"};    // counts of the brick, or its values

@@ -99,23 +99,14 @@ PencilRange without_signs(const PencilRange& waves, int m) {
   return {std::min(a, b), (turns ? m / 2 : std::max(a, b)) + 1};
 }
 
-struct CopyInner {
-  GhostedCells from;
-  float* to;
-  using Row = const float*;
-  MAKI_HD Row begin(int x, int y) const { return from.row(x, y); }
-  MAKI_HD void at(Row row, int z, std::size_t i) const { to[i] = from.at(row, z); }
-};
-
 }  // namespace
 
 class PencilStorage : public MeshStorage {
  public:
   PencilStorage(const Communicator& communicator, const MeshOptions& o)
-      : communicator_(communicator), four_point_(o.gradient == Gradient::kFourPoint), cells_(o.cells),
-        cloud_(o.assignment), interlaced_(o.interlacing != Interlacing::kNone), fft_(communicator, o.cells),
-        brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, interlaced_,
-               four_point_ ? GhostedCells::kGhosts : 0) {
+      : communicator_(communicator), cells_(o.cells), cloud_(o.assignment),
+        interlaced_(o.interlacing != Interlacing::kNone), fft_(communicator, o.cells),
+        brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, interlaced_) {
     const PencilBox held = fft_.modes();
     const PencilRange y = without_signs(held.along[1], cells_), z = held.along[2];
     modes_ = {{held.along[1].first, z.first, held.along[1].count(), z.count()},
@@ -130,8 +121,7 @@ class PencilStorage : public MeshStorage {
 
   std::size_t size() const override { return fft_.size(); }
   std::size_t bytes() const override {
-    return difference_.capacity() * sizeof(float) + fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) + brick_.bytes() +
-           (shared_ ? shared_->bytes() : 0);
+    return fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) + brick_.bytes() + (shared_ ? shared_->bytes() : 0);
   }
   bool any(bool asks) const override {
     std::uint64_t asked = asks ? 1 : 0;
@@ -172,7 +162,7 @@ class PencilStorage : public MeshStorage {
       box.origin[axis] = held.along[axis].first;
       box.extent[axis] = held.along[axis].count();
     }
-    if (fft_.layout().ranks() == 1 && !four_point_) brick_.hold_all();
+    if (fft_.layout().ranks() == 1) brick_.hold_all();
     shared_.emplace(brick_, box, interlaced_, *outside);
   }
   bool solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) override;
@@ -180,24 +170,11 @@ class PencilStorage : public MeshStorage {
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
 
   void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
-    if (four_point_) return in_brick(stream, without_ghosts(stream, brick_.fetch(stream, mesh)), target, out);
     maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
   }
   void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                             const GradientOutput& out) override {
     maki::interpolate_gradient(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
-  }
-  void interpolate_difference(const Stream& stream, const float* potential, float*, const Target& target,
-                              const GradientOutput& out, PhaseClock& clock) override {
-    float* const along[3] = {out.gradient.x, out.gradient.y, out.gradient.z};
-    const GhostedCells cells = ghosted(brick_.fetch(stream, potential));
-    difference_.resize(brick_.box().size());
-    for (int axis = 0; axis < 3; ++axis) {
-      launch_brick("mesh.difference", stream, FourPointGradient<GhostedCells>{cells, difference_.data(), cells_, axis});
-      clock.end(stream, &MeshPhases::influence);
-      in_brick(stream, difference_.data(), target, {along[axis], -out.gradient_factor, out.add});
-      clock.end(stream, &MeshPhases::interpolate);
-    }
   }
 
  private:
@@ -208,29 +185,8 @@ class PencilStorage : public MeshStorage {
     view.row = fft_.real_row();
     return view;
   }
-  void in_brick(const Stream& stream, const float* values, const Target& target, const ValueOutput& out) {
-    maki::interpolate(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, out);
-  }
-  GhostedCells ghosted(const float* values) const {
-    const auto around = [&](int axis) {
-      return static_cast<std::size_t>(brick_.box().extent[axis] + 2 * GhostedCells::kGhosts);
-    };
-    return {values, around(1) * around(2), around(2)};
-  }
-  template <class F>
-  void launch_brick(const char* name, const Stream& stream, const F& f) const {
-    const int* extent = brick_.box().extent;
-    launch_rows(stream, name, {0, 0, extent[0], extent[1]}, extent[2], extent[2], f);
-  }
-  // The brick's cells without the ghosts, which only the four-point gradient needs.
-  const float* without_ghosts(const Stream& stream, const float* values) {
-    difference_.resize(brick_.box().size());
-    launch_brick("mesh.without_ghosts", stream, CopyInner{ghosted(values), difference_.data()});
-    return difference_.data();
-  }
 
   Communicator communicator_;
-  bool four_point_;
   int cells_;
   Assignment cloud_;
   bool interlaced_;
@@ -240,7 +196,6 @@ class PencilStorage : public MeshStorage {
   std::optional<SharedCounts> shared_;
   ModeBlock modes_;
   OctantLines lines_;
-  DeviceBuffer<float> difference_{"mesh.difference"};
 };
 
 // The transforms along x count as influence.

@@ -55,7 +55,7 @@ DensityModes::DensityModes(const Communicator& communicator, const Stream& strea
   const MassUnit unit = choose_mass_unit(communicator, stream, Assignment::kPcs, options.cells, particles, mine.n);
   mesh_.resize(fft_.size());
   DeviceBuffer<float> shifted("power.shifted", fft_.size());
-  ParticleBrick(communicator, fft_.layout(), fft_.real_row(), Assignment::kPcs, true, 0)
+  ParticleBrick(communicator, fft_.layout(), fft_.real_row(), Assignment::kPcs, true)
       .assign(stream, particles, mine.n, unit, mesh_.data(), shifted.data());
   fft_.forward(stream, mesh_.data());
   fft_.forward(stream, shifted.data());

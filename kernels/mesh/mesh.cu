@@ -110,6 +110,7 @@ void MeshSolver::potential(const Stream& stream, float* out) {
   }
 }
 
+// Each component is transformed back by itself; its gradient is a factor of the modes.
 void MeshSolver::spectral(const Stream& stream, VectorView acceleration) {
   float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
   for (int axis = 0; axis < 3; ++axis) {
@@ -118,13 +119,6 @@ void MeshSolver::spectral(const Stream& stream, VectorView acceleration) {
       add_output(stream, scratch_.data(), output, out[axis]);
     }
   }
-}
-
-void MeshSolver::four_point(const Stream& stream, VectorView acceleration) {
-  potentials_in_place(stream);
-  for (int output = 0; output < outputs(); ++output)
-    storage_->interpolate_difference(stream, potential_of(output), full() ? nullptr : scratch_.data(), target(output),
-                                     {acceleration, -share(), nullptr, 0, output == 1}, clock_);
 }
 
 // The same interpolation gives the potential, and the acceleration is exactly minus its gradient.
@@ -161,10 +155,7 @@ void MeshSolver::long_range_at(const Stream& stream, const MeshParticles& source
 void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* potential_out) {
   if (options_.gradient == Gradient::kAnalytic) return analytic(stream, acceleration, potential_out);
   if (storage_->any(potential_out != nullptr)) potential(stream, potential_out);
-  if (options_.gradient == Gradient::kSpectral)
-    spectral(stream, acceleration);
-  else
-    four_point(stream, acceleration);
+  spectral(stream, acceleration);
 }
 
 namespace {
@@ -172,14 +163,10 @@ namespace {
 class WholeMesh : public MeshStorage {
  public:
   explicit WholeMesh(const MeshOptions& o)
-      : cells_(o.cells), cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {
-    if (o.gradient == Gradient::kFourPoint && o.interlacing == Interlacing::kFull) difference_.resize(fft_.size());
-  }
+      : cells_(o.cells), cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {}
 
   std::size_t size() const override { return fft_.size(); }
-  std::size_t bytes() const override {
-    return difference_.capacity() * sizeof(float) + fft_.bytes() + assigner_.bytes();
-  }
+  std::size_t bytes() const override { return fft_.bytes() + assigner_.bytes(); }
   ModeBlock modes() const override { return ModeBlock::all(cells_); }
   int mode_axis(int axis) const override { return axis; }
   std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const override {
@@ -198,33 +185,19 @@ class WholeMesh : public MeshStorage {
                             const GradientOutput& out) override {
     maki::interpolate_gradient(stream, cloud_, {mesh, cells_, target.shifted}, target.particles, target.n, out);
   }
-  void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
-                              const GradientOutput& out, PhaseClock& clock) override {
-    float* const along[3] = {out.gradient.x, out.gradient.y, out.gradient.z};
-    float* const values = spare ? spare : difference_.data();
-    for (int axis = 0; axis < 3; ++axis) {
-      launch_cells(stream, "mesh.difference", cells_,
-                   FourPointGradient<PeriodicCells>{{potential, cells_}, values, cells_, axis});
-      clock.end(stream, &MeshPhases::influence);
-      interpolate(stream, values, target, {along[axis], -out.gradient_factor, out.add});
-      clock.end(stream, &MeshPhases::interpolate);
-    }
-  }
 
  private:
   int cells_;
   Assignment cloud_;
   RealFft3d fft_;
   MassAssigner assigner_;
-  DeviceBuffer<float> difference_{"mesh.difference"};
 };
 
 }  // namespace
 
 MeshBytes mesh_bytes(const MeshOptions& options) {
   const bool analytic = options.gradient == Gradient::kAnalytic;
-  const bool difference = options.gradient == Gradient::kFourPoint && options.interlacing == Interlacing::kFull;
-  const int meshes = (analytic && options.interlacing == Interlacing::kNone ? 1 : 2) + (difference ? 1 : 0);
+  const int meshes = analytic && options.interlacing == Interlacing::kNone ? 1 : 2;
   const double m = options.cells, octant = m / 2 + 1;
   return {sizeof(float) * meshes * m * m * (m + 2), sizeof(float) * (analytic ? 1 : 2) * octant * octant * octant};
 }

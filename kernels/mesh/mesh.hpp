@@ -32,7 +32,7 @@ struct MeshBox {
 
 enum class Gradient {
   kSpectral,   // i k: three meshes back
-  kFourPoint,  // differences of the potential's mesh
+  kFourPoint,  // 4-point differences, as a factor i D(k): three meshes back
   kAnalytic,   // derivative of the cloud: the potential's mesh alone goes back
 };
 enum class Interlacing {
@@ -54,8 +54,8 @@ void check_mesh_cells(int cells);
 // Throws Error where options make no sense: cells < 8 or odd, r_cut below a cell, law without a split.
 void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
 
-// Seconds of one long_range() by phase, in this order; the differences of the four-point gradient count as influence.
-// Over many ranks, exchanges of masses count as assign, exchanges of forces as interpolate.
+// Seconds of one long_range() by phase, in this order. Over many ranks, exchanges of masses count as assign, exchanges
+// of forces as interpolate.
 struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };

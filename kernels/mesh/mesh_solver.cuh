@@ -227,10 +227,6 @@ class MeshStorage {
   virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) = 0;
   virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                                     const GradientOutput& out) = 0;
-  // The gradient of a potential by 4-point differences, interpolated; out.value is not used. `spare`: a mesh to
-  // overwrite, or null. The differences count as influence in `clock`.
-  virtual void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
-                                      const GradientOutput& out, PhaseClock& clock) = 0;
 };
 
 class MeshSolver {
@@ -269,7 +265,6 @@ class MeshSolver {
   void potential(const Stream& stream, float* out);
   void spectral(const Stream& stream, VectorView acceleration);
   void analytic(const Stream& stream, VectorView acceleration, float* potential);
-  void four_point(const Stream& stream, VectorView acceleration);
 
   MeshOptions options_;
   ForceLaw law_;

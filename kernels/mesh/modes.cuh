@@ -1,5 +1,5 @@
-// Flat work over the modes of a transformed mesh, or over the cells of a real one: all or a part. The axes are named x,
-// y, z from the slowest to the one along the lines. A functor has
+// Flat work over the modes of a transformed mesh, all or a part. The axes are named x, y, z from the slowest to the one
+// along the lines. A functor has
 //   Row begin(int x, int y): data shared by one row, and
 //   void at(const Row&, int z, std::size_t index): one item, or for the CPU also
 //   void row(const Row&, std::size_t first, int length): all of a row; `first` is its first index.
@@ -68,12 +68,6 @@ void launch_rows(const Stream& stream, const char* name, const RowBlock& rows, i
   launch(stream, name, items, detail::RowsOf<F>{f, rows, length, stride});
 }
 
-// Cells z = 0 ... m - 1; index counts floats of the padded mesh.
-template <class F>
-void launch_cells(const Stream& stream, const char* name, int m, F f) {
-  launch_rows(stream, name, {0, 0, m, m}, m, m + 2, f);
-}
-
 // Interlacing: two meshes, the second with all particles half a cell further, are combined into one spectrum in which
 // images with odd n_x + n_y + n_z cancel (Hockney & Eastwood 1988, section 7-7; Sefusatti et al. 2016).
 // exp(+i pi n / m) by n = 0 ... m - 1 (n above m/2 means n - m): the phase that undoes a shift by half a cell along one
@@ -106,53 +100,6 @@ struct CombineMeshes {
     if (row.nyquist || 2 * z == m) return;
     const Complex moved = product(product(row.phase, phases[z]), shifted[i]);
     mesh[i] = {0.5f * (mesh[i].re + moved.re), 0.5f * (mesh[i].im + moved.im)};
-  }
-};
-
-// For the 4-point difference of a potential's mesh (FourPointGradient):
-// A whole periodic mesh, m x m rows of m + 2 floats.
-struct PeriodicCells {
-  const float* values;
-  int m;
-  MAKI_HD int wrapped(int i) const { return i < 0 ? i + m : i >= m ? i - m : i; }
-  MAKI_HD const float* row(int x, int y) const {
-    return values + (static_cast<std::size_t>(wrapped(x)) * m + wrapped(y)) * (m + 2);
-  }
-  MAKI_HD float at(const float* row, int z) const { return row[wrapped(z)]; }
-};
-
-// A box of cells with kGhosts more on every side; cell (0, 0, 0) is the first that is not a ghost.
-struct GhostedCells {
-  static constexpr int kGhosts = 2;
-  const float* values;
-  std::size_t plane_size, row_size;
-  MAKI_HD const float* row(int x, int y) const {
-    return values + static_cast<std::size_t>(x + kGhosts) * plane_size +
-           static_cast<std::size_t>(y + kGhosts) * row_size + kGhosts;
-  }
-  MAKI_HD float at(const float* row, int z) const { return row[z]; }
-};
-
-// out = -d phi / dx along one axis, for a mesh of m cells a side.
-template <class Cells>
-struct FourPointGradient {
-  Cells potential;
-  float* out;
-  int m, axis;
-
-  struct Row {
-    const float *up, *down, *up2, *down2;  // rows of the neighbours
-  };
-  MAKI_HD Row begin(int x, int y) const {
-    const int dx = axis == 0, dy = axis == 1;
-    return {potential.row(x + dx, y + dy), potential.row(x - dx, y - dy), potential.row(x + 2 * dx, y + 2 * dy),
-            potential.row(x - 2 * dx, y - 2 * dy)};
-  }
-  MAKI_HD void at(const Row& r, int z, std::size_t i) const {
-    const int dz = axis == 2;
-    const float near = potential.at(r.up, z + dz) - potential.at(r.down, z - dz);
-    const float far = potential.at(r.up2, z + 2 * dz) - potential.at(r.down2, z - 2 * dz);
-    out[i] = static_cast<float>(m) * ((1.0f / 12.0f) * far - (2.0f / 3.0f) * near);
   }
 };
 

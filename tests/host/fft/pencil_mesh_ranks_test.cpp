@@ -101,7 +101,7 @@ TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
     for (Assignment cloud : kClouds) {
       if (m == 80 && cloud != Assignment::kPcs) continue;
       for (Division division : kDivisions) {
-        ParticleBrick brick(world, fft.layout(), fft.real_row(), cloud, true, 0);
+        ParticleBrick brick(world, fft.layout(), fft.real_row(), cloud, true);
         MassAssigner assigner(m, cloud);
         Set set = testing::clumped_set(m == 80 ? 4000 : 400, 3, m == 18);
         for (int step = 0; step < 4; ++step) {  // at first within the room of the brick, then not
@@ -191,7 +191,7 @@ TEST_F(PencilMeshes, TheForceOnALoneHeavyParticleToo) {
 TEST_F(PencilMeshes, SendsNoMoreThanTheBricks) {
   const int m = 32;
   PencilFft fft(world, m);
-  ParticleBrick brick(world, fft.layout(), fft.real_row(), Assignment::kPcs, true, 2);
+  ParticleBrick brick(world, fft.layout(), fft.real_row(), Assignment::kPcs, true);
   DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
   const OnDevice mine(Set{{0xfff00000u, 0x100u, 0x80000000u, 1.0f}, {0x100u, 0xff000000u, 0x81000000u, 1.0f}});
   const MassUnit unit = choose_mass_unit(world, stream, Assignment::kPcs, m, mine.data(), mine.size());

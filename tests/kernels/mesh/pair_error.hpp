@@ -86,7 +86,7 @@ inline std::array<PairErrorRow, 10> pair_error_table() {
   using enum Gradient;
   constexpr Interlacing kFull = Interlacing::kFull, kOff = Interlacing::kNone;
   return {{
-      {"S2        3    TSC  4-point     1+1", kS2, 1, 3.0, kTsc, kFourPoint, kOff, 8.4e-2},
+      {"S2        3    TSC  4-point     1+3", kS2, 1, 3.0, kTsc, kFourPoint, kOff, 8.4e-2},
       {"S2        3    TSC  spectral i  2+6", kS2, 1, 3.0, kTsc, kSpectral, kFull, 2.0e-2},
       {"n = 4     3    TSC  spectral i  2+6", kPolynomial, 4, 3.0, kTsc, kSpectral, kFull, 5.8e-3},
       {"n = 5     4.5  PCS  spectral    1+3", kPolynomial, 5, 4.5, kPcs, kSpectral, kOff, 4.9e-3},
