@@ -28,7 +28,4 @@ void write_faults(bool yes);
 // All that were found since the last call, in order.
 std::vector<Fault> take_faults();
 
-// Called once when the program ends, also where it fails by its faults.
-void at_program_end(void (*function)());
-
 }  // namespace gpu_model

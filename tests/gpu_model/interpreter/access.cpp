@@ -17,7 +17,7 @@ void report_unwritten(Warp& w, const Instruction& i, Places& p, unsigned bytes) 
   if (!all) return;
   fault(w, i, first_lane(all), "an uninitialised read",
         std::string("reads ") + std::to_string(bytes) + " bytes" +
-            (i.kind == Class::kShared ? " of shared memory" : "") + " that nobody has written");
+            (i.space == Space::kShared ? " of shared memory" : "") + " that nobody has written");
   for (Lanes& u : p.undefined) u &= ~all;  // once is enough
 }
 
@@ -136,10 +136,6 @@ Handler access(const Words& words, Instruction& i) {
             : has(words, "param")                         ? Space::kParameter
             : has(words, "global") || has(words, "const") ? Space::kGlobal
                                                           : Space::kGeneric;
-  i.kind = i.space == Space::kShared      ? Class::kShared
-           : i.space == Space::kLocal     ? Class::kLocal
-           : i.space == Space::kParameter ? Class::kParameter
-                                          : Class::kGlobal;
   i.strong = has(words, "relaxed") || has(words, "volatile") || has(words, "acquire") || has(words, "release");
   i.bytes = static_cast<std::uint8_t>(bytes_of(type));
   if (i.space == Space::kParameter && i.address == kNoRow) {
@@ -168,7 +164,6 @@ void change(Warp& w, const Instruction& i) {
   const T* v = row<const T>(w, i.from[0]);
   const T* second = i.from[1] == kNoRow ? v : row<const T>(w, i.from[1]);
   T old[kLanes];
-  unsigned conflicts = 0;
   const auto turned = static_cast<unsigned>(choices().below(kLanes));
   for (unsigned n = 0; n < kLanes; ++n) {
     const unsigned l = n ^ turned;
@@ -181,15 +176,6 @@ void change(Warp& w, const Instruction& i) {
       changed = Op::of(old[l], v[l]);
     std::memcpy(p.at[l], &changed, sizeof(T));
   }
-  // The most lanes at one address take turns.
-  std::uintptr_t at[kLanes];
-  for (unsigned l = 0; l < kLanes; ++l) at[l] = w.active >> l & 1 ? reinterpret_cast<std::uintptr_t>(p.at[l]) : l;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    unsigned same = 0;
-    for (unsigned n = 0; n < kLanes; ++n) same += at[n] == at[l];
-    conflicts = std::max(conflicts, same);
-  }
-  transactions(w, i) += conflicts;
   if (p.undefined[0] | p.undefined[1])
     fault(w, i, first_lane(p.undefined[0] | p.undefined[1]), "an uninitialised read",
           "an atomic operation on memory that nobody has written");
@@ -213,7 +199,6 @@ Handler of_integer(std::string_view type) {
 
 Handler atomic(const Words& words, Instruction& i) {
   const auto type = words.back();
-  i.kind = Class::kAtomic;
   i.taint = Taint::kOwn;
   i.strong = true;
   i.space = has(words, "shared") ? Space::kShared : has(words, "global") ? Space::kGlobal : Space::kGeneric;
@@ -267,7 +252,6 @@ void begin_copy(Warp& w, const Instruction& i) {
     if (c.read) check_global(w, i, m & -m, source, Use::kRead, c.read, unused);
     w.copies[l].push_back(c);
   }
-  count_sectors(w, i, w.active, source);
 }
 
 void land(Warp& w, unsigned l, const PendingCopy& c) {
@@ -309,9 +293,7 @@ void wait_for_copies(Warp& w, const Instruction& i) {
 
 Handler asynchronous_copy(const Words& words, Instruction& i) {
   i.taint = Taint::kOwn;
-  i.kind = Class::kGlobal;
   if (has(words, "shared") || has(words, "shared::cta")) return begin_copy;
-  i.kind = Class::kWarp;
   if (has(words, "commit_group")) return commit_copies;
   if (has(words, "wait_all")) i.extra = 0xffff;
   return has(words, "wait_group") || has(words, "wait_all") ? wait_for_copies : nullptr;

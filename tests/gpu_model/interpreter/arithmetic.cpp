@@ -166,7 +166,6 @@ Handler arithmetic(const Words& words, Instruction& i) {
   const auto op = words[0], type = words.back();
   for (const char* other : {"rz", "rm", "rp", "sat", "cc"})
     if (has(words, other)) return nullptr;
-  i.kind = type == "f32" ? Class::kFloat : type == "f64" ? Class::kDouble : Class::kInteger;
   if (type[0] == 'f') i.taint = Taint::kUsed;
   if (op == "add") return sum<Add>(type);
   if (op == "sub") return sum<Sub>(type);
@@ -188,7 +187,6 @@ Handler arithmetic(const Words& words, Instruction& i) {
   if (op == "abs") return signed_one<Abs>(type);
   if (op == "neg") return negated<Neg>(type);
   if (op == "div" || op == "rem") {
-    i.kind = Class::kSpecial;
     if (op == "rem") return divided<Rem>(type);
     if (type == "f32") return binary<float, Div>;
     if (type == "f64") return binary<double, Div>;
@@ -199,11 +197,9 @@ Handler arithmetic(const Words& words, Instruction& i) {
     return dot_product_2;
   }
   if (op == "sqrt" || op == "rcp" || op == "rsqrt") {
-    i.kind = Class::kSpecial;
     return op == "sqrt" ? real<Sqrt>(type) : op == "rcp" ? real<Reciprocal>(type) : real<ReciprocalRoot>(type);
   }
   if (type == "f32" && words.size() > 2 && words[1] == "approx") {
-    i.kind = Class::kSpecial;
     if (op == "ex2") return unary<float, Exponential>;
     if (op == "lg2") return unary<float, Logarithm>;
     if (op == "sin") return unary<float, Sine>;
@@ -314,7 +310,6 @@ Handler from_type(std::string_view type, Rounding how, const Instruction& i) {
 
 Handler conversion(const Words& words, Instruction& i) {
   if (words[0] != "cvt" || words.size() < 3) return nullptr;
-  i.kind = Class::kConvert;
   Rounding how = kNone;
   if (words.size() > 3 && words[words.size() - 3] == "sat") {
     i.taint = Taint::kUsed;

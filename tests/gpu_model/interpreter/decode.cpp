@@ -275,8 +275,6 @@ Kernel Decoder::kernel() {
   }
   k_.lines = text_.lines;
   k_.callers = text_.callers;
-  const std::size_t n = k_.code.size();
-  k_.times.assign(n, 0), k_.lanes.assign(n, 0), k_.transactions.assign(n, 0);
   return std::move(k_);
 }
 

@@ -251,7 +251,6 @@ Handler moved(std::string_view type, const Instruction& i) {
 Handler logic(const Words& words, Instruction& i) {
   const auto op = words[0], type = words.back();
   if (op == "mov") {
-    i.kind = Class::kMove;
     i.taint = Taint::kHalves;
     return moved(type, i);
   }
@@ -293,7 +292,6 @@ Handler logic(const Words& words, Instruction& i) {
   if (op == "selp") i.taint = Taint::kHalves;
   if (op == "selp") return type.ends_with("64") ? Handler{select<std::uint64_t>} : select<std::uint32_t>;
   if (op == "cvta") {
-    i.kind = Class::kMove;
     i.extra = has(words, "shared") ? 's' : has(words, "local") ? 'l' : has(words, "param") ? 'p' : 0;
     return words[1] == "to" ? from_generic : to_generic;
   }

@@ -17,15 +17,6 @@ struct Module {
 };
 
 namespace {
-std::vector<const Kernel*>& decoded() {
-  static auto* instance = new std::vector<const Kernel*>;  // counted until the very end
-  return *instance;
-}
-}  // namespace
-
-const std::vector<const Kernel*>& all_kernels() { return decoded(); }
-
-namespace {
 
 // MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to
 // notice.
@@ -33,7 +24,7 @@ void leave_out_barriers(Kernel& k) {
   static const char* const place = std::getenv("MAKI_GPU_MODEL_WITHOUT");
   if (!place || !*place) return;
   for (Instruction& i : k.code) {
-    if (i.kind != Class::kBarrier || i.to[0] != kNoRow) continue;
+    if (!i.barrier || i.to[0] != kNoRow) continue;
     for (int n = i.source; n >= 0; n = k.callers[static_cast<std::size_t>(n)]) {
       const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
       const auto file = k.files->find(line.file);
@@ -72,7 +63,6 @@ const Kernel* find_kernel(const Module& module, std::string_view name) {
       auto kernel = std::make_unique<Kernel>(decode(text, module.variables));
       kernel->files = module.files;
       leave_out_barriers(*kernel);
-      decoded().push_back(kernel.get());
       return (module.kernels[text.name] = std::move(kernel)).get();
     }
   return nullptr;

@@ -19,7 +19,7 @@ inline bool has(const Words& words, std::string_view w) {
   return false;
 }
 
-// Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, kind,
+// Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, space,
 // ...).
 Handler arithmetic(const Words& words, Instruction& i);         // arithmetic.cpp
 Handler logic(const Words& words, Instruction& i);              // logic.cpp: bits, comparisons, selections, moves
@@ -51,7 +51,7 @@ class FlushToZero {
   unsigned before_ = 0;
 };
 
-// Accesses of a kernel to memory: where an address leads, who was there before, and what that costs.
+// Accesses of a kernel to memory: where an address leads, and who was there before.
 
 enum class Use : std::uint8_t { kRead, kWrite, kAtomic };
 
@@ -67,10 +67,6 @@ struct Places {
 void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places& places);
 // For stores of undefined values: the bytes count as unwritten.
 void unwrite(Warp& w, const Instruction& i, unsigned lane, const char* place, unsigned bytes);
-
-// Sectors of 32 bytes that accesses touch are counted for the instruction.
-void count_sectors(Warp& w, const Instruction& i, Lanes lanes, const Address* a);
-std::uint64_t& transactions(Warp& w, const Instruction& i);
 
 // Accesses of some lanes to shared memory (addresses count from its begin) or to global memory. `undefined`: for each
 // word of the access the lanes that find there what nobody has written.

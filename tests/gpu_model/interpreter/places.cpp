@@ -1,4 +1,4 @@
-// Where the lanes' addresses lead, and what their accesses cost.
+// Where the lanes' addresses lead.
 #include <algorithm>
 
 #include "tests/gpu_model/interpreter/operations.hpp"
@@ -6,63 +6,7 @@
 
 namespace gpu_model {
 
-std::uint64_t& transactions(Warp& w, const Instruction& i) {
-  const Kernel& k = *w.block->kernel;
-  return k.transactions[static_cast<std::size_t>(&i - k.code.data())];
-}
-
-void count_sectors(Warp& w, const Instruction& i, Lanes lanes, const Address* a) {
-  if (lanes == ~0u) {  // side by side
-    Address odd = a[0] % 32;
-    for (unsigned l = 1; l < kLanes; ++l) odd |= a[l] - a[l - 1] - (a[1] - a[0]);
-    if (!odd && a[1] != a[0] && a[1] - a[0] <= 16) {
-      transactions(w, i) += a[1] - a[0];
-      return;
-    }
-  }
-  Address seen[kLanes];
-  unsigned n = 0;
-  for (Lanes m = lanes; m; m &= m - 1) {
-    const Address sector = a[first_lane(m)] / 32;
-    unsigned k = n;
-    while (k > 0 && seen[k - 1] != sector) --k;
-    if (k == 0) seen[n++] = sector;
-  }
-  transactions(w, i) += n;
-}
-
-// A wavefront serves one word of each of the 32 banks; 8 bytes a lane go in two halves of the warp, 16 in four
-// quarters.
 namespace {
-
-void count_wavefronts(Warp& w, const Instruction& i, Lanes all, const Address* offset, unsigned bytes) {
-  const unsigned parts = bytes > 8 ? 4 : bytes > 4 ? 2 : 1, each = kLanes / parts;
-  if (all == ~0u && bytes % 4 == 0) {  // side by side
-    Address odd = 0;
-    for (unsigned l = 1; l < kLanes; ++l) odd |= offset[l] - offset[l - 1] - bytes;
-    if (!odd) {
-      transactions(w, i) += parts;
-      return;
-    }
-  }
-  for (unsigned part = 0; part < parts; ++part) {
-    const Lanes lanes = all & (each == 32 ? ~0u : ((1u << each) - 1) << (part * each));
-    if (!lanes) continue;
-    std::uint32_t words[kLanes * 4];
-    unsigned n = 0, most = 1;
-    unsigned char bank[kLanes] = {};
-    for (Lanes m = lanes; m; m &= m - 1)
-      for (unsigned b = 0; b < bytes; b += 4) {
-        const auto word = static_cast<std::uint32_t>((offset[first_lane(m)] + b) / 4);
-        unsigned k = n;
-        while (k > 0 && words[k - 1] != word) --k;
-        if (k) continue;
-        words[n++] = word;
-        most = std::max<unsigned>(most, ++bank[word % 32]);
-      }
-    transactions(w, i) += most;
-  }
-}
 
 void addresses(Warp& w, const Instruction& i, Address* a) {
   if (i.address == kNoRow) {
@@ -123,7 +67,6 @@ void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places&
   if (const Lanes shared = lanes_in(w, Space::kShared, i, lanes, a)) {
     check_shared(w, i, shared, a, use, bytes, places.undefined);
     for (Lanes m = shared; m; m &= m - 1) places.at[first_lane(m)] = b.shared.data() + a[first_lane(m)];
-    if (!same) count_wavefronts(w, i, shared, a, bytes);
     lanes &= ~shared;
   }
   if (!lanes) {
@@ -145,11 +88,9 @@ void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places&
   if (lanes) {
     check_global(w, i, lanes, a, use, bytes, places.undefined);
     for (Lanes m = lanes; m; m &= m - 1) places.at[first_lane(m)] = view(a[first_lane(m)]);
-    if (!same) count_sectors(w, i, lanes, a);
   }
   places.same = same;
   if (!same) return;
-  transactions(w, i) += 1;
   for (char*& at : places.at) at = places.at[first];
   for (Lanes& u : places.undefined)
     if (u & asked) u = w.active;

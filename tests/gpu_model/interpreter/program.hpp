@@ -63,25 +63,6 @@ struct Warp;
 struct Instruction;
 using Handler = void (*)(Warp&, const Instruction&);
 
-// Kinds of work that are counted (counts.hpp).
-enum class Class : std::uint8_t {
-  kInteger,
-  kFloat,
-  kDouble,
-  kConvert,
-  kSpecial,
-  kMove,
-  kGlobal,
-  kShared,
-  kLocal,
-  kParameter,
-  kAtomic,
-  kWarp,
-  kBarrier,
-  kBranch,
-  kCount
-};
-
 // What an operation does with input that nobody has written (operations.hpp).
 enum class Taint : std::uint8_t { kPassed, kHalves, kUsed, kOwn };  // kHalves: of each half of a 64-bit row for itself
 
@@ -104,7 +85,7 @@ struct Instruction {
   std::uint8_t to_bits = 32, from_bits = 32, address_bits = 64;  // registers' widths
   std::uint8_t wide = 0;                                         // a bit for each operand with 64 bits
   Space space = Space::kGlobal;
-  Class kind = Class::kInteger;
+  bool barrier = false;     // or a fence
   std::int32_t source = 0;  // index into Kernel::lines
   std::uint16_t extra = 0;  // what the handler needs besides
 };
@@ -131,14 +112,7 @@ struct Kernel {
   std::vector<SharedVariable> shared;  // with gaps between them that nobody may use, ...
   std::uint32_t shared_end = 0;        // ... up to here; dynamic shared memory follows
   std::uint32_t local_bytes = 0;
-  // Since the program began, of each instruction: how often it was carried out, by how many lanes, and how many sectors
-  // of 32 bytes (global memory), wavefronts (shared memory) or lanes at one address (atomics) that took.
-  mutable std::vector<std::uint64_t> times, lanes, transactions;
-  mutable std::uint64_t launches = 0;
 };
-
-// All that were decoded, in the order of their first launches.
-const std::vector<const Kernel*>& all_kernels();
 
 // Register rows of a kernel: virtual registers whose lifetimes do not meet share a row.
 struct Rows {

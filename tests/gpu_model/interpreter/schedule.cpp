@@ -157,8 +157,6 @@ void execute(Warp& w, int turns, Choices& draw, const Kernel& k) {
       choose_group(w, draw);
     }
     const Instruction& i = code[w.pc];
-    ++k.times[w.pc];
-    k.lanes[w.pc] += static_cast<unsigned>(__builtin_popcount(w.active));
     ++w.pc;
     if (i.guard != kNoRow && i.run != branch) {
       Lanes m = *row<Lanes>(w, i.guard);
@@ -328,7 +326,6 @@ void run(const Launch& launch) {
   static std::uint64_t launches = 0;
   Choices draw(choices_seed() * 1000003 + ++launches);
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  ++launch.kernel->launches;
   // As on a GPU, blocks begin in order; some are under way together, and which of them goes on is drawn.
   static std::vector<std::unique_ptr<Block>> places;  // kept: their memory is used again
   const std::size_t together = 1 + draw.below(3);

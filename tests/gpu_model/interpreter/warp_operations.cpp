@@ -126,12 +126,11 @@ void trap(Warp& w, const Instruction& i) {
 
 Handler of_warp(const Words& words, Instruction& i) {
   const auto op = words[0], type = words.back();
-  i.kind = Class::kWarp;
   if (op == "nanosleep") return nothing;
   if (op == "trap") return trap;
   if (op == "activemask") return active_mask;
   if (op == "membar" || op == "fence") {
-    i.kind = Class::kBarrier;
+    i.barrier = true;
     return has(words, "cta") ? nothing : fence;  // barriers are what orders a block's threads here
   }
   i.jumps = true;
@@ -159,9 +158,9 @@ Handler of_warp(const Words& words, Instruction& i) {
     if (has(words, "any")) return type == "b64" ? match<std::uint64_t, false> : match<std::uint32_t, false>;
     if (has(words, "all")) return type == "b64" ? match<std::uint64_t, true> : match<std::uint32_t, true>;
   }
-  i.kind = Class::kBarrier;
+  i.barrier = op == "bar" || op == "barrier";
   if (op == "bar" && words.size() > 2 && words[1] == "warp") return warp_barrier;
-  if (op == "bar" || op == "barrier") {
+  if (i.barrier) {
     if (has(words, "popc"))
       i.extra = 'p';
     else if (has(words, "and"))
@@ -170,7 +169,6 @@ Handler of_warp(const Words& words, Instruction& i) {
       i.extra = 'o';
     return wait_at_barrier;
   }
-  i.kind = Class::kBranch;
   if (op == "ret" || op == "exit") return end_lanes;
   if (op == "bra") return branch;
   i.jumps = false;

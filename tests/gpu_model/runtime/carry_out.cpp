@@ -171,7 +171,6 @@ void wait_for_device(Lock& lock, int device) {
 }
 
 bool ask(Mark& mark) {
-  ++counters().queries;
   if (!mark.reached) {
     if (always_late()) {
       advance(needed_for(mark));

@@ -11,7 +11,6 @@
 #include "tests/gpu_model/memory/shadow.hpp"
 #include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/call.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/host_pages.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 
@@ -94,10 +93,6 @@ cudaError_t copy(Lock& lock, const char* call, Copy c, cudaMemcpyKind kind, cuda
   // What a copy before this one will write there is no change by the host.
   if (!from_device && !kept_from_host(c.from, c.bytes)) c.source = XXH3_64bits(own_view(c.from), c.bytes);
   const char* const where = to_device && from_device ? "on the device" : to_device ? "to the device" : "to the host";
-  auto& bytes = to_device && from_device ? counters().bytes_on_device
-                : to_device              ? counters().bytes_to_device
-                                         : counters().bytes_to_host;
-  bytes += c.bytes;
   const WorkNumber work = add_to(*stream, std::string("copy ") + where, [c](WorkNumber number) {
     carry_out(c, number);
     return Progress::kDone;
