@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "host/comm/exact_sum.hpp"
+#include "host/comm/wide_sums.hpp"
 
 namespace maki {
 
@@ -16,21 +16,21 @@ double comparable(double value) { return std::isnan(value) ? std::numeric_limits
 
 EnergyTotals over_ranks(const Communicator& ranks, const EnergySums& mine) {
   std::array<DoubleDouble, 3> sums = {mine.kinetic, mine.potential, mine.mass};
-  exact_sum(ranks, sums);
+  sum_over_ranks(ranks, sums);
   return {sums[0].value(), sums[1].value(), sums[2].value()};
 }
 
 MomentumTotals over_ranks(const Communicator& ranks, const MomentumSums& mine) {
   std::array<DoubleDouble, 8> sums = {mine.momentum[0], mine.momentum[1], mine.momentum[2], mine.momentum_scale,
                                       mine.force[0],    mine.force[1],    mine.force[2],    mine.force_scale};
-  exact_sum(ranks, sums);
+  sum_over_ranks(ranks, sums);
   const auto value = [&sums](std::size_t i) { return sums[i].value(); };
   return {{value(0), value(1), value(2)}, value(3), {value(4), value(5), value(6)}, value(7)};
 }
 
 double over_ranks(const Communicator& ranks, const DoubleDouble& mine) {
   std::array<DoubleDouble, 1> sum = {mine};
-  exact_sum(ranks, sum);
+  sum_over_ranks(ranks, sum);
   return sum[0].value();
 }
 

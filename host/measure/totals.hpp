@@ -1,5 +1,5 @@
 // Sums and maxima over all particles of a site: over this rank's particles on its device, then over ranks, rounded once.
-// They have the same bits on all ranks and for any number of ranks (exact_sum of host/comm/exact_sum.hpp). Collective.
+// They have the same bits on all ranks and for any number of ranks (host/comm/wide_sums.hpp). Collective.
 #pragma once
 
 #include <array>

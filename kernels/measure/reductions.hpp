@@ -48,7 +48,7 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
                            const VectorArray* long_range);
 
 // Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
-// order of particles and the number of threads. exact_sum() (host/comm/exact_sum.hpp) adds the sums of ranks.
+// order of particles and the number of threads. sum_over_ranks() (host/comm/wide_sums.hpp) adds those of ranks.
 struct EnergySums {
   DoubleDouble kinetic;    // 1/2 sum m p^2
   DoubleDouble potential;  // 1/2 sum m phi, where phi is the sum of both ranges, in mass^2 / side
@@ -68,7 +68,7 @@ struct MomentumSums {
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);
 
-// Sum of masses, for sums over ranks (exact_sum() of host/comm/exact_sum.hpp).
+// Sum of masses, for sums over ranks (sum_over_ranks() of host/comm/wide_sums.hpp).
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
 // The same, rounded once: equal for any order of particles and any number of threads.
 double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n);

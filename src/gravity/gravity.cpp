@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "host/comm/exact_sum.hpp"
+#include "host/comm/wide_sums.hpp"
 #include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/reductions.hpp"
@@ -162,7 +162,7 @@ void Gravity::level_potential(const Stream& stream, const Particles& particles) 
 double Gravity::mass_of_all(const Stream& stream, const Particles& particles) {
   if (total_mass_) return *total_mass_;
   DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
-  exact_sum(ranks_, std::span(&mass, 1));
+  sum_over_ranks(ranks_, {&mass, 1});
   return total_mass_.emplace(agreement_.sites().sum(sites::Phase::kOutput, 0, mass.value()));
 }
 

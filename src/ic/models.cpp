@@ -1,5 +1,7 @@
 #include "src/ic/models.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,7 +9,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/exact_sum.hpp"
+#include "host/comm/wide_sums.hpp"
 #include "kernels/error.hpp"
 #include "src/ic/random.hpp"
 
@@ -51,32 +53,34 @@ Bodies sample_bodies(std::uint64_t count, const Communicator& ranks, const Sampl
 }
 
 // Mass, then mass times position, then mass times velocity.
-using Moments = std::array<ExactSum, 7>;
+using Moments = std::array<DoubleDouble, 7>;
 
 Moments moments(const std::vector<Body>& bodies) {
-  Moments total;
+  std::vector<Moments> threads(static_cast<std::size_t>(omp_get_max_threads()));
 #pragma omp parallel
   {
     Moments mine;
 #pragma omp for schedule(static)
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       const Body& b = bodies[i];
-      mine[0].add(b.mass);
+      mine[0] = mine[0] + b.mass;
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        mine[1 + axis].add(b.mass * b.position[axis]);
-        mine[4 + axis].add(b.mass * b.velocity[axis]);
+        mine[1 + axis] = mine[1 + axis] + b.mass * b.position[axis];
+        mine[4 + axis] = mine[4 + axis] + b.mass * b.velocity[axis];
       }
     }
-#pragma omp critical
-    for (std::size_t m = 0; m < total.size(); ++m) total[m].add(mine[m]);
+    threads[static_cast<std::size_t>(omp_get_thread_num())] = mine;
   }
+  Moments total;
+  for (const Moments& mine : threads)
+    for (std::size_t m = 0; m < total.size(); ++m) total[m] = total[m] + mine[m];
   return total;
 }
 
 // Puts the centre of mass of all ranks' bodies at rest in the origin.
 void centre(std::vector<Body>& bodies, const Communicator& ranks) {
   Moments sums = moments(bodies);
-  ExactSum::over_ranks(ranks, sums);
+  sum_over_ranks(ranks, sums);
   Vector position, velocity;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     position[axis] = sums[1 + axis].value() / sums[0].value();

@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/exact_sum.hpp"
+#include "host/comm/wide_sums.hpp"
 #include "kernels/error.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/io/gadget.hpp"
@@ -294,11 +294,11 @@ void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::st
   notes = merge_notes(ranks, own_notes);
 }
 
-// Total mass over all ranks, exactly summed: the same for any number of ranks.
+// Total mass over all ranks: the same for any number of ranks.
 double total_mass(const Snapshot& s, const Communicator& ranks) {
-  ExactSum mass;
-  for (const float m : s.masses) mass.add(m);
-  ExactSum::over_ranks(ranks, {&mass, 1});
+  DoubleDouble mass;
+  for (const float m : s.masses) mass = mass + static_cast<double>(m);
+  sum_over_ranks(ranks, {&mass, 1});
   return mass.value();
 }
 

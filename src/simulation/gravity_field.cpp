@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "host/comm/exact_sum.hpp"
+#include "host/comm/wide_sums.hpp"
 #include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
@@ -32,14 +32,14 @@ Flight flight_of(const HostParticles& out, std::size_t i) {
 }
 
 // 1/2 sum m v^2, sum m / r, and sum m v.
-std::array<ExactSum, 5> sums_of(const HostParticles& out) {
-  std::array<ExactSum, 5> sums;
+std::array<DoubleDouble, 5> sums_of(const HostParticles& out) {
+  std::array<DoubleDouble, 5> sums;
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     const Flight flight = flight_of(out, i);
-    sums[0].add(out.masses[i] * flight.kinetic);
-    sums[1].add(out.masses[i] * flight.nearness);
+    sums[0] = sums[0] + out.masses[i] * flight.kinetic;
+    sums[1] = sums[1] + out.masses[i] * flight.nearness;
     for (std::size_t axis = 0; axis < 3; ++axis)
-      sums[2 + axis].add(static_cast<double>(out.masses[i]) * out.momenta[i][axis]);
+      sums[2 + axis] = sums[2 + axis] + static_cast<double>(out.masses[i]) * out.momenta[i][axis];
   }
   return sums;
 }
@@ -173,8 +173,8 @@ void GravityField::take_out(double t, bool from_here) {
 
 // Sums over the particles that leave, over all ranks of all sites.
 Left GravityField::sums_over_all(const HostParticles& out) {
-  std::array<ExactSum, 5> sums = sums_of(out);
-  ExactSum::over_ranks(ranks_, sums);
+  std::array<DoubleDouble, 5> sums = sums_of(out);
+  sum_over_ranks(ranks_, sums);
   const Left left = {sum_of(ranks_, std::uint64_t{out.ids.size()}),
                      sums[0].value(),
                      sums[1].value(),

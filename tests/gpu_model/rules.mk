@@ -27,7 +27,7 @@ $(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gp
 # What an interpreter does in minutes: tests of the model, of kernels and of what ranks exchange, and the program itself.
 # `make BACKEND=cuda DEVICE=model test` runs all there are.
 SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
-                   EvaluateLists ExactSum* Exchange ExclusiveScan Friends GatheredSetRanks GroupCosts Groups HostMemory InfluenceFunction JoinedSources Kick \
+                   EvaluateLists Exchange ExclusiveScan Friends GatheredSetRanks GroupCosts Groups HostMemory InfluenceFunction JoinedSources Kick \
                    LetForest LineFft ListKernels LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
                    OwnGroups ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
                    SiteTrees* SortByKey StepReductions Walk WholeCells
