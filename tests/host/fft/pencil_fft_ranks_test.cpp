@@ -1,4 +1,4 @@
-// Transforms of pencils and exchanges of bricks over ranks.
+// Transforms of pencils over ranks.
 #include "host/fft/pencil_fft.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include <string>
 
 #include "host/comm/communicator.hpp"
-#include "host/fft/particle_brick.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
@@ -181,97 +180,6 @@ TEST_P(PencilFftMeshes, SendsWhatChangesOwnerAndNoMore) {
 }
 
 TEST(PencilFft, RefusesOddMeshes) { EXPECT_THROW(PencilFft(Communicator::world(), 9), Error); }
-
-constexpr int kCells = 12;
-
-// The cells that [lower, upper) touches and `ghosts` more on every side, lengths in sides of the mesh; empty where the
-// domain is.
-PencilBox brick_around(const std::array<double, 3>& lower, const std::array<double, 3>& upper, int m, int ghosts) {
-  PencilBox brick;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (!(lower[axis] < upper[axis])) return {};
-    brick.along[axis].first = static_cast<int>(std::floor(lower[axis] * m)) - ghosts;
-    brick.along[axis].end = static_cast<int>(std::ceil(upper[axis] * m)) + ghosts;
-  }
-  return brick;
-}
-
-// Bricks of `size` ranks that cover the mesh in slabs or rods with ghosts, some of them empty; and odd ones.
-std::vector<PencilBox> slabs(int size, int ghosts) {
-  std::vector<PencilBox> bricks;
-  for (int rank = 0; rank < size; ++rank) {
-    const auto lower = [&](int i) { return i * 0.9 / size + 0.05; };  // boundaries that are no cell's
-    const double upper = rank % 3 == 1 ? 0.0 : 1.0;
-    bricks.push_back(brick_around({lower(rank), 0, 0.3}, {lower(rank + 1), upper, 0.7}, kCells, ghosts));
-  }
-  return bricks;
-}
-std::vector<PencilBox> odd_ones(int size) {
-  std::vector<PencilBox> bricks(static_cast<std::size_t>(size));
-  bricks[0].along = {PencilRange{-3, 17}, {-14, 2}, {5, 6}};                 // longer than the mesh
-  if (size > 1) bricks[1].along = {PencilRange{20, 30}, {0, 12}, {-2, 14}};  // an image of it
-  if (size > 2) bricks[2].along = {PencilRange{3, 9}, {11, 13}, {-1, 1}};
-  return bricks;
-}
-
-int wrapped(int i) { return ((i % kCells) + kCells) % kCells; }
-
-struct Case {
-  const char* name;
-  int ghosts;  // below 0: the odd ones
-};
-
-class Bricks : public testing::TestWithParam<Case> {
- protected:
-  const Stream& stream = test::test_stream();
-  const Communicator world = Communicator::world();
-  const PencilLayout layout{kCells, world.size()};
-  const std::vector<PencilBox> bricks =
-      GetParam().ghosts < 0 ? odd_ones(world.size()) : slabs(world.size(), GetParam().ghosts);
-  const PencilBox mine = bricks[static_cast<std::size_t>(world.rank())];
-  const PencilBox pencils = layout.box(Pencils::kReal, world.rank());
-  // Cells of the brick of `rank` that `owner` has in its pencils.
-  std::size_t cells_of(const PencilBox& brick, int owner) const {
-    const PencilBox held = layout.box(Pencils::kReal, owner);
-    const auto in = [](PencilRange range, int i) { return i >= range.first && i < range.end; };
-    std::size_t count = 0;
-    for (int x = brick.along[0].first; x < brick.along[0].end; ++x)
-      for (int y = brick.along[1].first; y < brick.along[1].end; ++y)
-        for (int z = brick.along[2].first; z < brick.along[2].end; ++z)
-          count += in(held.along[0], wrapped(x)) && in(held.along[1], wrapped(y)) && in(held.along[2], wrapped(z));
-    return count;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Ghosts, Bricks, testing::Values(Case{"ghosts", 2}, Case{"none", 0}, Case{"odd", -1}),
-                         [](const auto& info) { return std::string(info.param.name); });
-
-TEST_P(Bricks, SendWhatIsAnotherRanksAndNothingEmpty) {
-  BrickExchange exchange(DevicePayload(world), layout, mine);
-  DeviceBuffer<std::uint64_t> brick("test.brick", exchange.size());
-  DeviceBuffer<std::uint64_t> mesh("test.mesh", pencils.cells());
-  brick.fill_zero(stream);
-  exchange.sum(stream, brick.data(), mesh.data(), kCells);
-  std::uint64_t bytes = 0, messages = 0;
-  for (int peer = 0; peer < world.size(); ++peer) {
-    if (peer == world.rank()) continue;
-    bytes += 8 * cells_of(mine, peer);
-    messages += cells_of(mine, peer) > 0;
-  }
-  EXPECT_EQ(exchange.traffic().bytes, bytes);
-  EXPECT_EQ(exchange.traffic().messages, messages);
-  DeviceBuffer<float> force("test.force", pencils.cells()), values("test.values", exchange.size());
-  force.fill_zero(stream);
-  exchange.fetch(stream, force.data(), kCells, values.data());
-  for (int peer = 0; peer < world.size(); ++peer) {
-    if (peer == world.rank()) continue;
-    const std::size_t cells = cells_of(bricks[static_cast<std::size_t>(peer)], world.rank());
-    bytes += 4 * cells;
-    messages += cells > 0;
-  }
-  EXPECT_EQ(exchange.traffic().bytes, bytes);
-  EXPECT_EQ(exchange.traffic().messages, messages);
-  EXPECT_EQ(world.traffic().empty, 0u);
-}
 
 }  // namespace
 }  // namespace maki

@@ -7,7 +7,6 @@
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/error.hpp"
-#include "kernels/mesh/assign.hpp"
 #include "tests/kernels/mesh/field_of.hpp"
 #include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
@@ -79,47 +78,6 @@ TEST_F(PencilMeshes, BadMassOnOneRankIsAnErrorOnAll) {
   EXPECT_THROW(choose_mass_unit(world, stream, Assignment::kTsc, 16, mine.data(), mine.size()), Error);
 }
 
-// The masses of this rank's pencils against the mesh of the whole set, bit for bit.
-long wrong_cells(const PencilFft& fft, const std::vector<float>& lines, const std::vector<float>& whole) {
-  const PencilBox held = fft.cells();
-  const auto m = static_cast<std::size_t>(fft.layout().cells());
-  long wrong = 0;
-  std::size_t line = 0;
-  for (int x = held.along[0].first; x < held.along[0].end; ++x)
-    for (int y = held.along[1].first; y < held.along[1].end; ++y, ++line)
-      wrong += std::memcmp(&lines[line * fft.real_row()], &whole[(static_cast<std::size_t>(x) * m + y) * (m + 2)],
-                           m * sizeof(float)) != 0;
-  return wrong;
-}
-
-TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
-  for (int m : {8, 18, 32, 80}) {  // the last: several slabs of blocks on a rank
-    PencilFft fft(world, m);
-    DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
-    const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
-    DeviceBuffer<float> whole_mesh("test.whole", size), whole_shifted("test.whole_shifted", size);
-    for (Assignment cloud : kClouds) {
-      if (m == 80 && cloud != Assignment::kPcs) continue;
-      for (Division division : kDivisions) {
-        ParticleBrick brick(world, fft.layout(), fft.real_row(), cloud, true);
-        MassAssigner assigner(m, cloud);
-        Set set = testing::clumped_set(m == 80 ? 4000 : 400, 3, m == 18);
-        for (int step = 0; step < 4; ++step) {  // at first within the room of the brick, then not
-          SCOPED_TRACE(::testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", division "
-                                            << static_cast<int>(division) << ", step " << step);
-          const OnDevice whole(set), mine(share_of(set, division, world).particles);
-          const MassUnit unit =
-              assigner.assign(stream, whole.data(), whole.size(), whole_mesh.data(), whole_shifted.data());
-          brick.assign(stream, mine.data(), mine.size(), unit, mesh.data(), shifted.data());
-          EXPECT_EQ(wrong_cells(fft, mesh.download(stream), whole_mesh.download(stream)), 0);
-          EXPECT_EQ(wrong_cells(fft, shifted.download(stream), whole_shifted.download(stream)), 0);
-          for (SourceParticle& p : set) p.x += 0x01000000u << (4 * step), p.z -= 0x00800000u << (4 * step);
-        }
-      }
-    }
-  }
-}
-
 // The second of two steps: it finds the brick and the tables.
 Field second_field_of(const Communicator& ranks, PencilMesh& mesh, const Set& set) {
   const OnDevice source(set);
@@ -149,21 +107,26 @@ Field field_on_first_rank(const MeshOptions& options, const ForceLaw& law, const
   return field;
 }
 
+// At each of `steps` all particles have moved further: at first within the room of the brick, then not.
 void expect_forces_of_one_rank(const MeshOptions& options, Division division,
-                               const Set& set = testing::clumped_set(300, 3, false)) {
+                               Set set = testing::clumped_set(300, 3, false), int steps = 1) {
   SCOPED_TRACE(::testing::Message() << options.cells << " cells, cloud " << static_cast<int>(options.assignment)
                                     << ", gradient " << static_cast<int>(options.gradient) << ", interlacing "
                                     << static_cast<int>(options.interlacing) << ", division "
                                     << static_cast<int>(division));
   const ForceLaw law = make_force_law(Split::kPolynomial, 5, 2.5 / options.cells, Softening::kPlummer, 1e-4);
-  const Share share = share_of(set, division, Communicator::world());
   PencilMesh mesh(Communicator::world(), options, law);
-  const Field mine = second_field_of(Communicator::world(), mesh, share.particles),
-              whole = field_on_first_rank(options, law, set);
-  EXPECT_EQ(different(mine.x, share, whole.x), 0);
-  EXPECT_EQ(different(mine.y, share, whole.y), 0);
-  EXPECT_EQ(different(mine.z, share, whole.z), 0);
-  EXPECT_EQ(different(mine.potential, share, whole.potential), 0);
+  for (int step = 0; step < steps; ++step) {
+    SCOPED_TRACE(step);
+    const Share share = share_of(set, division, Communicator::world());
+    const Field mine = second_field_of(Communicator::world(), mesh, share.particles),
+                whole = field_on_first_rank(options, law, set);
+    EXPECT_EQ(different(mine.x, share, whole.x), 0);
+    EXPECT_EQ(different(mine.y, share, whole.y), 0);
+    EXPECT_EQ(different(mine.z, share, whole.z), 0);
+    EXPECT_EQ(different(mine.potential, share, whole.potential), 0);
+    for (SourceParticle& p : set) p.x += 0x01000000u << (4 * step), p.z -= 0x00800000u << (4 * step);
+  }
 }
 
 TEST_F(PencilMeshes, ForcesAreTheSameBitsForAnyNumberOfRanks) {
@@ -177,6 +140,11 @@ TEST_F(PencilMeshes, ForcesAreTheSameBitsForAnyNumberOfRanks) {
   expect_forces_of_one_rank({18, Assignment::kCic, Gradient::kFourPoint, Interlacing::kFull}, Division::kEverywhere);
   expect_forces_of_one_rank({18, Assignment::kTsc, Gradient::kSpectral, Interlacing::kFull}, Division::kEverywhere);
   expect_forces_of_one_rank({18, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone}, Division::kLastRank);
+  for (const Division division : kDivisions)
+    expect_forces_of_one_rank({32, Assignment::kTsc, Gradient::kAnalytic, Interlacing::kAssignment}, division,
+                              testing::clumped_set(400, 3, true), 4);
+  expect_forces_of_one_rank({80, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, Division::kSlabs,
+                            testing::clumped_set(4000, 3, false), 4);  // several slabs of blocks on a rank
 }
 
 TEST_F(PencilMeshes, TheForceOnALoneHeavyParticleToo) {
@@ -199,6 +167,9 @@ TEST_F(PencilMeshes, SendsNoMoreThanTheBricks) {
   for (int axis = 0; axis < 3; ++axis) EXPECT_LE(brick.box().extent[axis], 2 + 4 + 4);
   EXPECT_EQ(brick.box().origin[0], m - 1 - 3);
   EXPECT_LE(brick.bytes_sent(), 2 * 8 * brick.box().size());
+  brick.fetch(stream, mesh.data());
+  EXPECT_LE(brick.bytes_sent(), (2 * 8 + 4 * static_cast<std::size_t>(world.size() - 1)) * brick.box().size());
+  EXPECT_EQ(world.traffic().empty, 0u);
   brick.assign(stream, mine.data(), 0, unit, mesh.data(), shifted.data());  // kept, though nobody is there
   EXPECT_GT(brick.box().size(), 0u);
 }
