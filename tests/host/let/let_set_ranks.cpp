@@ -15,14 +15,6 @@ std::vector<SourceParticle> share_of(const std::vector<SourceParticle>& set, con
   return share;
 }
 
-std::uint64_t count_interactions(testing::TreeSet& set, Octree& sources, const WalkOptions& walk) {
-  if (sources.cells == 0) return 0;
-  InteractionLists lists;
-  walk_tree(set.stream, sources, walk, set.all_groups(), lists);
-  const ListStatistics s = list_statistics(set.stream, sources, set.view(lists));
-  return s.particle_pairs + s.cell_pairs;
-}
-
 }  // namespace
 
 std::vector<int> owners_by_multisection(const std::vector<SourceParticle>& set, int ranks) {
@@ -66,25 +58,6 @@ Vectors LetSet::forces(const ForceLaw& law) {
   testing::add_forces(law, walk, own, own.tree, own.particles.source.data(), false, acceleration);
   testing::add_forces(law, walk, own, let.forest(), let.particles(), true, acceleration);
   return testing::download(stream, acceleration);
-}
-
-Vectors LetSet::forces_of_one_tree(const ForceLaw& law) {
-  if (mine.empty()) return {};
-  testing::TreeSet one(all(), 64, own.min_level);
-  VectorArray acceleration("test");
-  acceleration.resize(mine.size());
-  testing::add_forces(law, walk, own, one.tree, one.particles.source.data(), false, acceleration);
-  return testing::download(stream, acceleration);
-}
-
-std::uint64_t LetSet::interactions() {
-  if (mine.empty()) return 0;
-  return count_interactions(own, own.tree, walk) + count_interactions(own, let.forest(), walk);
-}
-
-std::uint64_t LetSet::interactions_of_one_rank() const {
-  testing::TreeSet one(all(), 64, own.min_level);
-  return count_interactions(one, one.tree, walk);
 }
 
 Vectors LetSet::direct(const ForceLaw& law) {

@@ -36,12 +36,8 @@ struct LetSet {
     own.move_to(mine);
   }
 
-  Vectors forces(const ForceLaw& law);              // by local lists and lists over the forest
-  Vectors forces_of_one_tree(const ForceLaw& law);  // of the same groups by one tree over all ranks' particles
-  Vectors direct(const ForceLaw& law);              // by all particles of all ranks
-  // Sources times targets, particles and cells alike, of both lists of this rank, or of one rank with all particles.
-  std::uint64_t interactions();
-  std::uint64_t interactions_of_one_rank() const;
+  Vectors forces(const ForceLaw& law);  // by local lists and lists over the forest
+  Vectors direct(const ForceLaw& law);  // by all particles of all ranks
 
  private:
   std::vector<SourceParticle> all() const;
