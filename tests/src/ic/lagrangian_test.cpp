@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <complex>
 #include <cstdlib>
 #include <numbers>
 #include <utility>
-#include <vector>
 
 #include "kernels/error.hpp"
 #include "tests/threads.hpp"
@@ -131,90 +129,6 @@ TEST(Lagrangian, DealiasingRemovesFalseModes) {
   };
   EXPECT_LT(largest_along_y(true), 1e-14);
   EXPECT_GT(largest_along_y(false), 1e-6);
-}
-
-// Spectral derivative of one component of a displacement along one axis.
-std::vector<double> derivative(const std::vector<double>& values, int n, int axis) {
-  PeriodicGrid grid(n);
-  for (int ix = 0; ix < n; ++ix) {
-    for (int iy = 0; iy < n; ++iy) std::copy_n(&values[(ix * n + iy) * n], n, grid.row(ix, iy));
-  }
-  grid.to_modes();
-  for (int ix = 0; ix < n; ++ix) {
-    for (int iy = 0; iy < n; ++iy) {
-      for (int mz = 0; mz <= n / 2; ++mz) {
-        const int m[3] = {grid.wave_number(ix), grid.wave_number(iy), mz};
-        grid.mode_row(ix, iy)[mz] *= std::complex<double>(0, 2 * std::numbers::pi / kBox * m[axis]);
-      }
-    }
-  }
-  grid.to_points();
-  std::vector<double> result(values.size());
-  for (int ix = 0; ix < n; ++ix) {
-    for (int iy = 0; iy < n; ++iy) std::copy_n(grid.row(ix, iy), n, &result[(ix * n + iy) * n]);
-  }
-  return result;
-}
-
-using Matrix = std::array<std::array<double, 3>, 3>;
-
-double determinant(const Matrix& m) {
-  double sum = 0;
-  for (int i = 0; i < 3; ++i) {
-    const int j = (i + 1) % 3, k = (i + 2) % 3;
-    sum += m[0][i] * (m[1][j] * m[2][k] - m[1][k] * m[2][j]);
-  }
-  return sum;
-}
-
-// Largest residual of the divergence of the equation of motion in Einstein-de Sitter,
-//   J div_x (x'' + x'/2) = 3/2 (J - 1),  J = det dx/dq,  primes d/dlna,
-// for x = q + first + second with first ~ a, second ~ a^2. J div_x f = sum of determinants with one row of dx/dq
-// replaced by that of df/dq. Independent of how the growth factor of the second order was found.
-double residual(double amplitude, bool second_order) {
-  const int n = 16;
-  const Cosmology cosmology(kEinsteinDeSitter, UnitSystem{});
-  PeriodicGrid density(n);
-  add_wave(density, {1, 0, 0}, amplitude);
-  add_wave(density, {0, 1, 1}, 0.8 * amplitude);
-  add_wave(density, {1, -1, 1}, 0.6 * amplitude);
-  const Snapshot s1 = displace_lattice(density, lattice(0, false), cosmology);
-  const Snapshot s2 = displace_lattice(density, lattice(0, second_order), cosmology);
-  std::vector<double> d1[3][3], d2[3][3];
-  for (int i = 0; i < 3; ++i) {
-    std::vector<double> first(s1.size()), second(s1.size());
-    for (std::size_t p = 0; p < s1.size(); ++p) {
-      first[p] = displacement(s1, p, i, n);
-      second[p] = displacement(s2, p, i, n) - first[p];
-    }
-    for (int j = 0; j < 3; ++j) {
-      d1[i][j] = derivative(first, n, j);
-      d2[i][j] = derivative(second, n, j);
-    }
-  }
-  double worst = 0;
-  for (std::size_t p = 0; p < s1.size(); ++p) {
-    Matrix dx, force;
-    for (int i = 0; i < 3; ++i) {
-      for (int j = 0; j < 3; ++j) {
-        dx[i][j] = (i == j) + d1[i][j][p] + d2[i][j][p];
-        force[i][j] = 1.5 * d1[i][j][p] + 5 * d2[i][j][p];  // a'' + a'/2 = 3/2 a, (a^2)'' + (a^2)'/2 = 5 a^2
-      }
-    }
-    double sum = -1.5 * (determinant(dx) - 1);
-    for (int i = 0; i < 3; ++i) {
-      Matrix mixed = dx;
-      mixed[i] = force[i];
-      sum += determinant(mixed);
-    }
-    worst = std::max(worst, std::abs(sum));
-  }
-  return worst;
-}
-
-TEST(Lagrangian, OrdersOfTheEquationOfMotion) {
-  EXPECT_NEAR(std::log2(residual(0.02, false) / residual(0.01, false)), 2, 0.1);
-  EXPECT_NEAR(std::log2(residual(0.02, true) / residual(0.01, true)), 3, 0.1);
 }
 
 TEST(Lagrangian, VelocityIsTheTimeDerivativeOfPosition) {
