@@ -252,7 +252,6 @@ TriangleMean mean_of(double fields, double ones, double cells, double shot_noise
 
 MeasuredPower measure_power(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                             std::size_t n, const MeasurePowerOptions& options) {
-  if (communicator.size() == 1) return measure_power(stream, particles, n, options);
   DensityModes density(communicator, stream, {particles, n}, options);
   const PowerModes modes = density.modes();
   return spectrum_of(sum_power(communicator, stream, modes, modes.mesh, options), density.moments(), options);

@@ -11,8 +11,9 @@
 
 namespace maki {
 
-// measure_power() of all ranks' particles, of which this one has n (may be 0): the same on every rank, and up to
-// rounding for any number of ranks. Errors are the same on all ranks. Collective.
+// Of all ranks' particles, of which this one has n (may be 0): the same on every rank and for any number of threads, and
+// up to rounding for any number of ranks. For a box of side L, multiply k by 1 / L and powers by L^3. Throws Error, the
+// same on all ranks, where options make no sense or there is no mass. Collective.
 MeasuredPower measure_power(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                             std::size_t n, const MeasurePowerOptions& options);
 

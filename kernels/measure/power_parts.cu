@@ -7,13 +7,11 @@
 #include <numbers>
 #include <string>
 
-#include "kernels/device/fft.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
 #include "kernels/error.hpp"
 #include "kernels/measure/double_double.hpp"
 #include "kernels/measure/power_spectrum.hpp"
-#include "kernels/mesh/assign.hpp"
 
 namespace maki {
 namespace {
@@ -193,25 +191,6 @@ MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, con
     spectrum.bins.push_back(bin);
   }
   return spectrum;
-}
-
-MeasuredPower measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                            const MeasurePowerOptions& options) {
-  check_power_options(options);
-  const MassMoments moments = mass_moments(stream, particles, n);
-  check_mass(moments);
-  DeviceBuffer<SourceParticle> folded("power.folded");
-  particles = fold_particles(stream, particles, n, options.folding, folded);
-  const int m = options.cells;
-  RealFft3d fft(m, FftPlanning::kEstimate);
-  DeviceBuffer<float> mesh("power.mesh", fft.size()), shifted("power.shifted", fft.size());
-  MassAssigner(m, Assignment::kPcs, &fft).assign(stream, particles, n, mesh.data(), shifted.data());
-  fft.forward(stream, mesh.data());
-  fft.forward(stream, shifted.data());
-  const PowerModes modes{
-      reinterpret_cast<Complex*>(mesh.data()), {0, 0, m, m}, m / 2 + 1, m / 2 + 1, PowerModes::Half::kZ};
-  combine_meshes(stream, modes, reinterpret_cast<const Complex*>(shifted.data()), m);
-  return spectrum_of(sum_power(stream, modes, modes.mesh, options), moments, options);
 }
 
 // Spectra of several foldings as one, and of two sets.

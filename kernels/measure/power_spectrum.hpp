@@ -31,11 +31,6 @@ struct MeasuredPower {
   double nyquist = 0;          // 1 / side, times the folding
 };
 
-// For a box of side L, multiply k by 1 / L and powers by L^3. The same for any thread count. Throws Error where options
-// make no sense or there is no mass.
-MeasuredPower measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                            const MeasurePowerOptions& options);
-
 // Wave numbers beyond the mesh: the spectra of the foldings 1, 2, 4, ... joined. A folding f has bins f times as wide,
 // each from a sample of the modes (1 in f^3); it covers the wave numbers beyond the reach of the foldings before it.
 

@@ -182,7 +182,7 @@ TEST(GatheredSetRanks, IsSharedOutByPlaceAndMeasuredAsOneSet) {
   power.cells = 16;
   ProjectionOptions picture;
   picture.width = picture.height = 16;
-  const MeasuredPower expected = measure_power(stream, whole.data(), whole.size(), power);
+  const MeasuredPower expected = measure_power(Communicator::self(), stream, whole.data(), whole.size(), power);
   const std::vector<double> drawn = project_density(Communicator::self(), stream, whole.data(), whole.size(), picture);
   replay_sites(
       2,

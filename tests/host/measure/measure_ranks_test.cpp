@@ -37,7 +37,7 @@ TEST_F(OverRanks, PowerIsThatOfOneRank) {
   const OnDevice whole(set), mine(share(set));
   for (int folding : {1, 3}) {
     const MeasurePowerOptions options = {.cells = 18, .folding = folding};
-    const MeasuredPower one = measure_power(stream, whole.data(), whole.size(), options);
+    const MeasuredPower one = measure_power(Communicator::self(), stream, whole.data(), whole.size(), options);
     const MeasuredPower all = measure_power(world, stream, mine.data(), mine.size(), options);
     EXPECT_NEAR(all.shot_noise, one.shot_noise, 1e-13 * one.shot_noise);
     EXPECT_EQ(all.nyquist, one.nyquist);

@@ -1,5 +1,5 @@
 // Power spectra and pictures of one rank's particles.
-#include "kernels/measure/power_spectrum.hpp"
+#include "host/measure/spectra.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 #include <random>
 #include <vector>
 
-#include "host/measure/spectra.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
 #include "tests/kernels/particles/on_device.hpp"
@@ -26,7 +25,7 @@ constexpr double kPi = std::numbers::pi;
 MeasuredPower power_of(const std::vector<SourceParticle>& particles, const MeasurePowerOptions& options) {
   const Stream& stream = test::test_stream();
   const test::OnDevice source(particles);
-  return measure_power(stream, source.data(), particles.size(), options);
+  return measure_power(Communicator::self(), stream, source.data(), particles.size(), options);
 }
 
 // side^3 particles on a lattice, masses 1 + amplitude cos(2 pi n x).
