@@ -298,7 +298,7 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
   if (periodic && config.output.power_spectrum) {
     const double m =
         config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
-    power = (std::string(backend_name()) == "cuda" ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
+    power = 16 * m * m * (m + 2);  // two meshes, and counts
     if (config.output.power_folding > 1) power += sizeof(SourceParticle) * static_cast<double>(particles);
   }
   const bool film = config.output.film > 0;

@@ -97,7 +97,7 @@ TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
 }
 
 TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {
-  ASSERT_EQ(run("one", "end_redshift=41 output.redshifts=[45]").code, 0);
+  ASSERT_EQ(run("one", whole_ + "end_redshift=41 output.redshifts=[45]").code, 0);
   ASSERT_EQ(run("one", "end_redshift=39.9 output.redshifts=[45] --resume").code, 0);
   EXPECT_NEAR(read_snapshot(path("one/snapshot_001.hdf5")).header.redshift, 41, 1e-6);
   EXPECT_NEAR(read_snapshot(path("one/snapshot_002.hdf5")).header.redshift, 39.9, 1e-6);
