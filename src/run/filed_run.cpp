@@ -28,50 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name of the run whose metrics are beside the restarts. Without metrics, all restarts have to be of one run.
-std::string run_beside(const std::string& directory, const std::vector<RestartInfo>& found, const Communicator& ranks) {
-  std::string name;
-  root_succeeds(ranks, [&] {
-    const auto by_metrics = run_in(directory);
-    name = by_metrics.value_or(found.empty() ? "" : found.back().run);
-    const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
-    if (!by_metrics && std::any_of(found.begin(), found.end(), is_other))
-      throw Error(fmt::format("'{}' holds restarts of several runs", directory),
-                  "metrics.jsonl, which says whose it is, is missing",
-                  "name the restart to go on from, moved to a directory of its own");
-  });
-  return broadcast_text(ranks, name);
-}
-
-// Removes restarts of other runs than the directory's.
-void keep_own(RestartsThere& there) {
-  if (there.own.empty()) return;
-  const std::string last = there.own.back().path;
-  std::erase_if(there.own, [&](const RestartInfo& info) { return info.run != there.run; });
-  if (there.own.empty())
-    throw Error(fmt::format("'{}' is a restart of another run", last), "metrics.jsonl beside it names its own",
-                "move the restart to an empty directory to go on from it, or begin with maki run");
-}
-
-// Every site throws the same error: each waits for the messages of the others before it leaves.
-[[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
-  ring.sites->close();
-  throw error;
-}
-
-Config configuration_before(const RestartInfo& info) {
-  return parse_config(info.provenance.configuration, info.path + "/complete.toml");
-}
-
-// The damage of a restart, with its light cones; empty where it is whole.
-std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
-  if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
-  const std::string directory = fs::path(info.path).parent_path().string();
-  return damage_of_light_cones(directory, configuration_before(info), info.step, ranks);
-}
-
-constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
-
 // ---- what a resumed run may not change ------------------------------------------------------------------------------
 
 // Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
@@ -188,117 +144,6 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
 
 }  // namespace
 
-RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
-  RestartsThere there;
-  there.own = find_restarts(path, ranks, &there.damaged);
-  const std::string directory = there.own.empty() ? path : fs::path(there.own.back().path).parent_path().string();
-  there.run = run_beside(directory, there.own, ranks);
-  std::string ended;
-  root_succeeds(ranks, [&] { ended = has_ended(path) ? "ended" : ""; });
-  there.ended = !broadcast_text(ranks, ended).empty();
-  keep_own(there);
-  return there;
-}
-
-namespace {
-
-// Throws Error where the directory holds what a run had come to, though no restart.
-void require_no_state(const std::string& directory) {
-  const auto is_state = [](const std::string& name) { return name.starts_with("stopped."); };
-  const std::vector<std::string> files = files_of_a_run(directory);
-  if (const auto state = std::ranges::find_if(files, is_state); state != files.end())
-    throw Error(fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
-                fmt::format("begin with initial.kind=file initial.file=.../{0} and another run.output_directory, or "
-                            "remove {0}",
-                            *state));
-  if (const auto step = last_restart(directory))
-    throw Error(fmt::format("the restarts of the run in '{}' are gone", directory),
-                fmt::format("the last was restart_{:06}", *step),
-                "copy it back, or begin again with maki run and run.overwrite = true, without --resume");
-}
-
-}  // namespace
-
-void require_restart(const RestartsThere& there, const std::string& path) {
-  if (there.own.empty() && !there.damaged.empty())
-    throw Error(fmt::format("there is nothing to resume in '{}'", path),
-                fmt::format("{} {} damaged, and no other restart is complete", fmt::join(there.damaged, ", "),
-                            there.damaged.size() > 1 ? "are" : "is"),
-                kBeginAgain);
-  if (there.own.empty())
-    throw Error(fmt::format("there is nothing to resume in '{}'", path), "it holds no complete restart",
-                "give the output directory of a run that was stopped (run.restart_interval, run.restart_steps), or "
-                "begin with maki run");
-  require_known_format(there.own.back());
-}
-
-std::vector<std::uint64_t> steps_of(const std::vector<RestartInfo>& restarts) {
-  std::vector<std::uint64_t> steps;
-  for (const RestartInfo& info : restarts)
-    if (info.format == kRestartFormat) steps.push_back(info.step);
-  return steps;
-}
-
-RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& ring, const Communicator& ranks,
-                         const std::function<void(const std::string&)>& say) {
-  sites::Sites& sites = *ring.sites;
-  if (ring.common.empty())
-    throw_at_all_sites(ring, Error("the sites have no restart in common",
-                                   fmt::format("here there are steps {}", fmt::join(steps_of(own), ", ")),
-                                   "give the directories of the same run at all sites, or begin with maki run"));
-  std::vector<std::string> damaged;
-  for (const std::uint64_t step : ring.common) {
-    const auto info = std::ranges::find(own, step, &RestartInfo::step);
-    const std::vector<std::string> damage = gather_texts(sites, damage_here(*info, ranks));
-    const auto first = std::ranges::find_if(damage, [](const std::string& text) { return !text.empty(); });
-    if (first == damage.end()) {
-      for (const std::string& text : damaged) say(text + ": the one before has to serve.");
-      return *info;
-    }
-    const int site = static_cast<int>(first - damage.begin());
-    const std::string where = sites.alone() ? "" : fmt::format(" at site {}", sites.name(site));
-    damaged.push_back(fmt::format("The restart of step {} is damaged{} ({})", step, where, *first));
-  }
-  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain));
-}
-
-RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
-  std::string there_is;
-  root_succeeds(ranks, [&] { there_is = fs::is_directory(directory) ? "a directory" : ""; });
-  if (broadcast_text(ranks, there_is).empty()) return {};
-  RestartsThere there = restarts_in(directory, ranks);
-  if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
-  try {
-    if (there.own.empty() && !there.ended) root_succeeds(ranks, [&] { require_no_state(directory); });
-  } catch (const Error& error) {
-    there.lost = error;
-  }
-  return there;
-}
-
-bool goes_on(const RestartsThere& there, const OpenSites& ring) {
-  sites::Sites& sites = *ring.sites;
-  if (sites.alone()) return !ring.common.empty();
-  const std::vector<std::string> runs = gather_texts(sites, there.run);
-  const std::vector<std::string> steps = gather_texts(sites, fmt::format("{}", fmt::join(steps_of(there.own), ", ")));
-  const auto with = std::ranges::find_if(steps, [](const std::string& list) { return !list.empty(); });
-  if (with == steps.end()) return false;
-  const auto first = static_cast<std::size_t>(with - steps.begin());
-  const auto name = [&](std::size_t site) { return sites.name(static_cast<int>(site)); };
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    if (runs[i] != runs[first])
-      throw_at_all_sites(
-          ring,
-          Error(fmt::format("site {} holds restarts of a run, and site {} nothing of that run", name(first), name(i)),
-                fmt::format("of the steps {}", steps[first]),
-                "give the directories of the same run at all sites, or remove its restarts to begin again"));
-  if (!ring.common.empty()) return true;
-  if (std::ranges::find(steps, std::string()) != steps.end()) return false;
-  const std::string& here = steps[static_cast<std::size_t>(sites.me())];
-  throw_at_all_sites(ring, Error("the sites have no restart in common", fmt::format("here there are steps {}", here),
-                                 kBeginAgain));
-}
-
 namespace {
 
 // A site that was killed when its last file was complete waits in vain for others that have left in good order.
@@ -308,28 +153,6 @@ void note_end(const Config& config, const ThisSite& site) {
     announcer(config)(fmt::format(
         "The run in '{}' has ended: where it has at the other sites too, and is to go no further, nothing is left to be done",
         directory));
-}
-
-// Whether the run that has ended in this directory was to end where `now` does. On the first rank.
-bool has_same_end(const std::string& directory, const RestartInfo& info, const Config& now, const Communicator& ranks) {
-  std::string last;
-  root_succeeds(ranks, [&] { last = last_configuration(directory).value_or(""); });
-  last = broadcast_text(ranks, last);
-  const Config::Time then = (last.empty() ? configuration_before(info) : parse_config(last, "metrics.jsonl")).time;
-  return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
-}
-
-// Whether the run has ended at all sites, and none has a restart. Collective over the sites. Throws Error, at all of
-// them, where it has ended at some only.
-bool has_ended_everywhere(const RestartsThere& there, const OpenSites& ring) {
-  const std::vector<std::string> ended = gather_texts(*ring.sites, there.ended && there.own.empty() ? "ended"
-                                                                   : there.own.empty()              ? ""
-                                                                                                    : "restarts");
-  const auto is = [&](const char* word) { return std::ranges::count(ended, std::string(word)); };
-  if (is("ended") == 0 || is("restarts") > 0) return false;
-  if (is("ended") == std::ssize(ended)) return true;
-  throw_at_all_sites(ring, Error("the run has ended at some of the sites, and no site has a restart of it", "",
-                                 "begin again with maki run and run.overwrite = true, without --resume"));
 }
 
 void say_ended(const Config& config, const std::string& directory, const std::string& instead,

@@ -1,0 +1,60 @@
+// The restarts in an output directory, and which of them a run resumes from, alone or over sites.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/error.hpp"
+#include "src/config/config.hpp"
+#include "src/io/restart.hpp"
+#include "src/run/over_sites.hpp"
+
+namespace maki {
+
+// Restarts from which a run can resume; it takes the newest that is whole at all sites.
+struct RestartsThere {
+  std::vector<RestartInfo> own;      // complete ones of the directory's run, the earliest first
+  std::vector<std::string> damaged;  // folders whose complete.toml is damaged
+  std::string run;                   // its name; "" where unknown
+  bool ended = false;                // the run has come to its end; of a directory
+  std::optional<Error> lost;         // of restarts_or_none(): the run had a state, and no restart is left
+};
+
+// Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
+// or holds only restarts of other runs.
+RestartsThere restarts_in(const std::string& path, const Communicator& ranks);
+// Throws Error where no restart has this version's format.
+void require_restart(const RestartsThere& there, const std::string& path);
+
+std::vector<std::uint64_t> steps_of(const std::vector<RestartInfo>& restarts);
+
+// The newest of `own` that all sites have and that is whole at all of them; damaged ones are reported by `say`.
+// Collective over ranks and sites. Throws Error where there is none.
+RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& ring, const Communicator& ranks,
+                         const std::function<void(const std::string&)>& say);
+
+// maki run --resume.
+
+// As restarts_in(); none where there is no directory yet. Throws Error also where all restarts there are damaged.
+RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks);
+
+// Whether the run resumes; else it begins. Over sites it begins where some site has begun the same run but holds no
+// restart of it: its first restart was not complete when the run was lost. Collective over ranks and sites. Throws
+// Error, at all sites, where restarts that belong together would be lost.
+bool goes_on(const RestartsThere& there, const OpenSites& ring);
+
+// The configuration with which the restart was written.
+Config configuration_before(const RestartInfo& info);
+
+// Whether the run that has ended in this directory was to end where `now` does. Collective.
+bool has_same_end(const std::string& directory, const RestartInfo& info, const Config& now, const Communicator& ranks);
+
+// Whether the run has ended at all sites, and none has a restart. Collective over the sites. Throws Error, at all of
+// them, where it has ended at some only.
+bool has_ended_everywhere(const RestartsThere& there, const OpenSites& ring);
+
+}  // namespace maki
