@@ -20,6 +20,16 @@
 
 namespace maki {
 
+void wait_to_speak() {
+  static const bool waited = [] {
+    int rank = 0;
+    if (under_mpi()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::this_thread::sleep_for(std::chrono::duration<double>(mpi::turn_to_speak(rank)));
+    return true;
+  }();
+  static_cast<void>(waited);
+}
+
 void abort_job(const std::string& message, int exit_code) {
   std::fflush(stdout);
   if (!under_mpi()) {
@@ -29,7 +39,7 @@ void abort_job(const std::string& message, int exit_code) {
   }
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::this_thread::sleep_for(std::chrono::duration<double>(mpi::turn_to_speak(rank)));
+  wait_to_speak();
   std::fprintf(stderr, "maki: error: rank %d: %s\n", rank, message.c_str());
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, exit_code);

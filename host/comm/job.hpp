@@ -8,8 +8,11 @@
 
 namespace maki {
 
-// Prints "maki: error: rank R: message" (in a single process without a rank) and ends all ranks (MPI_Abort) with the
-// exit code. Where all ranks fail alike, the lowest speaks, and the others give it a moment.
+// Waits, once in a process, where this rank is not the first: if all ranks fail alike, the lowest speaks.
+void wait_to_speak();
+
+// Prints "maki: error: rank R: message" (in a single process without a rank), after wait_to_speak(), and ends all ranks
+// (MPI_Abort) with the exit code.
 [[noreturn]] void abort_job(const std::string& message, int exit_code = 1);
 
 // Whether this process has started MPI.

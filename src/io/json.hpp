@@ -1,5 +1,5 @@
 // JSON as text: the only writer, for an object on one line, and a reader of one member of such a line, which may be
-// incomplete. Boost reads whole lines (src/report/run_records.cpp).
+// incomplete. Boost reads whole lines (property_tree.hpp).
 #pragma once
 
 #include <fmt/format.h>

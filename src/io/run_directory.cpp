@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <regex>
 
@@ -95,27 +93,62 @@ void remove_begun_files(const std::string& directory) {
   }
 }
 
-DirectoryLock::DirectoryLock(const std::string& directory)
-    : descriptor_(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (descriptor_ < 0 || flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  close(descriptor_);
+namespace {
+
+std::string lock_file(const std::string& directory) { return (fs::path(directory) / ".maki.lock").string(); }
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+// Whether the name still leads to the open file: the run that held the lock before removes the name.
+bool is_still(const std::string& name, int descriptor) {
+  struct stat opened {
+  }, named{};
+  return fstat(descriptor, &opened) == 0 && stat(name.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
+}
+
+// Locks of open files, which NFS passes on to other machines, unlike those of directories.
+enum class Taken { kYes, kByAnother, kNoLocks };
+Taken take_lock(int descriptor) {
+  struct flock lock = whole_file();
+  if (fcntl(descriptor, F_OFD_SETLK, &lock) == 0) return Taken::kYes;
+  return errno == EAGAIN || errno == EACCES ? Taken::kByAnother : Taken::kNoLocks;
+}
+
+}  // namespace
+
+DirectoryLock::DirectoryLock(const std::string& directory) : name_(lock_file(directory)) {
+  Taken taken = Taken::kNoLocks;
+  do {
+    if (descriptor_ >= 0) close(descriptor_);
+    descriptor_ = open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) break;
+    taken = take_lock(descriptor_);
+  } while (taken == Taken::kYes && !is_still(name_, descriptor_));
+  // The file may be another user's, who lets others write into the directory.
+  if (taken == Taken::kYes || (taken == Taken::kNoLocks && is_locked(directory) != true)) return;
+  if (descriptor_ >= 0) close(descriptor_);
   throw Error("the output directory " + directory + " is in use", "another run is writing to it",
               "wait for its end or stop it, or choose another directory (run.output_directory)");
 }
 
-std::optional<bool> is_locked_here(const std::string& directory) {
-  struct stat status {};
-  std::ifstream locks("/proc/locks");  // "1: FLOCK  ADVISORY  WRITE 2245 fe:01:1443 0 EOF", the device in hexadecimal
-  if (!locks || stat(directory.c_str(), &status) != 0) return {};
-  // By inode only: with subvolumes stat() returns another device.
-  const std::string file = fmt::format(":{} ", status.st_ino);
-  for (std::string line; std::getline(locks, line);)
-    if (line.find("FLOCK") != line.npos && line.find("WRITE") != line.npos && line.find(file) != line.npos) return true;
-  return false;
+DirectoryLock::~DirectoryLock() {
+  if (descriptor_ < 0) return;
+  if (is_still(name_, descriptor_)) unlink(name_.c_str());  // still locked: nobody else can have taken it over
+  close(descriptor_);
 }
 
-DirectoryLock::~DirectoryLock() {
-  if (descriptor_ >= 0) close(descriptor_);
+std::optional<bool> is_locked(const std::string& directory) {
+  const int descriptor = open(lock_file(directory).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno == ENOENT ? std::optional<bool>(false) : std::nullopt;
+  struct flock lock = whole_file();
+  const bool known = fcntl(descriptor, F_OFD_GETLK, &lock) == 0;
+  close(descriptor);
+  return known ? std::optional<bool>(lock.l_type != F_UNLCK) : std::nullopt;
 }
 
 }  // namespace maki

@@ -29,8 +29,8 @@ void remove_files_of_a_run(const std::string& directory);
 // Removes unfinished files of a lost run, of its light cones too; those that cannot be removed stay.
 void remove_begun_files(const std::string& directory);
 
-// Lets one run at a time write to an output directory. The lock ends with this object, or with the process however it
-// ends, and leaves nothing on the disk.
+// Lets one run at a time write to an output directory, also from other machines where the file system passes locks on
+// (NFS). The lock ends with this object, or with the process however it ends; a killed one leaves an empty .maki.lock.
 class DirectoryLock {
  public:
   // Throws Error where another run holds it. On file systems without locks every run is admitted.
@@ -40,10 +40,12 @@ class DirectoryLock {
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
-  int descriptor_;
+  std::string name_;
+  int descriptor_ = -1;
 };
 
-// Whether a run on this machine holds the directory, without taking the lock; none where that cannot be known.
-std::optional<bool> is_locked_here(const std::string& directory);
+// Whether a run holds the directory, without taking the lock; none where that cannot be known. On file systems whose
+// locks are those of one machine, runs on others are not seen.
+std::optional<bool> is_locked(const std::string& directory);
 
 }  // namespace maki

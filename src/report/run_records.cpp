@@ -1,16 +1,13 @@
 #include "src/report/run_records.hpp"
 
 #include <fmt/format.h>
-// Boost.PropertyTree 1.74 warns without it.
-#define BOOST_BIND_GLOBAL_PLACEHOLDERS
-#include <boost/property_tree/json_parser.hpp>
-#include <boost/property_tree/ptree.hpp>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "kernels/error.hpp"
+#include "src/io/property_tree.hpp"
 
 namespace maki::report {
 namespace {

@@ -198,7 +198,7 @@ Signs Follower::signs() const {
   Signs signs;
   signs.now = static_cast<double>(std::time(nullptr));
   signs.silent = silent_;
-  if (begun() && records().beginnings.back().host == host_name()) signs.gone = is_locked_here(directory_) == false;
+  if (begun() && records().beginnings.back().host == host_name()) signs.gone = is_locked(directory_) == false;
   return signs;
 }
 

@@ -21,7 +21,6 @@
 #include "src/io/run_directory.hpp"
 #include "src/run/build.hpp"
 #include "src/run/run_products.hpp"
-#include "src/simulation/step_log.hpp"
 
 namespace maki {
 namespace {
@@ -147,12 +146,11 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
 namespace {
 
 // A site that was killed when its last file was complete waits in vain for others that have left in good order.
-void note_end(const Config& config, const ThisSite& site) {
-  const std::string& directory = *config.run.output_directory;
-  if (site.over_sites() && has_ended(directory) && Communicator::world().rank() == 0)
-    announcer(config)(fmt::format(
-        "The run in '{}' has ended: where it has at the other sites too, and is to go no further, nothing is left to be done",
-        directory));
+void note_end(const RestartsThere& there, const Config& config, const ThisSite& site) {
+  if (!site.over_sites() || !there.ended) return;
+  announcer(config)(fmt::format(
+      "The run in '{}' has ended: where it has at the other sites too, and is to go no further, nothing is left to be done",
+      *config.run.output_directory));
 }
 
 void say_ended(const Config& config, const std::string& directory, const std::string& instead,
@@ -172,6 +170,31 @@ Config as_chosen(const RestartInfo& info, std::vector<std::string> settings, con
     if (key.get(before) == open && key.get(begun) != open)
       settings.push_back(fmt::format("{}={}", key.path(), key.get(begun)));
   return configuration_of(info, settings, "command line");
+}
+
+// Whether the restart's outputs are those of `given`, and ends of the run before (keep_end()).
+template <class T>
+bool holds_all(const std::vector<T>& before, const std::vector<T>& given) {
+  return std::ranges::all_of(given, [&](const T& one) { return std::ranges::find(before, one) != before.end(); });
+}
+
+// A message where `given`, a configuration file with its settings, chooses otherwise than the restart.
+std::vector<std::string> left_out(const Config& given, const Config& before) {
+  const Config defaults;
+  std::vector<std::string> others;
+  for (const Key& key : config_keys()) {
+    const std::string name = key.path(), value = key.get(given), kept = key.get(before);
+    if (key.hidden || value == key.get(defaults) || value == kept || name == "run.output_directory" ||
+        (name == "output.redshifts" && holds_all(before.output.redshifts, given.output.redshifts)) ||
+        (name == "output.times" && holds_all(before.output.times, given.output.times)))
+      continue;
+    others.push_back(fmt::format("{} = {}, not {}", name, kept, value));
+  }
+  if (others.empty()) return {};
+  return {
+      fmt::format("The run keeps the configuration with which it was begun, where the file has changed since: {}. What "
+                  "is to change stands behind the file as key=value.",
+                  fmt::join(others, "; "))};
 }
 
 // Prepares the initial conditions of this site's slab, on its ranks, once all sites are connected.
@@ -262,14 +285,14 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
   Config config = configuration_of(newest, settings, from);
   const ThisSite site = choose_site(config, options.site);
   check_place(newest, site);
-  if (there.ended && !site.over_sites() && has_same_end(directory, newest, config, ranks)) {
+  if (there.ended && !site.over_sites() && has_same_end(there, config)) {
     say_ended(config, directory,
               fmt::format("directory it goes on from its last restart; maki resume {} makes its last part again.",
                           newest.path),
               options);
     return nullptr;
   }
-  note_end(config, site);
+  note_end(there, config, site);
   use_device(config);
   const Offer offer{kResume, there.run, steps_of(there.own)};
   OpenSites ring = open_sites(config, site, ranks, offer, announcer(config));
@@ -289,9 +312,11 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     before = configuration_of(there.own.back(), settings, "command line");
     choose_site(*before, site.name);
     check_place(there.own.back(), site);
-    note_end(*before, site);
+    note_end(there, *before, site);
   }
-  if (there.ended && !site.over_sites() && (!before || has_same_end(directory, there.own.back(), *before, ranks))) {
+  const std::vector<std::string> words = before ? left_out(config, *before) : std::vector<std::string>();
+  if (there.ended && !site.over_sites() && (!before || has_same_end(there, *before))) {
+    if (options.progress) std::ranges::for_each(words, announcer(config));
     say_ended(config, directory,
               "file it goes on from its last restart; to run it again, leave out --resume, or choose another "
               "run.output_directory.",
@@ -316,14 +341,14 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     ring.sites->close();
     return nullptr;
   }
-  if (goes_on(there, ring)) return go_on(*before, settings, there, std::move(ring), options);
+  if (goes_on(there, ring)) return go_on(*before, settings, there, std::move(ring), options, words);
   return start(config, std::move(prepared), admission, std::move(ring), options);
 }
 
 std::unique_ptr<FiledRun> FiledRun::go_on(const Config& config, const std::vector<std::string>& settings,
-                                          const RestartsThere& there, OpenSites ring, const Options& options) {
+                                          const RestartsThere& there, OpenSites ring, const Options& options,
+                                          std::vector<std::string> words) {
   const Communicator ranks = Communicator::world();
-  std::vector<std::string> words;
   for (const std::string& folder : there.damaged)
     words.push_back(fmt::format("'{}' is damaged (complete.toml): the one before has to serve.", folder));
   std::unique_ptr<FiledRun> run(new FiledRun);

@@ -17,18 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // The name of the run whose metrics are beside the restarts. Without metrics, all restarts have to be of one run.
-std::string run_beside(const std::string& directory, const std::vector<RestartInfo>& found, const Communicator& ranks) {
-  std::string name;
-  root_succeeds(ranks, [&] {
-    const auto by_metrics = run_in(directory);
-    name = by_metrics.value_or(found.empty() ? "" : found.back().run);
-    const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
-    if (!by_metrics && std::any_of(found.begin(), found.end(), is_other))
-      throw Error(fmt::format("'{}' holds restarts of several runs", directory),
-                  "metrics.jsonl, which says whose it is, is missing",
-                  "name the restart to go on from, moved to a directory of its own");
-  });
-  return broadcast_text(ranks, name);
+std::string run_beside(const std::string& directory, const RunThere& beside, const std::vector<RestartInfo>& found) {
+  const std::string name = beside.name.value_or(found.empty() ? "" : found.back().run);
+  const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
+  if (!beside.name && std::any_of(found.begin(), found.end(), is_other))
+    throw Error(fmt::format("'{}' holds restarts of several runs", directory),
+                "metrics.jsonl, which says whose it is, is missing",
+                "name the restart to go on from, moved to a directory of its own");
+  return name;
 }
 
 // Removes restarts of other runs than the directory's.
@@ -66,9 +62,16 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
   RestartsThere there;
   there.own = find_restarts(path, ranks, &there.damaged);
   const std::string directory = there.own.empty() ? path : fs::path(there.own.back().path).parent_path().string();
-  there.run = run_beside(directory, there.own, ranks);
   std::string ended;
-  root_succeeds(ranks, [&] { ended = has_ended(path) ? "ended" : ""; });
+  root_succeeds(ranks, [&] {
+    const RunThere beside = run_in(directory);
+    there.run = run_beside(directory, beside, there.own);
+    there.last_configuration = beside.configuration.value_or("");
+    there.last_restart = beside.last_restart;
+    ended = beside.ended && directory == path ? "ended" : "";
+  });
+  there.run = broadcast_text(ranks, there.run);
+  there.last_configuration = broadcast_text(ranks, there.last_configuration);
   there.ended = !broadcast_text(ranks, ended).empty();
   keep_own(there);
   return there;
@@ -77,7 +80,7 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
 namespace {
 
 // Throws Error where the directory holds what a run had come to, though no restart.
-void require_no_state(const std::string& directory) {
+void require_no_state(const std::string& directory, const std::optional<std::uint64_t>& last_restart) {
   const auto is_state = [](const std::string& name) { return name.starts_with("stopped."); };
   const std::vector<std::string> files = files_of_a_run(directory);
   if (const auto state = std::ranges::find_if(files, is_state); state != files.end())
@@ -85,9 +88,9 @@ void require_no_state(const std::string& directory) {
                 fmt::format("begin with initial.kind=file initial.file=.../{0} and another run.output_directory, or "
                             "remove {0}",
                             *state));
-  if (const auto step = last_restart(directory))
+  if (last_restart)
     throw Error(fmt::format("the restarts of the run in '{}' are gone", directory),
-                fmt::format("the last was restart_{:06}", *step),
+                fmt::format("the last was restart_{:06}", *last_restart),
                 "copy it back, or begin again with maki run and run.overwrite = true, without --resume");
 }
 
@@ -143,7 +146,8 @@ RestartsThere restarts_or_none(const std::string& directory, const Communicator&
   RestartsThere there = restarts_in(directory, ranks);
   if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
   try {
-    if (there.own.empty() && !there.ended) root_succeeds(ranks, [&] { require_no_state(directory); });
+    if (there.own.empty() && !there.ended)
+      root_succeeds(ranks, [&] { require_no_state(directory, there.last_restart); });
   } catch (const Error& error) {
     there.lost = error;
   }
@@ -173,11 +177,10 @@ bool goes_on(const RestartsThere& there, const OpenSites& ring) {
                                  kBeginAgain));
 }
 
-bool has_same_end(const std::string& directory, const RestartInfo& info, const Config& now, const Communicator& ranks) {
-  std::string last;
-  root_succeeds(ranks, [&] { last = last_configuration(directory).value_or(""); });
-  last = broadcast_text(ranks, last);
-  const Config::Time then = (last.empty() ? configuration_before(info) : parse_config(last, "metrics.jsonl")).time;
+bool has_same_end(const RestartsThere& there, const Config& now) {
+  const Config::Time then = there.last_configuration.empty()
+                                ? configuration_before(there.own.back()).time
+                                : parse_config(there.last_configuration, "metrics.jsonl").time;
   return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
 }
 

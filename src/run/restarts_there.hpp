@@ -17,11 +17,13 @@ namespace maki {
 
 // Restarts from which a run can resume; it takes the newest that is whole at all sites.
 struct RestartsThere {
-  std::vector<RestartInfo> own;      // complete ones of the directory's run, the earliest first
-  std::vector<std::string> damaged;  // folders whose complete.toml is damaged
-  std::string run;                   // its name; "" where unknown
-  bool ended = false;                // the run has come to its end; of a directory
-  std::optional<Error> lost;         // of restarts_or_none(): the run had a state, and no restart is left
+  std::vector<RestartInfo> own;               // complete ones of the directory's run, the earliest first
+  std::vector<std::string> damaged;           // folders whose complete.toml is damaged
+  std::string run;                            // its name; "" where unknown
+  bool ended = false;                         // the run has come to its end; of a directory
+  std::string last_configuration;             // of the run's last process, resolved; "" where unknown
+  std::optional<std::uint64_t> last_restart;  // on the first rank: step of the last that the run has completed
+  std::optional<Error> lost;                  // of restarts_or_none(): the run had a state, and no restart is left
 };
 
 // Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
@@ -50,8 +52,8 @@ bool goes_on(const RestartsThere& there, const OpenSites& ring);
 // The configuration with which the restart was written.
 Config configuration_before(const RestartInfo& info);
 
-// Whether the run that has ended in this directory was to end where `now` does. Collective.
-bool has_same_end(const std::string& directory, const RestartInfo& info, const Config& now, const Communicator& ranks);
+// Whether the run that has ended there was to end where `now` does.
+bool has_same_end(const RestartsThere& there, const Config& now);
 
 // Whether the run has ended at all sites, and none has a restart. Collective over the sites. Throws Error, at all of
 // them, where it has ended at some only.

@@ -192,7 +192,7 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }
 
-std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }
+std::string RunFiles::stop_reason(double next_seconds) { return stop_.reason(next_seconds); }
 
 bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
@@ -330,18 +330,27 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
 }
 
 void RunFiles::fail(const std::string& error) noexcept {
-  if (!log_) return;
+  if (speaks() && !log_) return;
   try {
     const std::string to_continue =
         restart_.empty() ? "There is no restart." : "To continue: " + resume_command(options_.directory);
+    const std::string text = fmt::format("The run ends by an error: {}. {}", error, to_continue);
+    if (!speaks()) return fail_elsewhere(error, text);
     progress_.message("The run ends by an error. " + to_continue);
     log_links();
-    const std::string line = JsonObject().add("error", error).text();
-    progress_.event(line);
-    log_->event(line);
-    log_->message(fmt::format("The run ends by an error: {}. {}", error, to_continue), stop_.elapsed());
+    event(error_line(error));
+    log_->message(text, stop_.elapsed());
   } catch (const std::exception&) {  // the error is a full disk, or no memory
   }
+}
+
+// The first rank may be waiting for this one. It has written the error already where all ranks fail alike.
+void RunFiles::fail_elsewhere(const std::string& error, const std::string& text) const {
+  wait_to_speak();
+  const RunThere there = run_in(options_.directory);
+  if (there.name != options_.run || there.failed) return;
+  const std::string rank = fmt::format("rank {}: ", ranks().rank());
+  add_from_elsewhere(options_.directory, error_line(rank + error), message_line(rank + text, stop_.elapsed()));
 }
 
 std::string RunFiles::path(const std::string& name) const {

@@ -80,7 +80,7 @@ class RunFiles : public RunObserver {
   // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
   // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error.
   void output(const OutputState& state) override;
-  std::string stop_reason(double long_step_seconds) override;
+  std::string stop_reason(double next_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
   // A restart is written during later steps (restart.hpp), and reported at the end of the step in which it is
   // complete. A restart that cannot be written leads to a message, and the earlier ones stay. Waits for the previous
@@ -132,6 +132,7 @@ class RunFiles : public RunObserver {
   void told(const SnapshotOutcome& snapshot);
   void log_links();
   void event(const std::string& line);  // of metrics, and of progress as JSON
+  void fail_elsewhere(const std::string& error, const std::string& text) const;
   void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;

@@ -166,9 +166,9 @@ RunResult Simulation::finish() {
 }
 
 // Asks whether to stop, for the reason of the lowest rank with one, and whether the first rank wants a restart. All
-// sites know a site's requests two steps later.
+// sites know a site's requests some steps later: a time limit has to hold for these too.
 void Simulation::ask_observer() {
-  std::string reason = observer_.stop_reason(long_step_seconds_);
+  std::string reason = observer_.stop_reason((1 + agreement_.delay()) * long_step_seconds_);
   const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
   std::array<std::uint64_t, 4> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),

@@ -85,9 +85,9 @@ class RunObserver {
   virtual void film(const OutputState&) {}
   // After each step; on all ranks.
   virtual void drifted(const Drift&) {}
-  // Called after each long step with its wall-clock seconds. Returns the reason to stop the run here, or "". All ranks
-  // stop if one has a reason; the reason of the lowest such rank is reported.
-  virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
+  // Called after each long step with the wall-clock seconds until the run could stop the next time. Returns the reason to
+  // stop the run here, or "". All ranks stop if one has a reason; the reason of the lowest such rank is reported.
+  virtual std::string stop_reason(double /*next_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
   // The step of the newest whole restart, the same on all ranks; 0: none. Called after each long step.

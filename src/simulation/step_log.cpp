@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/property_tree/json_parser.hpp>
-#include <boost/property_tree/ptree.hpp>
-
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -18,6 +15,7 @@
 
 #include "kernels/error.hpp"
 #include "src/io/json.hpp"
+#include "src/io/property_tree.hpp"
 
 namespace maki {
 
@@ -99,6 +97,12 @@ std::string end_line(const RunEnd& end) {
       .add("memory_high_water", static_cast<std::uint64_t>(memory.max))
       .raw("memory", end.memory)
       .text();
+}
+
+std::string error_line(const std::string& error) { return JsonObject().add("error", error).text(); }
+
+std::string message_line(const std::string& text, double elapsed) {
+  return fmt::format("[{:9.1f} s] {}", elapsed, text);
 }
 
 std::string memory_json(const std::vector<PoolUse>& families) {
@@ -186,9 +190,7 @@ void StepLog::step(const StepMetrics& metrics, const std::vector<RankRecord>& ra
 
 void StepLog::event(const std::string& line) { metrics_.add(line); }
 
-void StepLog::message(const std::string& text, double elapsed) {
-  log_.add(fmt::format("[{:9.1f} s] {}", elapsed, text));
-}
+void StepLog::message(const std::string& text, double elapsed) { log_.add(message_line(text, elapsed)); }
 
 void StepLog::finish(const std::string& times, const std::string& memory) { log_.add('\n' + times + '\n' + memory); }
 
@@ -204,30 +206,11 @@ void StepLog::settle() const {
   log_.settle();
 }
 
-std::optional<std::string> run_in(const std::string& directory) {
-  std::ifstream file(metrics_path_in(directory));
-  std::string line;
-  if (!std::getline(file, line) || file.eof()) return {};  // none, or cut off
-  return json_member(line, "run");
-}
-
 namespace {
 
-// The last line of metrics that begins with this member; "" where there is none.
-std::string last_line_with(const std::string& directory, const std::string& member) {
-  const std::string begin = fmt::format("{{\"{}\": ", member);
-  std::ifstream file(metrics_path_in(directory));
-  std::string last;
-  for (std::string line; std::getline(file, line);)
-    if (!file.eof() && line.starts_with(begin)) last = std::move(line);
-  return last;
-}
-
-}  // namespace
-
-std::optional<std::string> last_configuration(const std::string& directory) {
+std::optional<std::string> configuration_of(const std::string& head_line) {
   boost::property_tree::ptree head;
-  std::istringstream line(last_line_with(directory, "run"));
+  std::istringstream line(head_line);
   try {
     boost::property_tree::read_json(line, head);
   } catch (const boost::property_tree::ptree_error&) {
@@ -237,16 +220,28 @@ std::optional<std::string> last_configuration(const std::string& directory) {
   return text ? std::optional<std::string>(*text) : std::nullopt;
 }
 
-std::optional<std::uint64_t> last_restart(const std::string& directory) {
-  const auto step = json_member(last_line_with(directory, "restart"), "restart");
-  return step ? std::optional<std::uint64_t>(std::strtoull(step->c_str(), nullptr, 10)) : std::nullopt;
+}  // namespace
+
+RunThere run_in(const std::string& directory) {
+  RunThere run;
+  std::ifstream file(metrics_path_in(directory));
+  std::string head, restart, last;
+  for (std::string line; std::getline(file, line); last = std::move(line)) {
+    if (file.eof()) continue;  // cut off
+    if (last.empty()) run.name = json_member(line, "run");
+    if (line.starts_with("{\"run\": ")) head = line;
+    if (line.starts_with("{\"restart\": ")) restart = line;
+  }
+  run.configuration = configuration_of(head);
+  if (const auto step = json_member(restart, "restart")) run.last_restart = std::strtoull(step->c_str(), nullptr, 10);
+  run.ended = json_member(last, "end") == "";
+  run.failed = json_member(last, "error").has_value();
+  return run;
 }
 
-bool has_ended(const std::string& directory) {
-  std::ifstream file(metrics_path_in(directory));
-  std::string last;
-  for (std::string line; std::getline(file, line);) last = std::move(line);
-  return json_member(last, "end") == "";
+void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line) {
+  LineFile(metrics_path_in(directory)).add(event);
+  LineFile(log_path_in(directory)).add(message_line);
 }
 
 std::string log_columns(bool comoving, bool many_ranks) {

@@ -47,6 +47,11 @@ struct RunEnd {
 std::string end_line(const RunEnd& end);
 std::string memory_json(const std::vector<PoolUse>& families);
 
+// "error": that ended the run.
+std::string error_line(const std::string& error);
+// A sentence in log.txt, with the wall-clock time of the run in front.
+std::string message_line(const std::string& text, double elapsed);
+
 class StepLog {
  public:
   // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
@@ -62,7 +67,6 @@ class StepLog {
   void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
   // A line of metrics other than a step's (head_line() and so on).
   void event(const std::string& line);
-  // A sentence, with the wall-clock time of the run in front.
   void message(const std::string& text, double elapsed);
   // The times of the phases, and a table of memory (memory_table()).
   void finish(const std::string& times, const std::string& memory);
@@ -76,21 +80,22 @@ class StepLog {
   int lines_since_header_ = -1;
 };
 
-// The name of the run whose metrics are in the directory; none where their first line is missing.
-std::optional<std::string> run_in(const std::string& directory);
-// The configuration of its last process, resolved; none where it is unknown.
-std::optional<std::string> last_configuration(const std::string& directory);
-// The step of the last restart that it has completed; none where there was none.
-std::optional<std::uint64_t> last_restart(const std::string& directory);
-// Whether that run has come to its end, by the last line of its metrics.
-bool has_ended(const std::string& directory);
+// What the metrics in a directory tell of the run there.
+struct RunThere {
+  std::optional<std::string> name;            // none where their first line is missing
+  std::optional<std::string> configuration;   // of its last process, resolved; none where it is unknown
+  std::optional<std::uint64_t> last_restart;  // step of the last one that is complete; none where there was none
+  bool ended = false;                         // whether it has come to its end, by their last line
+  bool failed = false;                        // whether that line is an error
+};
+RunThere run_in(const std::string& directory);
+// Adds to both files from another rank than the one that writes them, which may be waiting for it.
+void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line);
 
 // One aligned line, and the line of column names above it. For many ranks there are two more columns: the imbalance of
 // work (largest number of interactions over the mean), and MB that all ranks sent for local essential trees.
 std::string log_columns(bool comoving, bool many_ranks = false);
 std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
-
-// A table of the arrays on the device at the peak of its memory use.
 
 // Arrays by family, the name up to the dot ("tree" of "tree.moments"). Largest first.
 std::vector<PoolUse> families(const std::vector<PoolUse>& arrays);

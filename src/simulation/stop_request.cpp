@@ -11,9 +11,6 @@ namespace {
 
 const std::map<int, std::string> kStopSignals = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
 
-// A stop file older than this program was meant for an earlier one; a newer one may be made before the run begins.
-const auto program_began = std::filesystem::file_time_type::clock::now();
-
 volatile std::sig_atomic_t received_signal = 0;
 
 void remember_signal(int number) {
@@ -31,9 +28,6 @@ StopRequest::StopRequest(const std::string& directory, double time_limit, std::c
                          bool signals)
     : stop_file_(directory.empty() ? "" : (std::filesystem::path(directory) / "stop").string()),
       time_limit_(time_limit), begin_(begin) {
-  std::error_code ignored;
-  if (!stop_file_.empty() && std::filesystem::last_write_time(stop_file_, ignored) < program_began)
-    std::filesystem::remove(stop_file_, ignored);
   received_signal = 0;
   if (!signals) return;
   for (const auto& [number, name] : kStopSignals) before_[number] = std::signal(number, remember_signal);
@@ -41,6 +35,8 @@ StopRequest::StopRequest(const std::string& directory, double time_limit, std::c
 }
 
 StopRequest::~StopRequest() {
+  std::error_code ignored;
+  if (!stop_file_.empty()) std::filesystem::remove(stop_file_, ignored);
   for (const auto& [number, handler] : before_) std::signal(number, handler);
 }
 

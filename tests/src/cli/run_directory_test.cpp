@@ -96,6 +96,16 @@ TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
   expect_end(call_shell("cd " + path("one") + " && " + program() + " resume " + restarts("one").back()), 0);
 }
 
+TEST_F(RunDirectory, ARunTellsWhatItDoesNotTakeOverFromAFileThatHasChanged) {
+  expect_end(run("one", stopped_ + "gravity.theta=0.7"), 3);
+  std::string file = kTinyUniverse;
+  file.insert(file.find("softening"), "theta = 0.5\nreuse = 1\n");
+  const Result more = call("run " + write("changed.toml", file) + " output_directory=" + path("one") +
+                           " output.image=false time_limit=auto --resume");
+  expect_end(more, 0, {"gravity.theta = 0.7, not 0.5. What", "behind the file as key=value", "Resumed from"});
+  EXPECT_EQ(more.output.find("output.image"), std::string::npos);
+}
+
 TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {
   ASSERT_EQ(run("one", whole_ + "end_redshift=41 output.redshifts=[45]").code, 0);
   ASSERT_EQ(run("one", "end_redshift=39.9 output.redshifts=[45] --resume").code, 0);

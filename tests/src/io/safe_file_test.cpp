@@ -116,11 +116,15 @@ TEST(EnsureOutputDirectory, RefusesAFileInTheWay) {
 
 TEST(DirectoryLock, IsHeldByOneAndLeavesNothing) {
   TempDir dir;
+  EXPECT_EQ(is_locked(dir / ""), false);
+  std::ofstream(dir / ".maki.lock").close();  // of a process that was killed
+  EXPECT_EQ(is_locked(dir / ""), false);
   std::optional<DirectoryLock> first(dir / "");
+  EXPECT_EQ(is_locked(dir / ""), true);
   expect_contains(error_of([&] { DirectoryLock second(dir / ""); }), {"in use", "another run", "output_directory"});
-  EXPECT_EQ(dir.entries(), 0u);
   first.reset();
   EXPECT_NO_THROW(DirectoryLock(dir / ""));
+  EXPECT_EQ(dir.entries(), 0u);
 }
 
 TEST(DirectoryLock, KeepsARunOutOfADirectoryInUse) {

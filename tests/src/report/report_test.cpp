@@ -3,15 +3,14 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#define BOOST_BIND_GLOBAL_PLACEHOLDERS
-#include <boost/property_tree/ptree.hpp>
-#include <boost/property_tree/xml_parser.hpp>
 
+#include <boost/property_tree/xml_parser.hpp>
 #include <chrono>
 #include <sstream>
 #include <thread>
 
 #include "kernels/error.hpp"
+#include "src/io/property_tree.hpp"
 #include "src/report/status.hpp"
 #include "src/report/step_figures.hpp"
 #include "tests/src/cli/program_fixture.hpp"

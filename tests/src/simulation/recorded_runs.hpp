@@ -49,11 +49,15 @@ struct Recorder : RunObserver {
     kept.push_back(*state);
     kept.back().state = from_numbers(to_numbers(state->state));
   }
-  std::string stop_reason(double) override { return steps.size() > options.stop_after ? "the test" : ""; }
+  std::string stop_reason(double next_seconds) override {
+    to_next_stop.push_back(next_seconds);
+    return steps.size() > options.stop_after ? "the test" : "";
+  }
 
   RecorderOptions options;
   std::vector<std::string> messages;
   std::vector<StepMetrics> steps;
+  std::vector<double> to_next_stop;  // seconds, at each boundary
   std::vector<int> outputs;
   std::vector<double> times;     // of outputs
   std::vector<Snapshot> states;  // at outputs

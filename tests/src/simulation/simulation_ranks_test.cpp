@@ -9,6 +9,7 @@
 
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/places.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 #include "tests/test_stream.hpp"
 
@@ -139,6 +140,26 @@ TEST(SimulationRanks, ASignalToOneRankStopsAll) {
   }
 }
 
+// An error on one rank is in the log, though the first rank cannot write it; one on all ranks is there once.
+TEST(SimulationRanks, TheErrorOfAnyRankIsInTheLog) {
+  const Communicator ranks = Communicator::world();
+  if (ranks.size() < 2) GTEST_SKIP() << "needs another rank than the first";
+  const test::SharedDir folder(ranks);
+  RunFileOptions options = files_in(folder / "run");
+  options.run = "a run";
+  RunFiles files(options, test::make_provenance(), ranks);
+  files.step({}, PhaseTimers(), 0);
+  if (ranks.rank() == ranks.size() - 1) files.fail("out of memory");
+  ranks.barrier();
+  files.fail("a lost rank");
+  ranks.barrier();
+  const std::string rank = "rank " + std::to_string(ranks.size() - 1) + ": ";
+  const std::string log = test::text_of(files.path("log.txt")), metrics = test::text_of(files.path("metrics.jsonl"));
+  EXPECT_NE(log.find("] " + rank + "The run ends by an error: out of memory"), log.npos);
+  EXPECT_NE(metrics.find("{\"error\": \"" + rank + "out of memory\"}\n"), metrics.npos);
+  EXPECT_EQ(metrics.find("rank 1: a lost rank"), metrics.npos);
+}
+
 // Runs of isolated sets over sites made of ranks, beside the same on one.
 
 // No mesh, and no cutoff: every site's tree goes to all others.
@@ -155,6 +176,9 @@ TEST(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
       EXPECT_NEAR(many.steps[i].time, one.steps[i].time, 1e-3 * one.steps[i].time);
       expect_same_everywhere(world, many.steps[i].time);
     }
+    // A request to stop is known to all sites two steps later.
+    EXPECT_DOUBLE_EQ(many.to_next_stop[1], 3 * many.steps[2].seconds);
+    EXPECT_DOUBLE_EQ(one.to_next_stop[1], one.steps[2].seconds);
     EXPECT_EQ(many.steps[0].energy->kinetic, one.steps[0].energy->kinetic);
     EXPECT_NEAR(many.steps[0].energy->potential, one.steps[0].energy->potential,
                 1e-4 * std::fabs(one.steps[0].energy->potential));

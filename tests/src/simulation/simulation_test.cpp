@@ -276,9 +276,11 @@ TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {
 }
 
 TEST_F(SimulationFiles, RefusedRunsLeaveNoFiles) {
-  RunFiles files(options_, provenance_);
-  files.message("about to start");
-  EXPECT_THROW(run(files, make_two_body({}), isolated_options(8, 1e-7, 1)), Error);
+  {
+    RunFiles files(options_, provenance_);
+    files.message("about to start");
+    EXPECT_THROW(run(files, make_two_body({}), isolated_options(8, 1e-7, 1)), Error);
+  }
   EXPECT_TRUE(std::filesystem::is_empty(options_.directory));
 }
 
