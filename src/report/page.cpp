@@ -170,8 +170,13 @@ std::string steps_section(const RunRecords& records) {
   text += paragraph(
       records.end || lines >= steps
           ? fmt::format("{:.0f} steps, {:.0f} of them with new interaction lists{}.", steps, rebuilds, of_mesh)
-          : fmt::format("{:.0f} steps. Of the {:.0f} that are recorded, {:.0f} are with new interaction lists{}.",
+          : fmt::format("{:.0f} steps. Of the {:.0f} that are recorded here, {:.0f} are with new interaction lists{}.",
                         steps, lines, rebuilds, of_mesh));
+  if (records.every > 1)
+    text +=
+        paragraph(fmt::format("The lines of steps are too many for a page: one in {} is here, a sample, and largest "
+                              "values are of these.",
+                              records.every));
   return section("Steps", text);
 }
 

@@ -161,7 +161,8 @@ void end_process(RunRecords& records, const Beginning& next) {
 void take(const ptree& line, RunRecords& records) {
   if (line.count("step") > 0) {
     records.steps.push_back(step_of(line));
-    for (const auto& [path, seconds] : records.steps.back().phases) records.step_phases[path] += seconds;
+    for (const auto& [path, seconds] : records.steps.back().phases)
+      records.step_phases[path] += seconds * static_cast<double>(records.every);
   } else if (line.count("output") > 0) {
     Output output = output_of(line);  // a resumed run may write it again
     std::erase_if(records.outputs, [&](const Output& old) { return old.index >= 0 && old.index == output.index; });
@@ -189,8 +190,36 @@ PhaseSeconds RunRecords::phases() const {
   return sums;
 }
 
+namespace {
+
+bool is_of_a_step(const std::string& line) { return line.starts_with("{\"step\": "); }
+
+}  // namespace
+
+// One of each `every` in turn, at a place that changes: lists are made anew at equal intervals. Lines with energies are
+// a sample of their own.
+bool RecordReader::is_left_out(const std::string& line) {
+  if (records_.every == 1 || !is_of_a_step(line)) return false;
+  const std::uint64_t number = steps_[line.find("\"kinetic\"") != line.npos]++, every = records_.every;
+  const std::uint64_t turn = number / every, place = turn == 0 ? 0 : (turn * 0x9E3779B97F4A7C15) >> 32;
+  return number % every != place % every;
+}
+
 void RecordReader::line(const std::string& text) {
   ++lines_;
+  if (is_left_out(text)) {
+    left_out_ = text;
+    return;
+  }
+  if (is_of_a_step(text)) left_out_.clear();
+  read(text);
+}
+
+void RecordReader::take_last() {
+  if (!left_out_.empty()) read(left_out_);
+}
+
+void RecordReader::read(const std::string& text) {
   try {
     ptree tree;
     std::istringstream in(text);
@@ -212,15 +241,20 @@ std::string metrics_path(const std::string& directory) {
   return (std::filesystem::path(directory) / "metrics.jsonl").string();
 }
 
-RunRecords read_records(const std::string& directory) {
+RunRecords read_records(const std::string& directory, std::uint64_t most) {
   const std::string path = metrics_path(directory);
   std::ifstream file(path);
   if (!file)
     throw Error(fmt::format("cannot read '{}'", path), "there is no such file, or it may not be read",
                 "give the output directory of a run");
-  RecordReader reader;
+  std::uint64_t steps = 0;
+  for (std::string line; std::getline(file, line);) steps += is_of_a_step(line) ? 1 : 0;
+  file.clear();
+  file.seekg(0);
+  RecordReader reader(std::max<std::uint64_t>(1, (steps + most - 1) / most));
   for (std::string line; std::getline(file, line);)
     if (!file.eof()) reader.line(line);  // the last line may be incomplete
+  reader.take_last();
   if (reader.records().beginnings.empty())
     throw Error(fmt::format("'{}' tells of no run", path),
                 "its first line, which says what was run, is missing or damaged", "give the output directory of a run");

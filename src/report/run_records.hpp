@@ -1,6 +1,7 @@
 // Reader of a run's metrics.jsonl (src/simulation/metrics.hpp, step_log.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -90,6 +91,7 @@ struct RunRecords {
   bool earlier_by_steps = false;              // one of these has no end in the files: its recorded steps count
   std::map<std::string, double> step_phases;  // seconds by path, of the last process's recorded steps
   std::vector<std::string> problems;          // sentences on lines that cannot be read
+  std::uint64_t every = 1;                    // one of so many lines of steps has been read: a sample of a long run
 
   bool comoving() const { return !steps.empty() && steps.front().comoving(); }
   PhaseSeconds phases() const;  // sums over all processes
@@ -101,18 +103,26 @@ struct RunRecords {
 // Takes lines one after another, as they are written.
 class RecordReader {
  public:
+  // Of lines of steps one in `every`, at random, and the first is taken; seconds of phases count so many times.
+  explicit RecordReader(std::uint64_t every = 1) { records_.every = every; }
   void line(const std::string& text);
+  void take_last();  // of the steps, where it was left out
   const RunRecords& records() const { return records_; }
   void keep_last(std::size_t steps);  // for following a long run: drops earlier steps
 
  private:
+  bool is_left_out(const std::string& line);
+  void read(const std::string& text);
   RunRecords records_;
+  std::string left_out_;  // the last line of a step, where it was
   std::uint64_t lines_ = 0;
+  std::array<std::uint64_t, 2> steps_{};  // lines of steps so far, without and with energies
 };
 
 std::string metrics_path(const std::string& directory);
 
-// All lines. Throws Error where there is no metrics.jsonl or no run in it; damaged lines become problems.
-RunRecords read_records(const std::string& directory);
+// All lines; where there are more than `most` of steps, a sample of these. Throws Error where there is no metrics.jsonl
+// or no run in it; damaged lines become problems.
+RunRecords read_records(const std::string& directory, std::uint64_t most = 100'000);
 
 }  // namespace maki::report

@@ -148,7 +148,7 @@ Follower::Follower(std::string directory) : directory_(std::move(directory)), pa
 
 // Reads the first line, the lines of resumptions, then the tail.
 void Follower::start() {
-  reader_ = {};
+  reader_ = RecordReader();
   read_ = 0;
   std::ifstream file(path_, std::ios::binary);
   std::string line;

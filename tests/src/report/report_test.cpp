@@ -142,6 +142,25 @@ TEST_F(ReportOfARun, AddsUpThePhasesOfItsProcesses) {
   EXPECT_EQ(again.records().phases().front().second.mean, 101) << "steps that were made twice count once";
 }
 
+// Every fourth step has energies and fresh lists; the sample has its share of each, and first and last step.
+TEST_F(ReportOfARun, TakesASampleOfALongRun) {
+  std::vector<std::string> lines = {metrics().front()};
+  for (int step = 0; step < 4000; ++step)
+    lines.push_back(fmt::format(R"({{"step": {}, "a": 0.1, "rebuilt": {}{}, "phases": {{"tree": 2}}}})", step,
+                                step % 4 == 0, step % 4 == 0 ? R"(, "kinetic": 1)" : ""));
+  write_metrics(lines);
+  const RunRecords all = read_records(directory()), some = read_records(directory(), 200);
+  EXPECT_EQ(all.steps.size(), 4000u);
+  EXPECT_EQ(some.every, 20u);
+  EXPECT_NEAR(static_cast<double>(some.steps.size()), 200, 2);
+  EXPECT_EQ(some.steps.front().step, 0u);
+  EXPECT_EQ(some.last_step(), 3999u);
+  const auto rebuilt = std::ranges::count_if(some.steps, [](const Step& step) { return step.rebuilt; });
+  EXPECT_EQ(rebuilt, 50);
+  EXPECT_NEAR(some.phases().front().second.mean, all.phases().front().second.mean, 100);
+  EXPECT_EQ(all.phases().front().second.mean, 8000);
+}
+
 TEST_F(ReportOfARun, TellsWhereARunWentOn) {
   std::vector<std::string> lines = metrics();
   lines.push_back(R"({"run": "f", "resumed_at": 7, "host": "other", "ranks": 2, "settings": ["time.eta=0.2"], )"
