@@ -152,17 +152,18 @@ namespace {
 
 struct SetErrorScale {
   ConstVectorView a;
-  float rms_squared;
+  float inverse_rms;  // before squares, which single precision may not hold in the user's units
   Group* groups;
+  MAKI_HD float squared(std::uint32_t p) const {
+    const float x = a.x[p] * inverse_rms, y = a.y[p] * inverse_rms, z = a.z[p] * inverse_rms;
+    return x * x + y * y + z * z;
+  }
   MAKI_HD void operator()(std::size_t i) const {
     Group& g = groups[i];
-    float least = a.x[g.first] * a.x[g.first] + a.y[g.first] * a.y[g.first] + a.z[g.first] * a.z[g.first];
-    for (std::uint32_t p = g.first + 1; p < g.first + g.count; ++p) {
-      const float squared = a.x[p] * a.x[p] + a.y[p] * a.y[p] + a.z[p] * a.z[p];
-      least = squared < least ? squared : least;
-    }
+    float least = squared(g.first);
+    for (std::uint32_t p = g.first + 1; p < g.first + g.count; ++p) least = squared(p) < least ? squared(p) : least;
     // kMostErrorScale where the ratio is infinite or not a number.
-    const float scale = std::pow(rms_squared / least, 0.1f);
+    const float scale = std::pow(1 / least, 0.1f);
     g.error_scale = scale < kLeastErrorScale ? kLeastErrorScale : scale < kMostErrorScale ? scale : kMostErrorScale;
   }
 };
@@ -221,7 +222,7 @@ struct IsOuter {
 }  // namespace
 
 void set_error_scales(const Stream& stream, ConstVectorView acceleration, float rms, DeviceBuffer<Group>& groups) {
-  launch(stream, "groups_error_scales", groups.size(), SetErrorScale{acceleration, rms * rms, groups.data()});
+  launch(stream, "groups_error_scales", groups.size(), SetErrorScale{acceleration, 1 / rms, groups.data()});
 }
 
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,

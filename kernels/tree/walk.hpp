@@ -29,7 +29,7 @@ struct WalkOptions {
     const float reach_squared = r_cut > 0 ? reach * reach : std::numeric_limits<float>::max();
     if (rms_acceleration == 0) return {inverse_theta, reach_squared, 0};
     return {kLeastDistance * kSideInUnits, reach_squared,
-            inverse_theta * std::pow(kErrorFactor / (8 * rms_acceleration), 0.2f)};
+            inverse_theta * std::pow(kErrorFactor / 8 / rms_acceleration, 0.2f)};
   }
 };
 

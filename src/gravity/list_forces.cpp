@@ -169,10 +169,8 @@ void ListForces::reopen(const Stream& stream, const Sources& sources, const Devi
 }
 
 void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, const ForceOutput& out) {
-  {
-    const PhaseTimers::Scope scope(timers_, "walk", stream);
-    sources.lists.make(stream, sources.tree, walk(), groups_, budget_of(sources));
-  }
+  const std::uint32_t batch = bring_up_to_date(stream, sources, true);
+  if (batch < groups_.size()) return serve_in_batches(stream, sources, batch, out);
   evaluate_kept(stream, sources, out);
   count_now(stream, sources);
 }

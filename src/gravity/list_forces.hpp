@@ -38,7 +38,8 @@ class ListForces {
   // Makes new lists (`fresh`, or where the last ones were not kept) or repairs kept ones, and evaluates them.
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   // Evaluate kept lists: evaluate_part() those of the groups `which`, after opening cells that have come near;
-  // evaluate_kept() those of all groups, unchanged. evaluate_anew() first makes new lists over the present tree.
+  // evaluate_kept() those of all groups, unchanged. evaluate_anew() first makes new lists over the present tree, in
+  // batches where they do not fit, and counts them.
   void evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                      const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);

@@ -237,6 +237,7 @@ void TreeGravity::renew_imports(const Stream& stream, const Particles& particles
   again_ = true;
   rank_trees_.send(stream, own_.octree(), particles.source.data(), forces_.walk(), true);
   const auto by_kept_lists = [&](const Sources& sources) {
+    if (forces_.batched()) return forces_.evaluate_anew(stream, sources, out);  // this rank has none
     forces_.evaluate_kept(stream, sources, out);
     forces_.count_now(stream, sources);
   };

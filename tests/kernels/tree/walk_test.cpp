@@ -78,18 +78,24 @@ TEST(Walk, ErrorScalesFollowTheLeastAcceleration) {
   VectorArray acceleration("test.acceleration");
   std::vector<float> x(2000), zero(2000, 0.0f);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::pow(10.0f, static_cast<float>(i % 7) - 3);
-  std::vector<float> y(x.rbegin(), x.rend());
-  acceleration.x.upload(t.stream, x);
-  acceleration.y.upload(t.stream, y);
+  const std::vector<float> y(x.rbegin(), x.rend());
   acceleration.z.upload(t.stream, zero);
   const auto& constant = acceleration;
-  set_error_scales(t.stream, constant.view(), 2.0f, t.groups);
-  for (const Group& g : t.groups.download(t.stream)) {
-    double least = 1e30;
-    for (std::uint32_t p = g.first; p < g.first + g.count; ++p)
-      least = std::min(least, std::hypot(double{x[p]}, double{y[p]}));
-    EXPECT_NEAR(g.error_scale,
-                std::clamp(std::pow(2.0 / least, 0.2), double{kLeastErrorScale}, double{kMostErrorScale}), 1e-5);
+  for (const float unit : {1.0f, 1e24f, 1e-24f}) {  // squares in these units are beyond single precision
+    const auto in_unit = [unit](std::vector<float> values) {
+      for (float& value : values) value *= unit;
+      return values;
+    };
+    acceleration.x.upload(t.stream, in_unit(x));
+    acceleration.y.upload(t.stream, in_unit(y));
+    set_error_scales(t.stream, constant.view(), 2 * unit, t.groups);
+    for (const Group& g : t.groups.download(t.stream)) {
+      double least = 1e30;
+      for (std::uint32_t p = g.first; p < g.first + g.count; ++p)
+        least = std::min(least, std::hypot(double{x[p]}, double{y[p]}));
+      EXPECT_NEAR(g.error_scale,
+                  std::clamp(std::pow(2.0 / least, 0.2), double{kLeastErrorScale}, double{kMostErrorScale}), 1e-5);
+    }
   }
   acceleration.x.upload(t.stream, zero);
   acceleration.y.upload(t.stream, zero);

@@ -186,6 +186,20 @@ TEST(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
   }
 }
 
+// A rank whose lists do not fit makes them in batches in each step until all rebuild; other ranks of its site keep
+// theirs meanwhile, and may import anew.
+TEST(IsolatedOverSites, ListsInBatchesAtSomeRanks) {
+  const Communicator world = Communicator::world();
+  if (world.size() < 4) GTEST_SKIP() << "needs two sites of several ranks";
+  const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"cold_sphere\"\n",
+                                {"particles=6000", "virial_ratio=0.05", "gravity.softening=0.02", "end_time=1.6",
+                                 "time.eta=0.6", "gravity.list_memory=\"70000 B\""});
+  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends ends = run_over_sites(world, 2, run);
+  EXPECT_EQ(ends.result.particles, 6000u);
+  EXPECT_NEAR(ends.result.worst_energy_error, one.result.worst_energy_error, 0.1 * one.result.worst_energy_error);
+}
+
 // All sites double the box together, at the start and on the way, and the run goes on as at one site.
 TEST(IsolatedOverSites, ABoxDoublesOverSites) {
   const Communicator world = Communicator::world();
