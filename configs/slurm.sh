@@ -17,7 +17,7 @@
 # Settings of box, cosmology and initial conditions belong into CONFIG: they make the run, and may not change on the way. A run
 # that has begun keeps its configuration: what is to change stands behind CONFIG as key=value.
 # MAKI          the program, where it is not build/maki
-# MAKI_OUTPUT   the output directory, where it is not output/cluster (output/cluster/NAME with --site NAME)
+# MAKI_OUTPUT   the output directory, where it is not output/ with the name of CONFIG (output/cluster; output/cluster/NAME with --site NAME)
 # MAKI_SBATCH   options for the next jobs: those that were given to sbatch by hand and do not stand below
 # MAKI_ATTEMPTS see above
 #SBATCH --job-name=maki
@@ -42,7 +42,7 @@ for ((i = 1; i <= $#; ++i)); do
     --site=*) site=${!i#--site=} ;;
   esac
 done
-output=${MAKI_OUTPUT:-output/cluster${site:+/$site}}
+output=${MAKI_OUTPUT:-output/$(basename "$config" .toml)${site:+/$site}}
 attempts=${MAKI_ATTEMPTS:-$([ -n "$site" ] && echo 20 || echo 3)}
 job=${SLURM_JOB_ID:-none}
 jobs=$output/jobs.txt

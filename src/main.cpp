@@ -93,6 +93,7 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const std::vector<std::string> words = group->remaining();
   const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
   const auto word = std::find_if_not(words.begin(), words.end(), is_option);
+  if (word != words.end() && *word == "help") return "help is an option";
   if (names.empty() || word == words.end()) return error.what();
   return fmt::format("there is no command '{}': did you mean '{}'?", *word, maki::nearest_name(names, *word));
 }

@@ -71,6 +71,8 @@ void draw_scale_bar(Picture& picture, const ImageOptions& options, long dot) {
   picture.text(x, y - 10 * dot, fmt::format("{:g} {}", length, options.length_unit), dot, kInk);
 }
 
+std::string short_number(double x) { return x >= 10 && x < 1e4 ? fmt::format("{:.0f}", x) : fmt::format("{:.2g}", x); }
+
 void draw_colour_bar(Picture& picture, const Range& range, long dot) {
   const long width = static_cast<long>(picture.width()) / 4;
   const long x = static_cast<long>(picture.width()) - width - 6 * dot,
@@ -79,7 +81,7 @@ void draw_colour_bar(Picture& picture, const Range& range, long dot) {
   for (long i = 0; i < width; ++i) {
     picture.fill(x + i, y, 1, 4 * dot, density_colours()[static_cast<std::size_t>(255 * i / std::max(1L, width - 1))]);
   }
-  const std::string low = fmt::format("{:.2g}", range.low), high = fmt::format("{:.2g} x mean", range.high);
+  const std::string low = short_number(range.low), high = short_number(range.high) + " x mean";
   const long right = x + width - Picture::text_width(high, dot) + dot;
   if (x + Picture::text_width(low, dot) + 4 * dot < right) picture.text(x, y - 10 * dot, low, dot, kInk);
   picture.text(right, y - 10 * dot, high, dot, kInk);

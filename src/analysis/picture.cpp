@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <numeric>
 
 namespace maki {
 
@@ -22,7 +23,8 @@ constexpr Glyph kGlyphs[] = {
     {'8', {0x0e, 0x11, 0x11, 0x0e, 0x11, 0x11, 0x0e}}, {'9', {0x0e, 0x11, 0x11, 0x0f, 0x01, 0x01, 0x0e}},
     {'.', {0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c}}, {'-', {0x00, 0x00, 0x00, 0x0e, 0x00, 0x00, 0x00}},
     {'+', {0x00, 0x04, 0x04, 0x1f, 0x04, 0x04, 0x00}}, {'/', {0x01, 0x01, 0x02, 0x04, 0x08, 0x10, 0x10}},
-    {'=', {0x00, 0x00, 0x1f, 0x00, 0x1f, 0x00, 0x00}}, {'G', {0x0e, 0x11, 0x10, 0x17, 0x11, 0x11, 0x0e}},
+    {'=', {0x00, 0x00, 0x1f, 0x00, 0x1f, 0x00, 0x00}}, {'A', {0x0e, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11}},
+    {'U', {0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e}}, {'G', {0x0e, 0x11, 0x10, 0x17, 0x11, 0x11, 0x0e}},
     {'M', {0x11, 0x1b, 0x15, 0x15, 0x11, 0x11, 0x11}}, {'a', {0x00, 0x00, 0x0e, 0x01, 0x0f, 0x11, 0x0f}},
     {'c', {0x00, 0x00, 0x0e, 0x10, 0x10, 0x10, 0x0e}}, {'d', {0x01, 0x01, 0x0f, 0x11, 0x11, 0x11, 0x0f}},
     {'e', {0x00, 0x00, 0x0e, 0x11, 0x1f, 0x10, 0x0e}}, {'h', {0x10, 0x10, 0x1e, 0x11, 0x11, 0x11, 0x11}},
@@ -133,7 +135,6 @@ namespace {
 
 // Particles in a pixel, averaged with its neighbours: below kFew they are spread further, above kMany they stay.
 constexpr double kFew = 1, kMany = 6;
-constexpr std::size_t kCoarsest = 16;
 
 struct Map {
   std::size_t size;
@@ -145,13 +146,15 @@ struct Map {
   }
 };
 
-// Mean of 2 x 2 pixels.
+// Mean of 2 x 2 pixels; the last ones of an odd size stand for those beyond the edge.
 Map halved(const Map& map) {
-  Map half{map.size / 2, std::vector<double>(map.size * map.size / 4)};
-  for (std::size_t y = 0; y < half.size; ++y) {
-    for (std::size_t x = 0; x < half.size; ++x) {
-      const double* row = &map.values[2 * y * map.size + 2 * x];
-      half.values[y * half.size + x] = (row[0] + row[1] + row[map.size] + row[map.size + 1]) / 4;
+  const std::size_t size = (map.size + 1) / 2;
+  Map half{size, std::vector<double>(size * size)};
+  for (std::size_t y = 0; y < size; ++y) {
+    for (std::size_t x = 0; x < size; ++x) {
+      const long left = 2 * static_cast<long>(x), low = 2 * static_cast<long>(y);
+      half.values[y * size + x] =
+          (map.at(left, low) + map.at(left + 1, low) + map.at(left, low + 1) + map.at(left + 1, low + 1)) / 4;
     }
   }
   return half;
@@ -180,9 +183,9 @@ double between(const Map& coarse, std::size_t x, std::size_t y) {
 }
 
 // Draws the particles of `loose` at this width where `full`, the picture with all particles, is dense enough, and the
-// rest at twice the width. `area`: of a pixel, in pixels of the finest picture.
-Map smoothed(const Map& full, Map loose, double area) {
-  if (full.size % 2 != 0 || full.size / 2 < kCoarsest) return blurred(blurred(loose));
+// rest at twice the width, up to `coarsest` pixels a side. `area`: of a pixel, in pixels of the finest picture.
+Map smoothed(const Map& full, Map loose, double area, std::size_t coarsest) {
+  if (full.size / 2 < coarsest) return blurred(blurred(loose));
   const Map around = blurred(full);
   Map kept = loose;
   for (std::size_t i = 0; i < loose.values.size(); ++i) {
@@ -190,8 +193,8 @@ Map smoothed(const Map& full, Map loose, double area) {
     kept.values[i] *= share * share * (3 - 2 * share);
     loose.values[i] -= kept.values[i];
   }
-  const Map wide = smoothed(halved(full), halved(loose), 4 * area);
-  Map result = blurred(kept);
+  const Map wide = smoothed(halved(full), halved(loose), 4 * area, coarsest);
+  Map result = blurred(blurred(kept));
   for (std::size_t y = 0; y < full.size; ++y) {
     for (std::size_t x = 0; x < full.size; ++x) result.values[y * full.size + x] += between(wide, x, y);
   }
@@ -201,7 +204,11 @@ Map smoothed(const Map& full, Map loose, double area) {
 }  // namespace
 
 std::vector<double> smooth_where_sparse(const std::vector<double>& counts, std::size_t size) {
-  return smoothed({size, counts}, {size, counts}, 1).values;
+  // An even set is even where a pixel of the coarsest picture has a particle; a handful are points.
+  constexpr double kHandful = 30, kWidest = 16, kNarrowest = 50;
+  const double particles = std::accumulate(counts.begin(), counts.end(), 0.0);
+  const double coarsest = particles < kHandful ? kNarrowest : std::clamp(std::sqrt(particles), kWidest, kNarrowest);
+  return smoothed({size, counts}, {size, counts}, 1, static_cast<std::size_t>(coarsest)).values;
 }
 
 }  // namespace maki

@@ -119,7 +119,9 @@ void print_row(const CatalogueGroups& catalogue, std::size_t group) {
 void print_branch(const std::vector<CatalogueGroups>& all, std::int64_t group) {
   if (group >= static_cast<std::int64_t>(all.back().size()))
     throw Error(fmt::format("'{}' has no group {}", all.back().name, group),
-                fmt::format("it has {}, and the first is 0", all.back().size()), "choose another --branch");
+                all.back().size() == 0 ? "it holds no groups"
+                                       : fmt::format("it has {}, and the first is 0", all.back().size()),
+                all.back().size() == 0 ? "" : "choose another --branch");
   fmt::print(
       "# masses, velocities and lengths in the units of the catalogues\n#{:>7} {:>8} {:>10} {:>12} {:>12} {:>9} {:>10} {:>10} {:>10}\n",
       "z", "group", "particles", "M_fof", "M_200m", "v_max", "x", "y", "z");

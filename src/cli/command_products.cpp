@@ -1,11 +1,14 @@
 // maki forces, image and info: contents of a snapshot, and measurements of it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
@@ -65,6 +68,11 @@ void compute_forces(const ForcesArguments& given) {
   print_notes(run.notes);
   use_device(run.config);
   fmt::print("{}\n", device_text());
+  const Config::Gravity& gravity = run.config.gravity;
+  fmt::print("softening {:g} {}, preset {}, theta {}{}\n",
+             number_of(*gravity.softening, "gravity.softening", run.config, run.units), length_unit_name(run.units),
+             name_of(run.config.run.preset), *gravity.theta,
+             given.config.empty() ? " (--config FILE takes those of a run)" : "");
 
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
                              : given.ewald ? ForceMethod::kEwald
@@ -134,6 +142,9 @@ void write_picture(const ImageArguments& given) {
   picture.axis = given.axis[0] - 'x';
   picture.width = length_of(given.width, set.header);
   picture.depth = length_of(given.depth, set.header);
+  if (set.frame.periodic && std::max(picture.width, picture.depth) > set.frame.side * (1 + 1e-9))
+    throw Error("--width or --depth is more than the box", fmt::format("its side is {:g}", set.frame.side),
+                "give a smaller one");
   if (picture.low > 0 && picture.high > 0 && picture.low >= picture.high)
     throw Error(fmt::format("--low {} is not below --high {}", picture.low, picture.high), "", "give a smaller --low");
   if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
@@ -159,8 +170,9 @@ void add_image_command(CLI::App& program) {
   command->add_option("--axis", options->axis, "line of sight")
       ->check(CLI::IsMember({"x", "y", "z"}))
       ->capture_default_str();
-  command->add_option("--width", options->width, "of the part that is shown; default: all");
-  command->add_option("--depth", options->depth, "of the slab that is projected; default: all");
+  command->add_option("--width", options->width,
+                      "of the part that is shown, with a unit or in the file's; default: all");
+  command->add_option("--depth", options->depth, "of the slab that is projected, likewise; default: all");
   command
       ->add_option("--centre", options->centre,
                    "X Y Z in the file's unit of length: what width and depth lie about; default: the middle of the box")

@@ -144,7 +144,9 @@ void add_ic_command(CLI::App& program) {
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
   add_output_options(*command, options->output, options->overwrite, "file to write");
-  command->add_option("--format", options->format, "hdf5, gadget1 or gadget2")->capture_default_str();
+  command->add_option("--format", options->format, "hdf5, gadget1 or gadget2")
+      ->check(CLI::IsMember({"hdf5", "gadget1", "gadget2"}))
+      ->capture_default_str();
   command->add_flag("--big-endian", options->big_endian, "byte order of gadget1 and gadget2");
 }
 
@@ -163,7 +165,7 @@ void add_config_command(CLI::App& program) {
   CLI::App* command =
       add_command(program, "config",
                   "List every key with default, unit, range and meaning; or check and complete a configuration",
-                  "maki config > my_run.toml", options, on_first_rank(print));
+                  "maki config configs/quickstart.toml > my_run.toml", options, on_first_rank(print));
   command->add_option("CONFIG", options->file, "print all keys with the values that this file gives them");
   command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
 }

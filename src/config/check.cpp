@@ -28,7 +28,7 @@ void check_redshifts(const Config& config, double start, bool may_continue) {
   const double end = config.time.end_redshift;
   if (end >= start) {
     throw Error(fmt::format("the run ends before it starts: time.end_redshift = {}", end),
-                fmt::format("it starts at z = {}", start), "give a smaller end_redshift");
+                fmt::format("it starts at z = {:.8g}", start), "give a smaller end_redshift");
   }
   for (const double z : config.output.redshifts) {
     // Headers carry rounded redshifts.
@@ -160,6 +160,16 @@ std::array<double, 3> image_centre(const Config& config, const UnitSystem& units
   return centre;
 }
 
+// Throws Error where one of these coordinates, in Mpc/h, is outside of a periodic box of this side.
+void check_coordinates(const char* key, const std::vector<double>& coordinates, const Config& config,
+                       const UnitSystem& units, double side) {
+  for (const double given : coordinates)
+    if (const double x = number_of({given, ""}, "box.size", config, units); !(x >= 0 && x <= side))
+      throw Error(fmt::format("{} holds {}, which is not in the box", key, given),
+                  fmt::format("box.size is {}", to_string(*config.box.size)),
+                  "coordinates go from 0 to the side, in Mpc/h");
+}
+
 // Checks pictures against a box of this side, in units of length.
 void check_pictures(const Config& config, const UnitSystem& units, double side) {
   const Config::Output& output = config.output;
@@ -171,14 +181,14 @@ void check_pictures(const Config& config, const UnitSystem& units, double side) 
                             *output.image_high),
                 "", "give a smaller image_low");
   if (config.run.kind == RunKind::kIsolated || output.image_centre.empty()) return;
-  for (const double x : image_centre(config, units))
-    if (!(x >= 0 && x <= side))
-      throw Error(fmt::format("output.image_centre holds {}, which is not in the box", x),
-                  fmt::format("the side is {}", side), "coordinates go from 0 to the side, in the same units");
+  check_coordinates("output.image_centre", output.image_centre, config, units, side);
 }
 
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file) {
   check_error(config);
+  if (config.run.kind == RunKind::kCosmology && config.time.fixed_step.value_or(0) > 0.5)
+    throw Error(fmt::format("time.fixed_step = {} is too long", *config.time.fixed_step),
+                "a step of a cosmological run is in ln a", "give 0.5 at most");
   const double side = number_of(*config.box.size, "box.size", config, units);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
   check_resolution(softening, side);
@@ -213,11 +223,7 @@ void check_observers(const Config& config, const UnitSystem& units) {
     throw Error(fmt::format("lightcone.observers has {} numbers", cone.observers.size()), "each observer is a place",
                 "give three for each, x, y and z");
   const double side = number_of(*config.box.size, "box.size", config, units);
-  for (const auto& place : light_cone_observers(config, units))
-    for (const double x : place)
-      if (!(x >= 0 && x <= side))
-        throw Error(fmt::format("lightcone.observers holds {}, which is not in the box", x),
-                    fmt::format("the side is {}", side), "coordinates go from 0 to the side, in the same units");
+  check_coordinates("lightcone.observers", cone.observers, config, units, side);
 }
 
 void check_directions(const Config::LightCone& cone) {

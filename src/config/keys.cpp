@@ -93,7 +93,7 @@ struct Table {
 
   void units() {
     KEY(units.length).above(0).unit(Dimension::kLength)
-        .means("of plain numbers and output files; auto: Mpc/h, isolated runs: pure numbers, with a file those that it states");
+        .means("of output files, and in isolated runs of plain numbers; auto: Mpc/h, isolated runs: pure numbers, with a file those that it states");
     KEY(units.mass).above(0).unit(Dimension::kMass).means("auto: 1e10 Msun/h, isolated runs: pure numbers");
     KEY(units.velocity).above(0).unit(Dimension::kVelocity)
         .means("auto: km/s, isolated runs: such that Newton's constant is 1 (but km/s or the like has to be said for a file)");
@@ -226,7 +226,7 @@ struct Table {
         .means("kicks and drifts for which linear growth is exact in steps of any length; false: plain integrals over time");
     KEY(time.max_step).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("longest step; auto: none");
     KEY(time.fixed_step).above(0).range(0, 1e30)
-        .means("every step is this long, in ln a or the run's unit of time; auto: steps adapt");
+        .means("every step is this long, in ln a (0.5 at most) or the run's unit of time; auto: steps adapt");
   }
 
   void output() {
@@ -250,7 +250,7 @@ struct Table {
     KEY(output.layout)
         .means("of snapshots: GADGET-4's, with units over h, or SWIFT's, without, which swiftsimio opens");
     KEY(output.power_spectrum).only(RunKind::kCosmology).means("P(k) as text beside each snapshot");
-    KEY(output.power_mesh).range(8, 4096).only(RunKind::kCosmology)
+    KEY(output.power_mesh).range(8, 8192).only(RunKind::kCosmology)
         .means("mesh for P(k), even; auto: as many cells as particles along a side");
     KEY(output.power_folding).range(1, 4096).only(RunKind::kCosmology)
         .means("P(k) to so many times the Nyquist wave number of its mesh, by folding the box 1, 2, 4, ... times onto itself, "
@@ -267,7 +267,7 @@ struct Table {
         .means("of the slab about image_centre that is projected; auto: the whole box");
     KEY(output.image_axis).means("line of sight; the picture's axes are the other two, in the order x, y, z");
     KEY(output.image_centre).range(-1e30, 1e30)
-        .means("three numbers, in Mpc/h or the run's unit of length: what image_width and image_depth lie about, across the edge "
+        .means("three numbers, in Mpc/h, isolated runs: in the run's unit of length: what image_width and image_depth lie about, across the edge "
                "of a periodic box where they must; none: the middle of the box");
     KEY(output.image_low).above(0).means("lower end of the colour scale in units of the mean; auto: from each picture");
     KEY(output.image_high).above(0).means("upper end; auto: from each picture, which may flicker in a film");
@@ -288,7 +288,7 @@ struct Table {
 
   void lightcone() {
     KEY(lightcone.observers).range(-1e30, 1e30).only(RunKind::kCosmology)
-        .means("past light cones: three numbers for each observer, a place in the box in Mpc/h or the run's unit of length "
+        .means("past light cones: three numbers for each observer, a place in the box in Mpc/h "
                "(docs/lightcones.md); none: no light cones");
     KEY(lightcone.directions).range(-1e30, 1e30).only(RunKind::kCosmology)
         .means("three numbers for each observer, or three for all: the middle of what is seen; none: z");
@@ -328,6 +328,9 @@ std::string limits_text(const Key& key) {
 }
 
 std::string example_text(const Key& key) {
+  constexpr unsigned kOfBoxes = bit(InitialKind::kLpt) | bit(InitialKind::kPancake) | bit(InitialKind::kFile);
+  if ((key.initial_kinds & kOfBoxes) == 0 && key.dimension == Dimension::kLength) return "a length such as \"1 kpc\"";
+  if ((key.initial_kinds & kOfBoxes) == 0 && key.dimension == Dimension::kMass) return "a mass such as \"1e10 Msun\"";
   switch (key.dimension) {
     case Dimension::kLength:
       return std::string(key.plain_unit) == "kpc/h" ? "a length such as \"20 kpc/h\"" : "a length such as \"50 Mpc/h\"";

@@ -380,6 +380,10 @@ double number_of(const Quantity& quantity, const char* key_path, const Config& c
   }
   const bool isolated = config.run.kind == RunKind::kIsolated;
   const double h = config.cosmology.hubble_param.value_or(1.0);
+  const Unit* unit = find_unit(quantity.unit, key.dimension);
+  if (isolated && !units.with_h && !pure_numbers(units) && unit != nullptr && unit->over_h)
+    throw Error(fmt::format("{}: '{}' carries 1/h", key_path, to_string(quantity)), "an isolated run knows no h",
+                "give a unit without /h, such as \"1 kpc\" and \"1e10 Msun\"");
   try {
     return in_units(quantity, key.dimension, isolated ? "" : key.plain_unit, units, h);
   } catch (const Error& error) {

@@ -44,7 +44,7 @@ inline toml::table parse_toml(const std::string& text, const std::string& name) 
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
     throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
-                std::string(error.description()));
+                std::string(error.description()), "values with a unit, and other text, stand in quotes");
   }
 }
 

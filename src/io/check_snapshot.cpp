@@ -379,8 +379,7 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
                     const Communicator& ranks) {
   Examined set(snapshot, source, ranks);
   if (set.total() == 0) {
-    throw Error(fmt::format("'{}' holds no particles", source), "",
-                "check the file; a run needs at least one particle");
+    throw Error(fmt::format("'{}' holds no particles", source), "", "check the file; at least one particle is needed");
   }
   check_finite(set);
   check_masses(set);

@@ -93,9 +93,12 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
     lines.add("time", "{:g}, isolated system", set.time);
     if (set.box_size > 0) lines.add("box", "{:g} {}", set.box_size, length_name(units));
   }
-  lines.add("units", "length {:g} cm, mass {:g} g, velocity {:g} cm/s{}{}", units.length_cgs, units.mass_cgs,
-            units.velocity_cgs, units.with_h ? ", length and mass over h" : "",
-            header.has_units ? "" : " (not in the file)");
+  if (units.length_cgs == 1 && units.mass_cgs == 1)
+    lines.add("units", "pure numbers{}", header.has_units ? "" : " (not in the file)");
+  else
+    lines.add("units", "length {:g} cm, mass {:g} g, velocity {:g} cm/s{}{}", units.length_cgs, units.mass_cgs,
+              units.velocity_cgs, units.with_h ? ", length and mass over h" : "",
+              header.has_units ? "" : " (not in the file)");
   lines.add("G", "{:.8g} {}", set.newton(), set.gravitational_constant > 0 ? "(in the file)" : "(from the units)");
   const double ratio = mass > 0 && !header.light_cone ? gadget::mean_density_ratio(set, mass) : 0;
   if (ratio > 0) lines.add("density", "the mean is {:.6f} of Omega0 rho_crit", ratio);

@@ -60,7 +60,8 @@ int rename_exclusive(const char* from, const char* to) {
 }
 
 [[noreturn]] void fail_exists(const std::string& path) {
-  throw Error(fmt::format("output file '{}' exists", path), "", "remove it, choose another name, or allow overwriting");
+  throw Error(fmt::format("output file '{}' exists", path), "",
+              "remove it, choose another name, or allow overwriting (--overwrite; run.overwrite of a run)");
 }
 
 constexpr std::size_t kBlock = std::size_t{1} << 22;  // bytes that are read at once

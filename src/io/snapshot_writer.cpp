@@ -403,12 +403,12 @@ SnapshotOutcome SnapshotWriter::conclude(const std::string& problem) {
   return outcome;
 }
 
-double snapshot_bytes(const WriteOptions& options) {
+double snapshot_bytes(const WriteOptions& options, bool long_ids) {
   double bytes = 0;
   if (options.has("Coordinates")) bytes += options.coordinates == CoordinateNumbers::kDouble ? 24 : 12;
   if (options.has("Velocities")) bytes += options.velocities == VelocityNumbers::kHalf ? 6 : 12;
   if (options.has("Masses")) bytes += 4;
-  if (options.has("ParticleIDs")) bytes += 8;
+  if (options.has("ParticleIDs")) bytes += long_ids ? 8 : 4;
   return bytes;
 }
 

@@ -61,7 +61,7 @@ class SnapshotWriter {
 };
 
 // Bytes a particle in a snapshot's file without deflate, in a periodic box.
-double snapshot_bytes(const WriteOptions& options);
+double snapshot_bytes(const WriteOptions& options, bool long_ids = true);
 // Bytes a particle that a SnapshotWriter takes beside the source while it writes.
 double snapshot_writer_bytes(const WriteOptions& options);
 

@@ -189,7 +189,7 @@ Report predict_report(const Problem& p, const Machine& machine, int sites, doubl
   add("within sites, latency", t.lan_latency), add("within sites, bytes", t.lan_volume);
   add("between sites, latency", t.wan_latency), add("between sites, bytes", t.wan_volume);
   add("step", t.whole());
-  report.notes = {fmt::format("{} on {} ({} site{}, {:g} processes).", name_of(p), machine.name, sites,
+  report.notes = {fmt::format("SUSHI's model: {} on {} ({} site{}, {:g} processes).", name_of(p), machine.name, sites,
                               sites > 1 ? "s" : "", processes),
                   fmt::format("Most of a step: {}.", t.largest()),
                   fmt::format("Efficiency over one site with all processes (eq. 14): {:.3f}.",
@@ -363,7 +363,7 @@ Report maki_predict_report(const MakiRun& run, const Machine& machine) {
   Report report;
   report.table.heads = {"part", "seconds", "in"};
   const auto add = [&](const char* what, double seconds, const char* in) {
-    report.table.rows.push_back({what, number(seconds), in});
+    if (seconds > 0) report.table.rows.push_back({what, number(seconds), in});
   };
   add("forces by lists", t.evaluate, "every step"), add("new trees and lists", t.made, "a rebuild");
   add("sweeps and repairs", t.kept, "a step with kept lists"), add("mesh", t.mesh, "a long step");

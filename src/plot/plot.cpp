@@ -11,8 +11,8 @@ namespace maki::plot {
 
 namespace {
 
-constexpr double kLeft = 80, kTop = 40, kBottom = 60, kMargin = 20;  // pixels
-constexpr double kLetter = 7.2;                                      // width of a letter of the legend
+constexpr double kLeft = 100, kTop = 40, kBottom = 60, kMargin = 20;  // pixels
+constexpr double kLetter = 7.2;                                       // width of a letter of the legend
 constexpr std::array kColours = {"#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e09f3e", "#444444"};
 
 struct Area {

@@ -136,7 +136,8 @@ std::string unit_of(const Columns& spectrum) {
 
 std::string spectrum_figure(const std::vector<Columns>& spectra) {
   const std::string unit = unit_of(spectra[0]);
-  plot::Plot plot{"Power spectrum; dashed: linear theory", "k, radians per " + unit, "P(k), cubed " + unit, true, true};
+  plot::Plot plot{"Power spectrum; dashed: linear theory", "k, radians per " + unit, "P(k), (" + unit + ")^3", true,
+                  true};
   for (std::size_t i = 0; i < spectra.size(); ++i) {
     plot.lines.push_back(line_of(spectra[i], "P", plot::Style::kLine, static_cast<int>(i)));
     plot.lines.back().name = name_of(spectra[i]);
@@ -372,7 +373,9 @@ std::vector<fs::path> observers_in(const std::string& directory) {
 
 Part light_cones_part(const std::string& directory) {
   Part part;
-  HtmlTable table{{"observer", "shell", "redshifts", "comoving distances", "particles", "map"}, {}, {}};
+  HtmlTable table{{"observer", "shell", "redshifts", "comoving distances, units of the run", "particles", "map"},
+                  {},
+                  {}};
   for (const fs::path& folder : observers_in(directory)) add_rows(folder, table, part);
   if (table.rows.empty()) return part;
   const std::size_t all = table.rows.size();

@@ -50,7 +50,7 @@ std::string facts(const RunRecords& records) {
                      : fact(duration_text(steps.back().elapsed), "in steps so far");
   if (const double error = largest(steps, &Step::energy_error); std::isfinite(error))
     all += fact(fmt::format("{:.2g}", error), "largest energy error");
-  if (const double memory = largest(steps, &Step::memory); std::isfinite(memory))
+  if (const double memory = memory_at_the_peak(records); std::isfinite(memory))
     all += fact(fmt::format("{:.3g} MB", 1e-6 * memory), "device memory at the peak");
   return "<ul class=\"numbers\">\n" + all + "</ul>\n";
 }
@@ -101,8 +101,8 @@ std::string run_section(const Source& source) {
     text += "<h3>Settings that differ from the defaults</h3>\n" + html(settings_table(first.settings));
   for (const Beginning& begin : source.records.beginnings)
     if (begin.resumed_at) text += resumed_html(begin);
-  return section("The run",
-                 text + details("All settings, as they were resolved", preformatted(first.provenance.configuration)));
+  return section("The run", text + details("All settings, as they were resolved at the last start",
+                                           preformatted(source.records.beginnings.back().provenance.configuration)));
 }
 
 std::string phase_table(const RunRecords& records) {
@@ -114,6 +114,7 @@ std::string phase_table(const RunRecords& records) {
   HtmlTable table{{"phase", many ? "seconds, mean of ranks" : "seconds", "share"}, {}, {}};
   if (many) table.heads.insert(table.heads.end(), {"least", "most"});
   for (const auto& [path, seconds] : phases) {
+    if (seconds.max == 0) continue;  // what this run does not do
     const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
     std::string indent;
     for (std::size_t i = 0; i < depth; ++i) indent += "\u2003";

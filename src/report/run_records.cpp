@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -179,6 +180,12 @@ void take(const ptree& line, RunRecords& records) {
 }
 
 }  // namespace
+
+// Outputs after the last step count in the line of the end.
+double memory_at_the_peak(const RunRecords& records) {
+  if (records.end && std::isfinite(records.end->memory)) return records.end->memory;
+  return records.steps.empty() ? kUnknown : records.steps.back().memory;
+}
 
 PhaseSeconds RunRecords::phases() const {
   PhaseSeconds sums = earlier_phases;

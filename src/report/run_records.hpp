@@ -100,6 +100,9 @@ struct RunRecords {
   std::uint64_t last_step() const { return end ? static_cast<std::uint64_t>(end->steps) : steps.back().step; }
 };
 
+// Bytes of the device on the rank with most, in the last process; kUnknown where no line has them.
+double memory_at_the_peak(const RunRecords& records);
+
 // Takes lines one after another, as they are written.
 class RecordReader {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -60,9 +61,7 @@ std::string written_at(const std::string& directory) {
 std::optional<Config> configuration_of(const RunRecords& records, std::string& problem) {
   try {
     const std::string name = "the configuration in metrics.jsonl";
-    Config config = parse_config(records.beginnings.front().provenance.configuration, name);
-    config.time = parse_config(records.beginnings.back().provenance.configuration, name).time;
-    return config;
+    return parse_config(records.beginnings.back().provenance.configuration, name);
   } catch (const Error& error) {
     problem = error.what();
   }
@@ -374,7 +373,8 @@ std::vector<std::string> status_lines(const RunRecords& records, const Signs& si
                              few.size(), longest(few), duration_text(last.elapsed)));
   add("phases", phases_text(few));
   add("energy", energy_text(few));
-  if (std::isfinite(last.memory)) add("memory", fmt::format("{:.1f} MB on the device at the peak", 1e-6 * last.memory));
+  if (const double memory = memory_at_the_peak(records); std::isfinite(memory))
+    add("memory", fmt::format("{:.1f} MB on the device at the peak", 1e-6 * memory));
   add("ranks", ranks_text(last));
   if (std::isfinite(last.site_waited)) add("sites", sites_text(few));
   return lines;
@@ -390,7 +390,8 @@ std::string status_line(const RunRecords& records, const Signs& signs) {
                   mean_seconds(few));
   for (const std::string& text : {left_text(records, signs), energy_text(few)})
     if (!text.empty()) line += "  " + text;
-  if (std::isfinite(last.memory)) line += fmt::format("  {:.1f} MB", 1e-6 * last.memory);
+  if (const double memory = memory_at_the_peak(records); std::isfinite(memory))
+    line += fmt::format("  {:.1f} MB", 1e-6 * memory);
   if (std::isfinite(last.interaction_imbalance)) line += fmt::format("  imbalance {:.3f}", last.interaction_imbalance);
   if (std::isfinite(last.site_waited)) line += "  " + sites_text(few);
   return line;
@@ -399,7 +400,10 @@ std::string status_line(const RunRecords& records, const Signs& signs) {
 std::string life_text(const RunRecords& records, const Signs& signs, const std::string& directory) {
   const std::string silent = fmt::format("no line for {}", duration_text(signs.silent));
   switch (life_of(records, signs)) {
-    case Life::kNotBegun: return "The run has not begun: there is no line in metrics.jsonl.";
+    case Life::kNotBegun:
+      return access(metrics_path(directory).c_str(), F_OK) == 0 && access(metrics_path(directory).c_str(), R_OK) != 0
+                 ? fmt::format("'{}' may not be read: see to its permissions.", metrics_path(directory))
+                 : "The run has not begun: there is no line in metrics.jsonl.";
     case Life::kUnderWay: return fmt::format("Under way; the last line came {} ago.", duration_text(signs.silent));
     case Life::kEnded: return state_text(records, directory);
     case Life::kSilent:

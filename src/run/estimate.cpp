@@ -186,7 +186,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   // written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
   e.host_states = states * n * ParticleRows::kBytes;
-  e.snapshot = all / sites * written.selection.fraction * snapshot_bytes(written);
+  e.snapshot =
+      all / sites * written.selection.fraction * snapshot_bytes(written, particles >= (std::uint64_t{1} << 32));
   e.restart = all / sites * ParticleRows::kBytes;
   add_light_cones(config, {all, n, ranks, sites}, e);
   const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);
@@ -247,7 +248,9 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
 
 std::string disk_note(const Config& config, const MemoryEstimate& e, double free) {
   const bool periodic = config.run.kind == RunKind::kCosmology;
-  const int snapshots = static_cast<int>((periodic ? config.output.redshifts : config.output.times).size()) + 1;
+  const std::vector<double>& outputs = periodic ? config.output.redshifts : config.output.times;
+  const bool end_listed = periodic && std::ranges::find(outputs, config.time.end_redshift) != outputs.end();
+  const int snapshots = static_cast<int>(outputs.size()) + (end_listed ? 0 : 1);
   if (e.disk(snapshots) <= free) return {};
   return fmt::format(
       "Warning: the disk has {} free, and {} snapshots with up to {} restarts{} may take {} (without "

@@ -29,12 +29,15 @@ namespace fs = std::filesystem;
 
 // ---- what a resumed run may not change ------------------------------------------------------------------------------
 
+bool makes_the_run(const Key& key) {
+  return key.section == "units" || key.section == "box" || key.section == "cosmology" || key.section == "initial" ||
+         key.section == "lightcone" || key.path() == "run.kind";
+}
+
 // Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
-    const bool fixed = key.section == "units" || key.section == "box" || key.section == "cosmology" ||
-                       key.section == "initial" || key.section == "lightcone" || key.path() == "run.kind";
-    if (!fixed || key.get(before) == key.get(now)) continue;
+    if (!makes_the_run(key) || key.get(before) == key.get(now)) continue;
     throw Error(fmt::format("{} = {} would make another run", key.path(), key.get(now)),
                 fmt::format("the run to resume was begun with {}", key.get(before)),
                 "leave it out, or begin with maki run");
@@ -178,12 +181,17 @@ bool holds_all(const std::vector<T>& before, const std::vector<T>& given) {
   return std::ranges::all_of(given, [&](const T& one) { return std::ranges::find(before, one) != before.end(); });
 }
 
-// A message where `given`, a configuration file with its settings, chooses otherwise than the restart.
-std::vector<std::string> left_out(const Config& given, const Config& before) {
+// A message where `given`, a configuration file with its settings, chooses otherwise than the restart. Throws Error where
+// it is another run's.
+std::vector<std::string> left_out(const Config& given, const Config& before, const std::string& directory) {
   const Config defaults;
   std::vector<std::string> others;
   for (const Key& key : config_keys()) {
     const std::string name = key.path(), value = key.get(given), kept = key.get(before);
+    if (makes_the_run(key) && !key.of_site && key.applies_to(given) && value != kept && value != wan::quoted("auto"))
+      throw Error(fmt::format("'{}' holds another run", directory),
+                  fmt::format("it was begun with {0} = {1}, and the configuration has {0} = {2}", name, kept, value),
+                  "choose another run.output_directory, or leave out --resume and set run.overwrite = true");
     if (key.hidden || value == key.get(defaults) || value == kept || name == "run.output_directory" ||
         (name == "output.redshifts" && holds_all(before.output.redshifts, given.output.redshifts)) ||
         (name == "output.times" && holds_all(before.output.times, given.output.times)))
@@ -280,6 +288,13 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
   const fs::path parent = fs::path(directory).parent_path();
   const Options options = locked(!is_restart ? directory : parent.empty() ? "." : parent.string(), given, ranks);
   const RestartsThere there = restarts_in(directory, ranks);
+  const bool done = there.own.empty() && there.damaged.empty() && there.ended && options.site.empty();
+  if (done) {
+    if (options.progress)
+      say_now(
+          fmt::format("The run in '{}' has come to its end, and has no restart from which it could go on.", directory));
+    return nullptr;
+  }
   require_restart(there, directory);
   const RestartInfo& newest = there.own.back();
   Config config = configuration_of(newest, settings, from);
@@ -314,7 +329,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     check_place(there.own.back(), site);
     note_end(there, *before, site);
   }
-  const std::vector<std::string> words = before ? left_out(config, *before) : std::vector<std::string>();
+  const std::vector<std::string> words = before ? left_out(config, *before, directory) : std::vector<std::string>();
   if (there.ended && !site.over_sites() && (!before || has_same_end(there, *before))) {
     if (options.progress) std::ranges::for_each(words, announcer(config));
     say_ended(config, directory,

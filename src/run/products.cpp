@@ -16,6 +16,7 @@
 #include "kernels/lightcone/crossings.hpp"
 #include "kernels/measure/reductions.hpp"
 #include "src/analysis/picture.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/cosmology/nonlinear.hpp"
@@ -163,10 +164,32 @@ std::optional<Config> spectrum_config(const std::string& config, const std::stri
   return own.initial.kind == InitialKind::kLpt ? std::optional(own) : std::nullopt;
 }
 
+namespace {
+
+// Omega and h are those of the file, whatever a configuration has beside its spectrum.
+void tell_of_cosmology(const std::string& name, const Config& given, const SnapshotHeader& header,
+                       const std::function<void(const std::string&)>& say) {
+  const Config::Cosmology& c = given.cosmology;
+  const auto differ = [](const std::optional<double>& other, double own) {
+    return other && std::fabs(*other - own) > 1e-4 * std::fabs(own);
+  };
+  if (differ(c.omega0, header.omega0) || differ(c.omega_lambda, header.omega_lambda) ||
+      differ(c.hubble_param, header.hubble))
+    say(fmt::format(
+        "'{}' has another cosmology than the snapshot: sigma8 = {:g}, n_s = {:g} and transfer \"{}\" are taken "
+        "from it, Omega0 = {:g}, OmegaLambda = {:g} and h = {:g} from the snapshot",
+        name, c.sigma8, c.n_s, name_of(c.transfer), header.omega0, header.omega_lambda, header.hubble));
+}
+
+}  // namespace
+
 PowerTheory power_theory_of_file(const std::string& config, const std::string& snapshot, const SnapshotHeader& header,
                                  const std::function<void(const std::string&)>& say) {
   try {
-    if (const std::optional<Config> known = spectrum_config(config, snapshot)) return power_theory_of(*known, header);
+    if (const std::optional<Config> known = spectrum_config(config, snapshot)) {
+      if (!config.empty()) tell_of_cosmology(config, *known, header, say);
+      return power_theory_of(*known, header);
+    }
     say("the snapshot does not say which linear spectrum it came from: no theory (--config gives one)");
   } catch (const Error& error) {
     if (!config.empty()) throw;

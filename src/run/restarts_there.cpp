@@ -124,6 +124,7 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
                                    fmt::format("here there are steps {}", fmt::join(steps_of(own), ", ")),
                                    "give the directories of the same run at all sites, or begin with maki run"));
   std::vector<std::string> damaged;
+  bool all_read = true;
   for (const std::uint64_t step : ring.common) {
     const auto info = std::ranges::find(own, step, &RestartInfo::step);
     const std::vector<std::string> damage = gather_texts(sites, damage_here(*info, ranks));
@@ -134,9 +135,13 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
     }
     const int site = static_cast<int>(first - damage.begin());
     const std::string where = sites.alone() ? "" : fmt::format(" at site {}", sites.name(site));
-    damaged.push_back(fmt::format("The restart of step {} is damaged{} ({})", step, where, *first));
+    const bool read = !first->starts_with("cannot read");  // damage_of(): else a file that may be whole
+    all_read = all_read && read;
+    damaged.push_back(
+        fmt::format("The restart of step {} {}{} ({})", step, read ? "is damaged" : "cannot be read", where, *first));
   }
-  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain));
+  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")),
+                                 all_read ? kBeginAgain : "see to the permissions of its files, and to the disk"));
 }
 
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {

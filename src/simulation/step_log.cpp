@@ -130,11 +130,17 @@ std::string log_path_in(const std::string& directory) {
 }
 
 // Removes the lines after the step of the restart, which the run will write again; the last line may be incomplete.
+// Steps without a line have restarts of their own.
 void cut_after(const std::string& path, std::uint64_t step) {
+  const auto is_later = [&](const std::string& line) {
+    const auto restart = json_member(line, "restart");
+    return step_of(line) > static_cast<std::int64_t>(step) ||
+           (restart && std::strtoull(restart->c_str(), nullptr, 10) > step);
+  };
   std::ifstream file(path);
   std::uintmax_t keep = 0;
   for (std::string line; std::getline(file, line) && !file.eof(); keep += line.size() + 1)
-    if (step_of(line) > static_cast<std::int64_t>(step)) break;
+    if (is_later(line)) break;
   std::error_code ignored;
   if (keep < std::filesystem::file_size(path, ignored)) std::filesystem::resize_file(path, keep, ignored);
 }

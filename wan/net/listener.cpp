@@ -164,8 +164,9 @@ void Listener::Core::known(Greeter& greeter, const std::string& identity) {
 
 Welcome Listener::Core::decide(const Hello& hello, const Channel& channel, const std::string& host) {
   if (hello.version == kProtocolVersion && hello.party == security_->party() && !hello.own_machine) {
-    return SessionTable::refuse(Answer::kRefused,
-                                "this call came back to its own caller, or both sides have one name (own_name)");
+    return SessionTable::refuse(
+        Answer::kRefused,
+        "this call came back to its own caller, or both sides have one name (give one --own-name NAME)");
   }
   if (hello.is_new() && queue_full())
     return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");

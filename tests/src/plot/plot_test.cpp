@@ -13,7 +13,7 @@ namespace {
 TEST(Plot, LeavesOutWhatHasNoPlace) {
   const Plot plot{"N < M", "x", "y", true, false, {{"one", {0, 1, 10}, {1, 2, 3}}}};  // 0 has no logarithm
   const std::string svg = plot.svg();
-  test::expect_contains(svg, {"N &lt; M", "d=\"M80.0 "});
+  test::expect_contains(svg, {"N &lt; M", "d=\"M100.0 "});
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 

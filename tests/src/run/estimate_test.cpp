@@ -74,14 +74,14 @@ TEST(Estimate, DeterministicRunsHaveGhosts) {
 TEST(Estimate, SnapshotsCountAsTheyAreWritten) {
   const MemoryEstimate whole = estimate_memory(box(), kParticles);
   EXPECT_EQ(whole.host_snapshot, 42.0 * kParticles);
-  EXPECT_EQ(whole.snapshot, 48.0 * kParticles);
+  EXPECT_EQ(whole.snapshot, 44.0 * kParticles);
   Config lean = box();
   lean.output.coordinates = CoordinateNumbers::kFixed32;
   lean.output.velocities = VelocityNumbers::kHalf;
   lean.output.fields = {"Coordinates", "Velocities", "ParticleIDs"};
   lean.output.subset = 0.5;
   const MemoryEstimate half = estimate_memory(lean, kParticles);
-  EXPECT_EQ(half.snapshot, 0.5 * 26 * kParticles);
+  EXPECT_EQ(half.snapshot, 0.5 * 22 * kParticles);
   EXPECT_EQ(half.host_snapshot, (42 + 0.5 * (13 + 8)) * kParticles);
 }
 
