@@ -50,6 +50,26 @@ unsigned bits_of(std::string_view type) {
   return type.ends_with("16") || type.ends_with("8") ? 16 : 32;
 }
 
+// A row for each register, those of predicates first.
+struct Rows {
+  std::vector<Row> of_register;
+  std::uint32_t predicate_bytes = 0, register_bytes = 0;
+};
+
+Rows allot_rows(const ptx::KernelText& text) {
+  Rows rows;
+  rows.of_register.reserve(text.registers.size());
+  for (const auto& r : text.registers) {
+    rows.of_register.push_back(r.bits == 1 ? rows.predicate_bytes : rows.register_bytes);
+    (r.bits == 1 ? rows.predicate_bytes : rows.register_bytes) += r.bits == 1 ? 4 : r.bits == 64 ? 256 : 128;
+  }
+  rows.predicate_bytes = (rows.predicate_bytes + 127) / 128 * 128;
+  for (std::size_t n = 0; n < text.registers.size(); ++n)
+    if (text.registers[n].bits != 1) rows.of_register[n] += rows.predicate_bytes;
+  rows.register_bytes += rows.predicate_bytes;
+  return rows;
+}
+
 class Decoder {
  public:
   Decoder(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables);

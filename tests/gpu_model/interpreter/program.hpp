@@ -114,18 +114,6 @@ struct Kernel {
   std::uint32_t local_bytes = 0;
 };
 
-// Register rows of a kernel: virtual registers whose lifetimes do not meet share a row.
-struct Rows {
-  std::vector<Row> of_register;
-  std::uint32_t predicate_bytes = 0, register_bytes = 0;
-};
-Rows allot_rows(const ptx::KernelText& text);
-// The registers that a statement reads and writes.
-struct Uses {
-  std::vector<int> reads, writes;
-};
-Uses uses_of(const ptx::Statement& s);
-
 // `variables`: addresses of the module's. Throws std::runtime_error with the operation that is not known.
 Kernel decode(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables);
 
