@@ -83,15 +83,12 @@ ncclResult_t end_group() {
   return result;
 }
 
-ncclResult_t add_to_group(ncclComm_t handle, Message message, std::size_t count, cudaStream_t stream,
-                          const char* call) {
+ncclResult_t add_to_group(ncclComm_t handle, const Message& message, cudaStream_t stream, const char* call) {
   const auto comm = find(handle, call);
   if (!comm) return ncclInvalidArgument;
   if (const ncclResult_t result = comm->ready(); result != ncclSuccess) return told(*comm, result);
-  const std::size_t size = bytes_of(message.type);
-  if (message.peer < 0 || message.peer >= comm->ranks() || size == 0 || (count > 0 && message.address == 0))
-    return failed(ncclInvalidArgument, std::string(call) + " : invalid peer, type or buffer");
-  message.bytes = count * size;
+  if (message.peer < 0 || message.peer >= comm->ranks() || (message.bytes > 0 && message.address == 0))
+    return failed(ncclInvalidArgument, std::string(call) + " : invalid peer or buffer");
   auto& parts = open_group.parts;
   auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.comm == comm; });
   if (part == parts.end()) part = parts.insert(parts.end(), {comm, stream, {}});
@@ -103,14 +100,17 @@ ncclResult_t add_to_group(ncclComm_t handle, Message message, std::size_t count,
   return ncclSuccess;
 }
 
-// A call outside a group is one of its own.
-ncclResult_t message(ncclComm_t handle, const Message& message, std::size_t count, cudaStream_t stream,
+ncclResult_t message(ncclComm_t handle, const Message& message, ncclDataType_t type, cudaStream_t stream,
                      const char* call) {
-  ++open_group.depth;
-  const ncclResult_t result = add_to_group(handle, message, count, stream, call);
+  ncclResult_t result = ncclInvalidUsage;
+  if (type != ncclChar || open_group.depth == 0) {
+    report({"not modelled", call, type != ncclChar ? "numbers other than bytes" : "outside a group"});
+    failed(result, "not modelled: messages outside a group, or not of bytes");
+  } else {
+    result = add_to_group(handle, message, stream, call);
+  }
   if (result != ncclSuccess && open_group.error == ncclSuccess) open_group.error = result;
-  const ncclResult_t end = end_group();
-  return result != ncclSuccess ? result : end;
+  return result;
 }
 
 ncclResult_t make_communicator(ncclComm_t* handle, int ranks, const ncclUniqueId& id, int rank) {
@@ -205,29 +205,22 @@ ncclResult_t ncclGroupEnd() { return gpu_model::end_group(); }
 
 ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  gpu_model::Message message;
-  message.outgoing = true, message.peer = peer, message.type = type;
-  message.address = reinterpret_cast<gpu_model::Address>(from);
-  return gpu_model::message(comm, message, count, stream, "ncclSend");
+  const auto address = reinterpret_cast<gpu_model::Address>(from);
+  return gpu_model::message(comm, {true, peer, address, count}, type, stream, "ncclSend");
 }
 
 ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
-  gpu_model::Message message;
-  message.peer = peer, message.type = type;
-  message.address = reinterpret_cast<gpu_model::Address>(to);
-  return gpu_model::message(comm, message, count, stream, "ncclRecv");
+  const auto address = reinterpret_cast<gpu_model::Address>(to);
+  return gpu_model::message(comm, {false, peer, address, count}, type, stream, "ncclRecv");
 }
 
 const char* ncclGetErrorString(ncclResult_t code) {
   switch (code) {
-    case ncclSuccess: return "no error";
     case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
     case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-    case ncclInternalError: return "internal error - please report this issue to the NCCL developers";
     case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
     case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
     case ncclRemoteError: return "remote process exited or there was a network error";
-    case ncclInProgress: return "NCCL operation in progress";
     default: return "unknown result code";
   }
 }

@@ -2,14 +2,12 @@
 
 #include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace gpu_model {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{10};  // at peers' processes
-constexpr std::chrono::microseconds kPause{200};
 
 // Lives as long as a group's work is queued: tells of one that a device in error has dropped.
 struct QueuedGroup {
@@ -20,8 +18,6 @@ struct QueuedGroup {
     if (!group->ended) stopped = true;
   }
 };
-
-bool same_process(const RankEntry& a, const RankEntry& b) { return a.process == b.process; }
 
 }  // namespace
 
@@ -159,19 +155,8 @@ ncclResult_t Communicator::finalize() {
 
 ncclResult_t Communicator::destroy() {
   if (error_ == ncclSuccess && !finalized_) {
-    finalizing_ = true;
-    // A process that holds several ranks may destroy them one by one.
-    const auto others_finalize = [&] {
-      for (int r = 0; r < ranks_; ++r) {
-        const RankEntry& peer = board_.entry(r);
-        if (!same_process(peer, board_.entry(rank_)) && peer.state.load() < RankState::kFinalized) return true;
-      }
-      return false;
-    };
-    while (poll() == ncclInProgress) {
-      if (complete_ && waiting_.empty() && carried_out_ == submitted_ && !others_finalize()) break;
-      std::this_thread::sleep_for(kPause);
-    }
+    report({"not modelled", "ncclCommDestroy", "of a communicator that has not been finalized by all"});
+    fail(ncclInvalidUsage, "not modelled: destroyed before all have finalized");
   }
   if (error_ != ncclSuccess) {
     abort();

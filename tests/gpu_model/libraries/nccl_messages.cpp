@@ -164,7 +164,6 @@ namespace {
 // Goes before each message.
 struct Header {
   std::uint64_t bytes;
-  std::uint64_t type;
 };
 
 // Each moves as much as there is room for or has come; true: something moved.
@@ -172,7 +171,7 @@ bool move_out(Message& message, RingEnd ring, bool rendezvous) {
   bool moved = false;
   if (!message.begun) {
     if (ring.room() < sizeof(Header)) return false;
-    const Header header{message.bytes, static_cast<std::uint64_t>(message.type)};
+    const Header header{message.bytes};
     ring.put(reinterpret_cast<const char*>(&header), sizeof header);
     message.begun = moved = true;
   }
@@ -196,10 +195,9 @@ bool move_in(Message& message, RingEnd ring, int rank) {
     ring.take(reinterpret_cast<char*>(&header), sizeof header);
     message.begun = moved = true;
     message.sent = header.bytes;
-    if (header.bytes != message.bytes || header.type != static_cast<std::uint64_t>(message.type)) {
+    if (header.bytes != message.bytes) {
       report({"NCCL message", "from rank " + std::to_string(message.peer) + " to " + std::to_string(rank),
-              std::to_string(header.bytes) + " bytes of type " + std::to_string(header.type) + " are sent, " +
-                  std::to_string(message.bytes) + " of type " + std::to_string(message.type) + " received"});
+              std::to_string(header.bytes) + " bytes are sent, " + std::to_string(message.bytes) + " received"});
     }
   }
   if (const std::size_t n = std::min(ring.filled(), message.sent - message.moved); n > 0) {
@@ -218,24 +216,6 @@ bool move_in(Message& message, RingEnd ring, int rank) {
 }
 
 }  // namespace
-
-std::size_t bytes_of(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-    case ncclFloat8e4m3:
-    case ncclFloat8e5m2: return 1;
-    case ncclFloat16:
-    case ncclBfloat16: return 2;
-    case ncclInt32:
-    case ncclUint32:
-    case ncclFloat32: return 4;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64: return 8;
-    default: return 0;
-  }
-}
 
 bool move_on(Group& group, const SharedBoard& board, int rank) {
   for (bool moved = true; moved;) {

@@ -83,14 +83,11 @@ bool process_runs(int process);  // false: it has ended, waited for or not
 
 // Messages of a group, and how they move through the rings that two ranks share.
 
-std::size_t bytes_of(ncclDataType_t type);  // 0: there is no such type
-
 struct Message {
   bool outgoing = false;
   int peer = 0;
   Address address = 0;
   std::size_t bytes = 0;
-  ncclDataType_t type = ncclChar;
 
   bool begun = false, done = false;
   std::size_t moved = 0;

@@ -122,14 +122,25 @@ class Rank {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
 
+  // Groups of one message.
+  ncclResult_t send(const void* from, std::size_t bytes, int peer) const {
+    ncclGroupStart();
+    const ncclResult_t sent = ncclSend(from, bytes, ncclChar, peer, comm, stream), end = ncclGroupEnd();
+    return sent == ncclSuccess ? end : sent;
+  }
+  ncclResult_t receive(void* to, std::size_t bytes, int peer) const {
+    ncclGroupStart();
+    const ncclResult_t received = ncclRecv(to, bytes, ncclChar, peer, comm, stream), end = ncclGroupEnd();
+    return received == ncclSuccess ? end : received;
+  }
   // A few bytes from one rank to another: both are past the communicator's start.
   void tell(int peer) {
-    const ncclResult_t begun = ncclSend(word_.data(), word_.size(), ncclChar, peer, comm, stream);
+    const ncclResult_t begun = send(word_.data(), word_.size(), peer);
     EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
   }
   void hear_from(std::vector<int> peers) {
     for (const int peer : peers) {
-      const ncclResult_t begun = ncclRecv(word_.data(), word_.size(), ncclChar, peer, comm, stream);
+      const ncclResult_t begun = receive(word_.data(), word_.size(), peer);
       EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
       EXPECT_EQ(settled(), ncclSuccess);
     }

@@ -47,7 +47,7 @@ TEST(ModelledNccl, AllToAllInManyRounds) {
     if (end == ncclInProgress) {
       ++late;
       EXPECT_EQ(cudaStreamQuery(me.stream), cudaSuccess) << "nothing is on the stream yet";
-      EXPECT_EQ(ncclSend(me.comm, 1, ncclChar, 0, me.comm, me.stream), ncclInvalidArgument) << "too early";
+      EXPECT_EQ(me.send(out[0]->data(), 1, 0), ncclInvalidArgument) << "too early";
     } else {
       ASSERT_EQ(end, ncclSuccess);
     }
@@ -71,8 +71,8 @@ TEST(ModelledNccl, LargeMessagesBothWays) {
   const int peer = 1 - rank();
   Bytes out(pattern(rank(), peer, 0, kBytes)), in(kBytes);
   ncclGroupStart();
-  ncclSend(out.data(), kBytes / 4, ncclFloat, peer, me.comm, me.stream);
-  ncclRecv(in.data(), kBytes / 4, ncclFloat, peer, me.comm, me.stream);
+  ncclSend(out.data(), kBytes, ncclChar, peer, me.comm, me.stream);
+  ncclRecv(in.data(), kBytes, ncclChar, peer, me.comm, me.stream);
   ncclGroupEnd();
   ASSERT_EQ(me.settled(), ncclSuccess);
   me.leave();
@@ -89,9 +89,9 @@ TEST(ModelledNccl, SizesThatDifferAreAFault) {
   ASSERT_EQ(me.settled(), ncclSuccess);
   Bytes buffer(std::vector<unsigned char>(100, static_cast<unsigned char>(rank())));
   if (rank() == 0)
-    ncclSend(buffer.data(), 60, ncclChar, 1, me.comm, me.stream);
+    me.send(buffer.data(), 60, 1);
   else
-    ncclRecv(buffer.data(), 100, ncclChar, 0, me.comm, me.stream);
+    me.receive(buffer.data(), 100, 0);
   ASSERT_EQ(me.settled(), ncclSuccess);
   me.leave();
   EXPECT_EQ(kinds_of_faults(), rank() == 0 ? Kinds{} : Kinds{"NCCL message"});
@@ -145,7 +145,7 @@ TEST(ModelledNccl, AbortEndsWhatWaitsAndPeersLearnOfIt) {
   } else {
     me.tell(1);
     EXPECT_EQ(me.settled(), ncclSuccess);
-    ncclRecv(buffer.data(), buffer.size(), ncclChar, 1, comm, me.stream);
+    me.receive(buffer.data(), buffer.size(), 1);
     ncclResult_t state = ncclSuccess;
     EXPECT_TRUE(until([&] { return (state = me.state()) != ncclSuccess && state != ncclInProgress; }));
     EXPECT_EQ(state, ncclRemoteError);
@@ -188,10 +188,13 @@ TEST(ModelledNccl, StartIsInProgressUntilAllAreThere) {
   Bytes buffer(8);
   if (rank() == 0) {
     EXPECT_EQ(me.state(), ncclInProgress);
-    EXPECT_EQ(ncclSend(buffer.data(), 8, ncclChar, 1, me.comm, me.stream), ncclInvalidArgument);
+    EXPECT_EQ(me.send(buffer.data(), 8, 1), ncclInvalidArgument);
   }
   ASSERT_EQ(me.settled(), ncclSuccess);
-  EXPECT_EQ(ncclSend(buffer.data(), 8, ncclChar, 2, me.comm, me.stream), ncclInvalidArgument) << "no such rank";
+  EXPECT_EQ(me.send(buffer.data(), 8, 2), ncclInvalidArgument) << "no such rank";
+  EXPECT_EQ(ncclSend(buffer.data(), 8, ncclChar, 1, me.comm, me.stream), ncclInvalidUsage) << "outside a group";
+  EXPECT_EQ(ncclRecv(buffer.data(), 2, ncclFloat, 1, me.comm, me.stream), ncclInvalidUsage) << "not of bytes";
+  EXPECT_EQ(kinds_of_faults(), (Kinds{"not modelled", "not modelled"}));
   me.leave();
 }
 
