@@ -151,9 +151,6 @@ Handler access(const Words& words, Instruction& i) {
 namespace {
 
 // clang-format off
-struct Exchange { template <class T> static T of(T, T v) { return v; } };
-struct Increment { template <class T> static T of(T old, T v) { return old >= v ? T{0} : old + 1; } };
-struct Decrement { template <class T> static T of(T old, T v) { return old == 0 || old > v ? v : old - 1; } };
 struct CompareSwap { template <class T> static T of(T old, T expected, T v) { return old == expected ? v : old; } };
 // clang-format on
 
@@ -204,21 +201,9 @@ Handler atomic(const Words& words, Instruction& i) {
   i.space = has(words, "shared") ? Space::kShared : has(words, "global") ? Space::kGlobal : Space::kGeneric;
   i.bytes = type.ends_with("64") ? 8 : 4;
   const auto op = words[words.size() - 2];
-  if (op == "add") {
-    if (type == "f32") return change<float, Add>;
-    if (type == "f64") return change<double, Add>;
-    return type == "s32"   ? Handler{change<std::uint32_t, Add>}
-           : type == "s64" ? change<std::uint64_t, Add>
-                           : of_integer<Add>(type);
-  }
-  if (op == "and") return of_integer<And>(type);
-  if (op == "or") return of_integer<Or>(type);
-  if (op == "xor") return of_integer<Xor>(type);
+  if (op == "add" && type[0] == 'u') return of_integer<Add>(type);
   if (op == "min") return of_integer<Min>(type);
   if (op == "max") return of_integer<Max>(type);
-  if (op == "exch") return of_integer<Exchange>(type);
-  if (op == "inc") return of_integer<Increment>(type);
-  if (op == "dec") return of_integer<Decrement>(type);
   if (op == "cas") return of_integer<CompareSwap>(type);
   return nullptr;
 }

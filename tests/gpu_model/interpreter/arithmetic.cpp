@@ -15,10 +15,6 @@ struct Mad { template <class T> static T of(T a, T b, T c) { return static_cast<
 struct Neg { template <class T> static T of(T a) { return static_cast<T>(-a); } };
 struct Sqrt { template <class T> static T of(T a) { return std::sqrt(a); } };
 struct Reciprocal { template <class T> static T of(T a) { return T{1} / a; } };
-struct Exponential { template <class T> static T of(T a) { return std::exp2(a); } };
-struct Logarithm { template <class T> static T of(T a) { return std::log2(a); } };
-struct Sine { template <class T> static T of(T a) { return std::sin(a); } };
-struct Cosine { template <class T> static T of(T a) { return std::cos(a); } };
 struct ReciprocalRoot { template <class T> static T of(T a) { return T{1} / std::sqrt(a); } };
 // clang-format on
 
@@ -123,41 +119,30 @@ Handler negated(std::string_view type) {
   return nullptr;
 }
 
-template <class Narrow, class Wide, bool kAdd>
+template <class Narrow, class Wide>
 void wide_product(Warp& w, const Instruction& i) {
   const auto* a = row<const Stored<Narrow>>(w, i.from[0]);
   const auto* b = row<const Stored<Narrow>>(w, i.from[1]);
   using U = std::make_unsigned_t<Wide>;
-  if constexpr (kAdd) {
-    const auto* c = row<const U>(w, i.from[2]);
-    each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
-      return static_cast<U>(
-          static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l]))) + c[l]);
-    });
-  } else {
-    each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
-      return static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l])));
-    });
-  }
+  each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
+    return static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l])));
+  });
 }
-template <bool kAdd>
 Handler wide(std::string_view type) {
-  if (type == "u16") return wide_product<std::uint16_t, std::uint32_t, kAdd>;
-  if (type == "s16") return wide_product<std::int16_t, std::int32_t, kAdd>;
-  if (type == "u32") return wide_product<std::uint32_t, std::uint64_t, kAdd>;
-  if (type == "s32") return wide_product<std::int32_t, std::int64_t, kAdd>;
+  if (type == "u16") return wide_product<std::uint16_t, std::uint32_t>;
+  if (type == "s16") return wide_product<std::int16_t, std::int32_t>;
+  if (type == "u32") return wide_product<std::uint32_t, std::uint64_t>;
+  if (type == "s32") return wide_product<std::int32_t, std::int64_t>;
   return nullptr;
 }
 
-// Two products of 16-bit halves of `a` with bytes of `b`, added to `c`.
+// Two products of 16-bit halves of `a` with the lower bytes of `b`, added to `c`.
 void dot_product_2(Warp& w, const Instruction& i) {
   const auto* a = row<const std::uint32_t>(w, i.from[0]);
   const auto* b = row<const std::uint32_t>(w, i.from[1]);
   const auto* c = row<const std::uint32_t>(w, i.from[2]);
-  const unsigned low = i.extra ? 16 : 0;
-  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) {
-    return c[l] + (a[l] & 0xffff) * (b[l] >> low & 0xff) + (a[l] >> 16) * (b[l] >> (low + 8) & 0xff);
-  });
+  each_lane(w, row<std::uint32_t>(w, i.to[0]),
+            [&](unsigned l) { return c[l] + (a[l] & 0xffff) * (b[l] & 0xff) + (a[l] >> 16) * (b[l] >> 8 & 0xff); });
 }
 
 }  // namespace
@@ -172,15 +157,8 @@ Handler arithmetic(const Words& words, Instruction& i) {
   if (op == "fma")
     return type == "f32" ? Handler{ternary<float, Fma>} : type == "f64" ? Handler{ternary<double, Fma>} : nullptr;
   if (op == "mul" || op == "mad") {
-    const bool adds = op == "mad";
-    if (has(words, "wide")) return adds ? wide<true>(type) : wide<false>(type);
-    if (has(words, "hi") && !adds) return divided<MulHigh>(type);
-    if (has(words, "hi")) return nullptr;
-    if (!adds) return sum<Mul>(type);
-    if (type == "u32" || type == "s32") return ternary<std::uint32_t, Mad>;
-    if (type == "u64" || type == "s64") return ternary<std::uint64_t, Mad>;
-    if (type == "u16" || type == "s16") return ternary<std::uint16_t, Mad>;
-    return nullptr;
+    if (op == "mad") return words[1] == "lo" && type == "s32" ? ternary<std::uint32_t, Mad> : nullptr;
+    return has(words, "wide") ? wide(type) : has(words, "hi") ? divided<MulHigh>(type) : sum<Mul>(type);
   }
   if (op == "min") return ordered<Min>(type);
   if (op == "max") return ordered<Max>(type);
@@ -192,18 +170,9 @@ Handler arithmetic(const Words& words, Instruction& i) {
     if (type == "f64") return binary<double, Div>;
     return divided<Div>(type);
   }
-  if (op == "dp2a" && has(words, "u32")) {
-    i.extra = words[1] == "hi";
-    return dot_product_2;
-  }
+  if (op == "dp2a") return words[1] == "lo" && has(words, "u32") ? dot_product_2 : nullptr;
   if (op == "sqrt" || op == "rcp" || op == "rsqrt") {
     return op == "sqrt" ? real<Sqrt>(type) : op == "rcp" ? real<Reciprocal>(type) : real<ReciprocalRoot>(type);
-  }
-  if (type == "f32" && words.size() > 2 && words[1] == "approx") {
-    if (op == "ex2") return unary<float, Exponential>;
-    if (op == "lg2") return unary<float, Logarithm>;
-    if (op == "sin") return unary<float, Sine>;
-    if (op == "cos") return unary<float, Cosine>;
   }
   return nullptr;
 }
@@ -261,12 +230,6 @@ void convert(Warp& w, const Instruction& i) {
   each_lane(w, row<ToRow>(w, i.to[0]), [&](unsigned l) { return v[l]; });
 }
 
-template <class T>
-void saturate(Warp& w, const Instruction& i) {
-  const auto* a = row<const T>(w, i.from[0]);
-  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) { return a[l] > 0 ? (a[l] < 1 ? a[l] : T{1}) : T{0}; });
-}
-
 template <class To, class From, Rounding kHow>
 Handler in_rows(const Instruction& i) {
   if constexpr (std::is_floating_point_v<To> && std::is_floating_point_v<From>) {
@@ -311,13 +274,6 @@ Handler from_type(std::string_view type, Rounding how, const Instruction& i) {
 Handler conversion(const Words& words, Instruction& i) {
   if (words[0] != "cvt" || words.size() < 3) return nullptr;
   Rounding how = kNone;
-  if (words.size() > 3 && words[words.size() - 3] == "sat") {
-    i.taint = Taint::kUsed;
-    return words.back() != words[words.size() - 2] ? nullptr
-           : words.back() == "f32"                 ? Handler{saturate<float>}
-           : words.back() == "f64"                 ? saturate<double>
-                                                   : nullptr;
-  }
   for (std::size_t k = 1; k + 2 < words.size(); ++k) {
     if (words[k] == "rzi")
       how = kToZero;

@@ -196,23 +196,11 @@ void execute(Warp& w, int turns, Choices& draw, const Kernel& k) {
 void open_barrier(Block& b) {
   const Instruction& i = b.kernel->code[b.warps.front().barrier_pc];
   Lanes any = 0;
-  bool all = true;
-  unsigned count = 0;
-  for (const Warp& w : b.warps) {
-    any |= w.barrier_value & w.present;
-    all = all && (w.barrier_value & w.present) == w.present;
-    count += static_cast<unsigned>(__builtin_popcount(w.barrier_value & w.present));
-  }
+  for (const Warp& w : b.warps) any |= w.barrier_value & w.present;
   b.barrier = ++now;
   see_others(b);
   for (Warp& w : b.warps) {
-    if (i.to[0] != kNoRow) {
-      if (i.to_bits == 1) {
-        *row<Lanes>(w, i.to[0]) = (i.extra == 'a' ? all : any != 0) ? ~0u : 0;
-      } else {
-        std::fill_n(row<std::uint32_t>(w, i.to[0]), kLanes, count);
-      }
-    }
+    if (i.to[0] != kNoRow) *row<Lanes>(w, i.to[0]) = any != 0 ? ~0u : 0;
     for (Group& g : w.groups) g.state = Group::kReady, ++g.pc;
     w.at_barrier = false;
   }

@@ -69,53 +69,38 @@ void vote(Warp& w, const Instruction& i) {
     auto* to = row<std::uint32_t>(w, i.to[0]);
     for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = p;
   } else {
-    const bool yes = kKind == 'y' ? p != 0 : kKind == 'l' ? p == mask : p == 0 || p == mask;
+    const bool yes = kKind == 'y' ? p != 0 : p == mask;
     Lanes& to = *row<Lanes>(w, i.to[0]);
     to = yes ? to | w.active : to & ~w.active;
   }
 }
 
-template <class T, class Op>
+template <class Op>
 void reduce(Warp& w, const Instruction& i) {
   Lanes mask = 0;
   if (!together(w, i, i.from[1], mask)) return;
-  const auto* a = row<const T>(w, i.from[0]);
-  T all = a[first_lane(mask)];
+  const auto* a = row<const std::uint32_t>(w, i.from[0]);
+  std::uint32_t all = a[first_lane(mask)];
   for (Lanes m = mask & (mask - 1); m; m &= m - 1) all = Op::of(all, a[first_lane(m)]);
-  auto* to = row<T>(w, i.to[0]);
+  auto* to = row<std::uint32_t>(w, i.to[0]);
   for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = all;
 }
 
-template <class T, bool kAll>
-void match(Warp& w, const Instruction& i) {
+void match_any(Warp& w, const Instruction& i) {
   Lanes mask = 0;
   if (!together(w, i, i.from[1], mask)) return;
-  const auto* a = row<const T>(w, i.from[0]);
-  std::uint32_t v[kLanes];
-  bool same = true;
-  for (Lanes m = mask; m; m &= m - 1) {
-    const unsigned l = first_lane(m);
-    v[l] = 0;
-    for (Lanes n = mask; n; n &= n - 1)
-      if (a[first_lane(n)] == a[l]) v[l] |= n & -n;
-    same = same && v[l] == mask;
-  }
+  const auto* a = row<const std::uint32_t>(w, i.from[0]);
   auto* to = row<std::uint32_t>(w, i.to[0]);
-  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = kAll ? (same ? mask : 0) : v[first_lane(m)];
-  if (kAll && i.to[1] != kNoRow) {
-    Lanes& p = *row<Lanes>(w, i.to[1]);
-    p = same ? p | w.active : p & ~w.active;
-  }
+  std::uint32_t v[kLanes] = {};
+  for (Lanes m = mask; m; m &= m - 1)
+    for (Lanes n = mask; n; n &= n - 1)
+      if (a[first_lane(n)] == a[first_lane(m)]) v[first_lane(m)] |= n & -n;
+  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = v[first_lane(m)];
 }
 
 void warp_barrier(Warp& w, const Instruction& i) {
   Lanes mask = 0;
   if (together(w, i, i.from[0], mask)) note_meeting(w, mask);
-}
-
-void active_mask(Warp& w, const Instruction& i) {
-  auto* to = row<std::uint32_t>(w, i.to[0]);
-  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = w.active;
 }
 
 void trap(Warp& w, const Instruction& i) {
@@ -128,7 +113,6 @@ Handler of_warp(const Words& words, Instruction& i) {
   const auto op = words[0], type = words.back();
   if (op == "nanosleep") return nothing;
   if (op == "trap") return trap;
-  if (op == "activemask") return active_mask;
   if (op == "membar" || op == "fence") {
     i.barrier = true;
     return has(words, "cta") ? nothing : fence;  // barriers are what orders a block's threads here
@@ -144,30 +128,17 @@ Handler of_warp(const Words& words, Instruction& i) {
     if (has(words, "ballot")) return vote<'b'>;
     if (has(words, "any")) return vote<'y'>;
     if (has(words, "all")) return vote<'l'>;
-    if (has(words, "uni")) return vote<'u'>;
   }
   if (op == "redux") {
-    if (has(words, "add")) return reduce<std::uint32_t, Add>;
-    if (has(words, "and")) return reduce<std::uint32_t, And>;
-    if (has(words, "or")) return reduce<std::uint32_t, Or>;
-    if (has(words, "xor")) return reduce<std::uint32_t, Xor>;
-    if (has(words, "min")) return type == "s32" ? reduce<std::int32_t, Min> : reduce<std::uint32_t, Min>;
-    if (has(words, "max")) return type == "s32" ? reduce<std::int32_t, Max> : reduce<std::uint32_t, Max>;
+    if (has(words, "add")) return reduce<Add>;
+    if (has(words, "or")) return reduce<Or>;
+    if (has(words, "min") && type == "u32") return reduce<Min>;
   }
-  if (op == "match") {
-    if (has(words, "any")) return type == "b64" ? match<std::uint64_t, false> : match<std::uint32_t, false>;
-    if (has(words, "all")) return type == "b64" ? match<std::uint64_t, true> : match<std::uint32_t, true>;
-  }
+  if (op == "match" && has(words, "any") && type == "b32") return match_any;
   i.barrier = op == "bar" || op == "barrier";
   if (op == "bar" && words.size() > 2 && words[1] == "warp") return warp_barrier;
   if (i.barrier) {
-    if (has(words, "popc"))
-      i.extra = 'p';
-    else if (has(words, "and"))
-      i.extra = 'a';
-    else
-      i.extra = 'o';
-    return wait_at_barrier;
+    return has(words, "popc") || has(words, "and") ? nullptr : wait_at_barrier;
   }
   if (op == "ret" || op == "exit") return end_lanes;
   if (op == "bra") return branch;
