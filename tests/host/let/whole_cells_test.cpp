@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "host/let/forest.hpp"
-#include "kernels/particles/joined_sources.hpp"
 #include "kernels/tree/octree.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
-#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -103,27 +101,6 @@ TEST(WholeCells, GrownTargetsHoldEveryCellThatAListMeets) {
   }
 }
 
-TEST(WholeCells, AxesAreGrownOneByOne) {
-  const WalkTarget target{0x12345678u, 0xfffff000u, 0x80000000u, 1000.0f, 0x1p31f, 0x1.8p29f};
-  const WalkTarget grown = grow_to_whole_cells(target, 0.1f, 5);
-  for (const auto& [u, half, found, found_half] :
-       {std::tuple{target.x, target.hx, grown.x, grown.hx}, std::tuple{target.y, target.hy, grown.y, grown.hy},
-        std::tuple{target.z, target.hz, grown.z, grown.hz}}) {
-    const WalkTarget alone = grow_to_whole_cells(on_all_axes(u, half), 0.1f, 5);
-    EXPECT_EQ(alone.x, found);
-    EXPECT_EQ(alone.hx, found_half);
-  }
-}
-
-TEST(WholeCells, AWholeAxisStaysWhole) {
-  for (const float half : {0x1p31f, 0x1.000002p31f, 0x1p32f, 0x1.fp30f})
-    for (const std::uint32_t centre : {0u, 0x80000000u, 0x12345678u}) {
-      const WalkTarget grown = grow_to_whole_cells(on_all_axes(centre, half), 0.05f, 4);
-      for (const std::uint32_t u : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xffffffffu, centre, centre + 0x80000000u})
-        EXPECT_TRUE(holds(grown.x, grown.hx, u)) << half << " " << centre << " " << u;
-    }
-}
-
 // Clusters that the edges of the box cut, and some particles everywhere.
 Set set_across_edges(std::size_t n, unsigned seed) {
   Set set = testing::clustered_set(n, seed);
@@ -133,29 +110,21 @@ Set set_across_edges(std::size_t n, unsigned seed) {
   return set;
 }
 
-// Of the box, as a domain of a rank may be.
-struct Part {
-  std::array<std::uint32_t, 3> begin, end;
-  bool has(const SourceParticle& p) const {
-    return p.x >= begin[0] && p.x < end[0] && p.y >= begin[1] && p.y < end[1] && p.z >= begin[2] && p.z < end[2];
+// Parts of the box, as domains of ranks may be.
+std::vector<WalkTarget> parts() {
+  using Corner = std::array<std::uint32_t, 3>;
+  const std::pair<Corner, Corner> kParts[] = {{{0, 0, 0}, {0x30000000u, ~0u, ~0u}},
+                                              {{0x12345678u, 0x23456789u, 0xe0000000u},
+                                               {0x22345678u, 0x53456789u, ~0u}},
+                                              {{0xf0000000u, 0xf0000000u, 0xf0000000u}, {~0u, ~0u, ~0u}},
+                                              {{0x48000000u, 0, 0}, {0x60000000u, 0x20000000u, ~0u}}};
+  std::vector<WalkTarget> targets;
+  for (const auto& [begin, end] : kParts) {
+    const auto centre = [&](std::size_t a) { return begin[a] + (end[a] - begin[a]) / 2; };
+    const auto half = [&](std::size_t a) { return std::nextafter(static_cast<float>(end[a] - centre(a)), 1e30f); };
+    targets.push_back({centre(0), centre(1), centre(2), half(0), half(1), half(2)});
   }
-  WalkTarget target() const {
-    std::array<std::uint32_t, 3> centre;
-    std::array<float, 3> half;
-    for (std::size_t a = 0; a < 3; ++a) {
-      centre[a] = begin[a] + (end[a] - begin[a]) / 2;
-      half[a] = std::nextafter(static_cast<float>(end[a] - centre[a]), 1e30f);
-    }
-    return {centre[0], centre[1], centre[2], half[0], half[1], half[2]};
-  }
-};
-
-const std::vector<Part>& parts() {
-  static const std::vector<Part> kParts{{{0, 0, 0}, {0x30000000u, ~0u, ~0u}},
-                                        {{0x12345678u, 0x23456789u, 0xe0000000u}, {0x22345678u, 0x53456789u, ~0u}},
-                                        {{0xf0000000u, 0xf0000000u, 0xf0000000u}, {~0u, ~0u, ~0u}},
-                                        {{0x48000000u, 0, 0}, {0x60000000u, 0x20000000u, ~0u}}};
-  return kParts;
+  return targets;
 }
 
 WalkOptions walk_with_cutoff() {
@@ -180,12 +149,9 @@ struct Selected : testing::TreeSet {
 TEST(WholeCells, ASelectionOfThemIsAllTheirParticlesAndNoMultipoles) {
   const Set set = set_across_edges(8000, 3);
   const int level = whole_cell_level(set.size(), 3);
-  std::vector<WalkTarget> plain, grown;
-  for (const Part& part : parts()) {
-    plain.push_back(part.target());
-    grown.push_back(grow_to_whole_cells(part.target(), walk_with_cutoff().r_cut, level));
-  }
-  EXPECT_GT(Selected(set, plain, 0).closed(), 0u) << "else this shows nothing";
+  std::vector<WalkTarget> grown;
+  for (const WalkTarget& part : parts()) grown.push_back(grow_to_whole_cells(part, walk_with_cutoff().r_cut, level));
+  EXPECT_GT(Selected(set, parts(), 0).closed(), 0u) << "else this shows nothing";
   const Selected s(set, grown, level);
   EXPECT_EQ(s.closed(), 0u);
   const Set sorted = s.particles.source.download(s.stream);
@@ -207,80 +173,6 @@ TEST(WholeCells, ASelectionOfThemIsAllTheirParticlesAndNoMultipoles) {
   }
   EXPECT_EQ(begin, sent.size());
   EXPECT_LT(beyond, sent.size() / 4) << "of leaves at the ends";
-}
-
-// A tree of sources of which the first are own, and the lists of the groups with own ones: what they name, bit by bit.
-struct Ghosts {
-  const Stream& stream = test::test_stream();
-  JoinedSources sources;
-  Octree tree;
-  DeviceBuffer<Group> groups{"groups"}, own_groups{"own"};
-  std::vector<std::vector<std::array<std::uint32_t, 10>>> lists;
-
-  Ghosts(Set own, const Set& others, int level) {
-    testing::sort_by_key(own);
-    DeviceBuffer<SourceParticle> a("own"), b("others");
-    a.upload(stream, own);
-    b.upload(stream, others);
-    sources.join(stream, a.data(), own.size(), b.data(), others.size());
-    build_octree(stream, sources.keys(), 16, level, tree);
-    sweep_octree(stream, sources.data(), tree);
-    open_coarse_cells(stream, level, tree);
-    make_groups(stream, tree, sources.data(), 64, level, groups);
-    DeviceBuffer<std::uint32_t> before("before");
-    sources.count_own(stream, before);
-    keep_own_groups(stream, before, groups, own_groups);
-    find_lists();
-  }
-  void find_lists() {
-    Set all(sources.size());
-    copy_to_host(stream, all.data(), sources.data(), all.size() * sizeof(SourceParticle));
-    const auto moments = tree.moments.download(stream);
-    const auto first = tree.first.download(stream), count = tree.count.download(stream);
-    InteractionLists found;
-    const auto n = static_cast<std::uint32_t>(groups.size());
-    WalkOptions walk = walk_with_cutoff();
-    walk.one_by_one = true;  // the same order of words on all machines
-    walk_tree(stream, tree, walk, {groups.data(), n, nullptr, 0, n, false}, found);
-    const auto words = testing::words_of(stream, found);
-    const auto ranges = groups.download(stream);
-    const auto name = [&](std::uint32_t begin, std::uint32_t end, auto& list) {
-      for (std::uint32_t i = begin; i < end; ++i)
-        list.push_back({all[i].x, all[i].y, all[i].z, std::bit_cast<std::uint32_t>(all[i].mass)});
-    };
-    for (std::uint32_t g = 0; g < n; ++g) {
-      auto& list = lists.emplace_back();
-      name(ranges[g].first, ranges[g].first + ranges[g].count, list);
-      for (const std::uint32_t c : words[g].cells)
-        list.push_back(std::bit_cast<std::array<std::uint32_t, 10>>(moments[c]));
-      for (const std::uint32_t c : words[g].leaves) name(first[c], first[c] + count[c], list);
-    }
-  }
-};
-
-TEST(WholeCells, WithThemTheListsAreThoseOfOneTreeOverAll) {
-  for (const unsigned seed : {4u, 5u})
-    for (const int finer : {0, 1}) {
-      const Set set = set_across_edges(8000, seed);
-      const int level = whole_cell_level(set.size(), 3) + finer;
-      const Ghosts one(set, {}, level);
-      const std::set<std::vector<std::array<std::uint32_t, 10>>> all(one.lists.begin(), one.lists.end());
-      for (const Part& part : parts()) {
-        Set own, others, ghosts;
-        for (const SourceParticle& p : set) (part.has(p) ? own : others).push_back(p);
-        const Selected s(others, {grow_to_whole_cells(part.target(), walk_with_cutoff().r_cut, level)}, level);
-        const Set sorted = s.particles.source.download(s.stream);
-        for (const std::uint32_t i : s.selection.particles.download(s.stream)) ghosts.push_back(sorted[i]);
-        ASSERT_GT(own.size(), 0u);
-        ASSERT_LT(own.size() + ghosts.size(), set.size());
-        const Ghosts mine(own, ghosts, level);
-        std::size_t alike = 0, members = 0;
-        for (const auto& list : mine.lists) alike += all.contains(list) ? 1 : 0;
-        EXPECT_EQ(alike, mine.lists.size());
-        for (const Group& group : mine.own_groups.download(mine.stream)) members += group.count;
-        EXPECT_EQ(members, own.size());
-      }
-    }
 }
 
 }  // namespace
