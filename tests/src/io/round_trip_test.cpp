@@ -14,76 +14,8 @@ using test::make_provenance;
 using test::make_snapshot;
 using test::TempDir;
 
-// Positions agree to `tolerance` of the box, the rest to float rounding.
-void expect_same(const Snapshot& a, const Snapshot& b, double tolerance) {
-  ASSERT_EQ(a.size(), b.size());
-  EXPECT_EQ(a.ids, b.ids);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_FLOAT_EQ(a.masses[i], b.masses[i]) << i;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      ASSERT_NEAR(a.positions[i][axis], b.positions[i][axis], tolerance * a.header.box_size) << i;
-      ASSERT_FLOAT_EQ(a.velocities[i][axis], b.velocities[i][axis]) << i;
-    }
-  }
-  EXPECT_EQ(a.header.comoving, b.header.comoving);
-  EXPECT_DOUBLE_EQ(a.header.time, b.header.time);
-  EXPECT_NEAR(a.header.redshift, b.header.redshift, 1e-12);
-  EXPECT_DOUBLE_EQ(a.header.box_size, b.header.box_size);
-  EXPECT_DOUBLE_EQ(a.header.omega0, b.header.omega0);
-  EXPECT_DOUBLE_EQ(a.header.omega_lambda, b.header.omega_lambda);
-  EXPECT_DOUBLE_EQ(a.header.hubble, b.header.hubble);
-  EXPECT_DOUBLE_EQ(a.header.units.length_cgs, b.header.units.length_cgs);
-  EXPECT_DOUBLE_EQ(a.header.units.mass_cgs, b.header.units.mass_cgs);
-  EXPECT_DOUBLE_EQ(a.header.units.velocity_cgs, b.header.units.velocity_cgs);
-}
-
-struct Case {
-  const char* name;
-  const char* file;
-  WriteOptions options;
-  bool equal_masses = true;
-};
-
-class RoundTrip : public testing::TestWithParam<Case> {};
-
-TEST_P(RoundTrip, GivesTheSameParticles) {
-  const Case& c = GetParam();
-  TempDir dir;
-  const Snapshot before = make_snapshot(1000, c.equal_masses);
-  const auto files = write_snapshot(dir / c.file, before, make_provenance(), c.options);
-  EXPECT_EQ(files.size(), static_cast<std::size_t>(c.options.files));
-  EXPECT_EQ(dir.entries(), files.size());
-  ReadReport report;
-  const double tolerance = c.options.coordinates == CoordinateNumbers::kDouble ? 0 : 6e-8;
-  expect_same(before, read_snapshot(files.back(), &report), tolerance);
-  expect_same(before, read_snapshot(dir / c.file), tolerance);
-  EXPECT_EQ(report.files, files);
-  EXPECT_EQ(report.counts[1], 1000u);
-  EXPECT_NEAR(report.mean_density_ratio, 1, 1e-3);
-}
-
-constexpr auto kH = SnapshotFormat::kGadgetHdf5;
 constexpr auto k1 = SnapshotFormat::kGadgetBinary1;
 constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
-
-INSTANTIATE_TEST_SUITE_P(
-    Formats, RoundTrip,
-    testing::Values(
-        Case{"hdf5", "s.hdf5", {.format = kH}}, Case{"hdf5_own_masses", "s.hdf5", {.format = kH}, false},
-        Case{"hdf5_float", "s.hdf5", {.format = kH, .coordinates = CoordinateNumbers::kFloat}},
-        Case{"hdf5_deflate", "s.hdf5", {.format = kH, .deflate = 4}},
-        Case{"hdf5_ids64", "s.hdf5", {.format = kH, .id_bits = 64}},
-        Case{"hdf5_multi", "s.hdf5", {.format = kH, .files = 3}, false},
-        Case{"type1", "s", {.format = k1, .coordinates = CoordinateNumbers::kFloat}},
-        Case{"type1_double_ids64", "s", {.format = k1, .id_bits = 64}, false},
-        Case{"type1_big", "s", {.format = k1, .big_endian = true}, false},
-        Case{"type1_multi", "s", {.format = k1, .files = 4, .coordinates = CoordinateNumbers::kFloat}, false},
-        Case{"type2", "s.gad", {.format = k2, .coordinates = CoordinateNumbers::kFloat}, false},
-        Case{"type2_big_multi", "s", {.format = k2, .files = 2, .big_endian = true}},
-        Case{"type2_big_float",
-             "s",
-             {.format = k2, .coordinates = CoordinateNumbers::kFloat, .id_bits = 64, .big_endian = true}}),
-    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Units, NewtonsConstant) {
   EXPECT_NEAR(UnitSystem{}.gravitational_constant(), 43.0092, 1e-4);
