@@ -115,8 +115,8 @@ double norm(double x, double y, double z) { return std::sqrt(x * x + y * y + z *
 TEST(StepReductions, AgreeWithPlainLoops) {
   const Stream& stream = test::test_stream();
   Set set = random_set(stream, 5000);
-  double a_max = 0, p_max = 0, a2 = 0, p2 = 0, kinetic = 0, force = 0;
-  std::array<double, 3> total{};
+  double a_max = 0, p_max = 0, a2 = 0, p2 = 0, kinetic = 0, force = 0, mass = 0, potential = 0;
+  std::array<double, 3> total{}, forces{};
   for (std::size_t i = 0; i < set.p.size(); ++i) {
     const auto &p = set.p[i], &a = set.a[i], &b = set.b[i];
     const double both = norm(double{a[0]} + b[0], double{a[1]} + b[1], double{a[2]} + b[2]);
@@ -127,7 +127,12 @@ TEST(StepReductions, AgreeWithPlainLoops) {
     p2 += speed * speed / 5000;
     kinetic += 0.5 * set.mass[i] * speed * speed;
     force += set.mass[i] * both;
-    for (std::size_t axis = 0; axis < 3; ++axis) total[axis] += double{set.mass[i]} * p[axis];
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      total[axis] += double{set.mass[i]} * p[axis];
+      forces[axis] += set.mass[i] * (double{a[axis]} + b[axis]);
+    }
+    mass += set.mass[i];
+    potential += 0.5 * set.mass[i] * (double{a[0]} + b[1]);
   }
   const StepMaxima maxima = step_maxima(stream, set.particles, set.near, &set.far);
   EXPECT_NEAR(maxima.acceleration, a_max, 1e-12 * a_max);
@@ -138,9 +143,16 @@ TEST(StepReductions, AgreeWithPlainLoops) {
   EXPECT_NEAR(mean_square(squares.acceleration, maxima.acceleration, 5000), a2, 1e-8 * a2);
   EXPECT_NEAR(mean_square(squares.momentum, maxima.momentum, 5000), p2, 1e-8 * p2);
   EXPECT_NEAR(kinetic_sum(stream, set.particles).value(), kinetic, 1e-12 * kinetic);
+  const EnergySums energy = energy_sums(stream, set.particles, set.near.x, &set.far.y);
+  EXPECT_NEAR(energy.kinetic.value(), kinetic, 1e-12 * kinetic);
+  EXPECT_NEAR(energy.potential.value(), potential, 1e-9);
+  EXPECT_NEAR(energy.mass.value(), mass, 1e-12 * mass);
   const MomentumSums sums = momentum_sums(stream, set.particles, set.near, &set.far);
   EXPECT_NEAR(sums.force_scale.value(), force, 1e-12 * force);
-  for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(sums.momentum[axis].value(), total[axis], 1e-9);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    EXPECT_NEAR(sums.momentum[axis].value(), total[axis], 1e-9);
+    EXPECT_NEAR(sums.force[axis].value(), forces[axis], 1e-9);
+  }
 }
 
 TEST(StepReductions, MeasuresOfOneWaitAreThoseOfTwo) {
@@ -172,7 +184,7 @@ TEST(StepReductions, MeasuresOfASetAtRestAndOfOneThatIsNoNumber) {
   EXPECT_EQ(measures.squares.momentum, 0u);
 }
 
-// To the last bit, in any order; the step is chosen from these. (Sums against 113 bits: totals_ranks_test.)
+// To the last bit, in any order; the step is chosen from these.
 TEST(StepReductions, DoNotDependOnTheThreadCount) {
   const Stream& stream = test::test_stream();
   Set set = random_set(stream, 100003);

@@ -1,4 +1,4 @@
-// Energies, momenta and counts over all particles, against sums in 113 bits; and what ranks tell rank 0.
+// Energies, momenta and counts over all particles are those of one rank; and what ranks tell rank 0.
 #include "host/measure/totals.hpp"
 
 #include <gtest/gtest.h>
@@ -39,20 +39,14 @@ Item item(std::uint64_t id) {
   return i;
 }
 
-// This rank's particles on the device, and what they add up to.
+// Particles [begin, end) of the set on the device, in an order of their own.
 struct Share {
   Particles particles;
   VectorArray near{"test.near"}, far{"test.far"};
   DeviceBuffer<float> phi{"test.phi"}, psi{"test.psi"};
 };
 
-using Wide = __float128;
-struct Reference {
-  Wide kinetic = 0, potential = 0, mass = 0, momentum[3] = {0, 0, 0}, force[3] = {0, 0, 0};
-};
-
-// Particles [begin, end), in an order of their own.
-void make_share(const Stream& stream, std::uint64_t begin, std::uint64_t end, Share& share, Reference& sum) {
+void make_share(const Stream& stream, std::uint64_t begin, std::uint64_t end, Share& share) {
   const std::size_t n = end - begin;
   std::vector<SourceParticle> source(n);
   std::vector<float> vectors[9], phi(n), psi(n);
@@ -61,15 +55,8 @@ void make_share(const Stream& stream, std::uint64_t begin, std::uint64_t end, Sh
     const Item i = item(begin + (k * 7919) % n);  // a permutation where n is no multiple of it
     source[k] = {0, 0, 0, i.mass};
     phi[k] = i.phi, psi[k] = i.psi;
-    const Wide m = i.mass;
-    for (unsigned axis = 0; axis < 3; ++axis) {
+    for (unsigned axis = 0; axis < 3; ++axis)
       vectors[axis][k] = i.p[axis], vectors[3 + axis][k] = i.a[axis], vectors[6 + axis][k] = i.b[axis];
-      sum.kinetic += m * i.p[axis] * i.p[axis] / 2;
-      sum.momentum[axis] += m * i.p[axis];
-      sum.force[axis] += m * (Wide(i.a[axis]) + i.b[axis]);
-    }
-    sum.potential += m * (Wide(i.phi) + i.psi) / 2;
-    sum.mass += m;
   }
   share.particles.source.upload(stream, source);
   VectorArray* const arrays[3] = {&share.particles.momentum, &share.near, &share.far};
@@ -83,79 +70,53 @@ void make_share(const Stream& stream, std::uint64_t begin, std::uint64_t end, Sh
   stream.synchronize();
 }
 
-Reference over_all(const Communicator& ranks, const Reference& mine) {
-  std::vector<Reference> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof mine);
-  Reference sum;
-  for (const Reference& r : all) {
-    sum.kinetic += r.kinetic, sum.potential += r.potential, sum.mass += r.mass;
-    for (unsigned axis = 0; axis < 3; ++axis) sum.momentum[axis] += r.momentum[axis], sum.force[axis] += r.force[axis];
+// What ranks have found together, and what one rank with all particles finds.
+class Totals : public testing::Test {
+ protected:
+  void make(std::uint64_t n) {
+    const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
+    make_share(stream, n * rank / size, n * (rank + 1) / size, share);
+    make_share(stream, 0, n, whole);
   }
-  return sum;
-}
-
-void expect_exact_totals(std::uint64_t n) {
   const Stream& stream = test::test_stream();
   const Communicator ranks = Communicator::world();
-  const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
-  Share share;
-  Reference mine;
-  make_share(stream, n * rank / size, n * (rank + 1) / size, share, mine);
-  const Reference all = over_all(ranks, mine);
-  EXPECT_EQ(sum_of(ranks, std::uint64_t{share.particles.size()}), n);
-
-  const EnergyTotals energy = over_ranks(ranks, energy_sums(stream, share.particles, share.phi, &share.psi));
-  EXPECT_EQ(energy.kinetic, static_cast<double>(all.kinetic));
-  EXPECT_EQ(energy.potential, static_cast<double>(all.potential));
-  EXPECT_EQ(energy.mass, static_cast<double>(all.mass));
-  EXPECT_EQ(over_ranks(ranks, kinetic_sum(stream, share.particles)), energy.kinetic);
-  const MomentumTotals momentum = over_ranks(ranks, momentum_sums(stream, share.particles, share.near, &share.far));
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    EXPECT_EQ(momentum.momentum[axis], static_cast<double>(all.momentum[axis]));
-    EXPECT_EQ(momentum.force[axis], static_cast<double>(all.force[axis]));
-  }
-}
-
-TEST(Totals, AreExact) {
-  expect_exact_totals(20000);
-  expect_exact_totals(3);  // some ranks are empty
-}
-
-TEST(FullTotals, OfTenMillionParticlesAreExact) { expect_exact_totals(10'000'000); }
-
-// What sets the step: the same bits for any number of ranks, beside one rank with all particles.
-TEST(Totals, WhatSetsTheStepIsTheSameAsOnOneRank) {
-  const Stream& stream = test::test_stream();
-  const Communicator ranks = Communicator::world();
-  const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
-  constexpr std::uint64_t n = 5000;
   Share share, whole;
-  Reference unused;
-  make_share(stream, n * rank / size, n * (rank + 1) / size, share, unused);
-  make_share(stream, 0, n, whole, unused);
-  const StepMaxima one = step_maxima(stream, whole.particles, whole.near, &whole.far);
-  const StepMaxima many = largest_of_ranks(ranks, step_maxima(stream, share.particles, share.near, &share.far));
-  EXPECT_EQ(many.acceleration, one.acceleration);
-  EXPECT_EQ(many.momentum, one.momentum);
-  EXPECT_EQ(many.reach, one.reach);
-  const SquareUnits part = square_units(stream, share.particles, share.near, &share.far, many, n);
-  const SquareUnits all = square_units(stream, whole.particles, whole.near, &whole.far, one, n);
-  EXPECT_EQ(over_ranks(ranks, part.acceleration), all.acceleration);
-  EXPECT_EQ(over_ranks(ranks, part.momentum), all.momentum);
-  const StepMeasures at_once = step_measures(stream, whole.particles, whole.near, &whole.far);
-  EXPECT_EQ(at_once.squares.acceleration, all.acceleration);
-  EXPECT_EQ(at_once.squares.momentum, all.momentum);
-  Wide squares = 0;
-  for (std::uint64_t id = 0; id < n; ++id) {
-    const Item i = item(id);
-    for (int k = 0; k < 3; ++k) squares += Wide(i.a[k] + Wide(i.b[k])) * (i.a[k] + Wide(i.b[k]));
+};
+
+TEST_F(Totals, HaveTheBitsOfOneRank) {
+  for (const std::uint64_t n : {20000u, 3u}) {  // of 3, some ranks have none
+    make(n);
+    EXPECT_EQ(sum_of(ranks, std::uint64_t{share.particles.size()}), n);
+    const EnergyTotals energy = over_ranks(ranks, energy_sums(stream, share.particles, share.phi, &share.psi));
+    const EnergySums one = energy_sums(stream, whole.particles, whole.phi, &whole.psi);
+    EXPECT_EQ(energy.kinetic, one.kinetic.value());
+    EXPECT_EQ(energy.potential, one.potential.value());
+    EXPECT_EQ(energy.mass, one.mass.value());
+    EXPECT_EQ(over_ranks(ranks, kinetic_sum(stream, share.particles)), energy.kinetic);
+    const MomentumTotals momentum = over_ranks(ranks, momentum_sums(stream, share.particles, share.near, &share.far));
+    const MomentumSums of_one = momentum_sums(stream, whole.particles, whole.near, &whole.far);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      EXPECT_EQ(momentum.momentum[axis], of_one.momentum[axis].value());
+      EXPECT_EQ(momentum.force[axis], of_one.force[axis].value());
+    }
+    EXPECT_EQ(momentum.momentum_scale, of_one.momentum_scale.value());
+    EXPECT_EQ(momentum.force_scale, of_one.force_scale.value());
   }
-  const double mean = static_cast<double>(squares / n);
-  EXPECT_NEAR(mean_square(all.acceleration, one.acceleration, n), mean, 1e-9 * mean);
 }
 
-TEST(Totals, NotANumberOfOneRankReachesAll) {
-  const Communicator ranks = Communicator::world();
+TEST_F(Totals, WhatSetsTheStepIsTheSameAsOnOneRank) {
+  constexpr std::uint64_t n = 5000;
+  make(n);
+  const StepMeasures many = measures_of_ranks(ranks, stream, share.particles, share.near, &share.far, n);
+  const StepMeasures one = step_measures(stream, whole.particles, whole.near, &whole.far);
+  EXPECT_EQ(many.maxima.acceleration, one.maxima.acceleration);
+  EXPECT_EQ(many.maxima.momentum, one.maxima.momentum);
+  EXPECT_EQ(many.maxima.reach, one.maxima.reach);
+  EXPECT_EQ(many.squares.acceleration, one.squares.acceleration);
+  EXPECT_EQ(many.squares.momentum, one.squares.momentum);
+}
+
+TEST_F(Totals, NotANumberOfOneRankReachesAll) {
   StepMaxima mine;
   mine.acceleration = ranks.rank() == ranks.size() - 1 ? std::nan("") : 1;
   mine.reach = ranks.rank();
