@@ -245,7 +245,7 @@ TEST(FullNetRing, ShortMessagesOvertakeLongOnesAtADistance) {
   testbed::TestbedSettings settings;
   settings.link.delay = 0.135;
   settings.link.rate = 800e6;
-  settings.kernel = testbed::tcp_limits(32'000'000, 32'000'000, "");
+  settings.kernel = testbed::tcp_limits(32'000'000, 32'000'000);
   const testbed::Testbed line(settings);
   const std::vector<Sent> messages = {{Phase::kMesh, 50'000'000},
                                       {Phase::kTrees, 2'000'000},

@@ -110,7 +110,8 @@ void set_address6(const LinkEnd& s, const LinkEnd& peer) {
 }
 
 // Large super-packets would make the emulated line coarse: nothing of one arrives before its last segment.
-void limit_gso(const LinkEnd& s, int bytes) {
+void limit_gso(const LinkEnd& s) {
+  constexpr std::uint32_t kGso = 16384;  // bytes that cross at once at most
   struct {
     nlmsghdr header{};
     ifinfomsg link{};
@@ -123,7 +124,7 @@ void limit_gso(const LinkEnd& s, int bytes) {
   message.link.ifi_index = static_cast<int>(if_nametoindex(s.device.c_str()));
   message.attribute.rta_type = IFLA_GSO_MAX_SIZE;
   message.attribute.rta_len = RTA_LENGTH(sizeof message.value);
-  message.value = static_cast<std::uint32_t>(bytes);
+  message.value = kGso;
   struct {
     nlmsghdr header;
     nlmsgerr error;
@@ -137,12 +138,12 @@ void limit_gso(const LinkEnd& s, int bytes) {
   check(answer.error.error == 0 ? 0 : -1, "super-packets of " + s.device + " cannot be bounded");
 }
 
-void bring_up(const LinkEnd& s, const LinkEnd& peer, int mtu) {
+void bring_up(const LinkEnd& s, const LinkEnd& peer) {
   constexpr int kDeviceQueue = 10000;  // packets: so many that the device never drops
   wan::Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   check(socket.descriptor(), "no socket");
   ifreq request = request_of(s);
-  request.ifr_mtu = mtu;
+  request.ifr_mtu = 1500;
   check(ioctl(socket.descriptor(), SIOCSIFMTU, &request), "the MTU cannot be set on " + s.device);
   request = request_of(s);
   request.ifr_qlen = kDeviceQueue;
@@ -314,22 +315,21 @@ Direction::Nanoseconds Direction::deliver() {
 double LinkSettings::default_queue() const { return std::max(2e6, rate / 8 * delay); }
 
 EmulatedLink::EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings)
-    : a_(open_tun(a, b, settings)), b_(open_tun(b, a, settings)),
+    : a_(open_tun(a, b)), b_(open_tun(b, a)),
       forth_(std::make_unique<Direction>(a_.descriptor(), b_.descriptor(), settings, 2 * settings.seed)),
       back_(std::make_unique<Direction>(b_.descriptor(), a_.descriptor(), settings, 2 * settings.seed + 1)) {}
 
-wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other, const LinkSettings& settings) {
+wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other) {
   const InsideNamespace inside(own.space);
   wan::Socket tun(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   check(tun.descriptor(), "/dev/net/tun does not open");
   ifreq request = request_of(own);
   request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
   check(ioctl(tun.descriptor(), TUNSETIFF, &request), "the TUN device " + own.device + " cannot be made");
-  // Without offloads the sender's kernel fills in every checksum and the receiver's verifies it.
-  const unsigned offloads = settings.gso > 0 ? TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN : 0;
+  const unsigned offloads = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
   check(ioctl(tun.descriptor(), TUNSETOFFLOAD, offloads), "the TUN device " + own.device + " takes no offloads");
-  if (settings.gso > 0) limit_gso(own, settings.gso);
-  bring_up(own, other, settings.mtu);
+  limit_gso(own);
+  bring_up(own, other);
   return tun;
 }
 

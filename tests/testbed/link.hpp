@@ -20,14 +20,11 @@
 namespace maki::testbed {
 
 struct LinkSettings {
-  double delay = 0.135;    // seconds, one way
-  double rate = 800e6;     // bits of IP packets a second; 0: without bound
-  double queue = 0;        // bytes before the line; 0: default_queue()
-  double loss = 0;         // probability of a packet
-  std::uint64_t seed = 1;  // of loss
-  int mtu = 1500;
-  int gso =
-      16384;  // bytes that cross at once at most, as segments of the MTU; 0: each packet alone, checksums filled in
+  double delay = 0.135;          // seconds, one way
+  double rate = 800e6;           // bits of IP packets a second; 0: without bound
+  double queue = 0;              // bytes before the line; 0: default_queue()
+  double loss = 0;               // probability of a packet
+  std::uint64_t seed = 1;        // of loss
   double default_queue() const;  // half of what the link holds in a round trip, at least 2 MB
 };
 
@@ -105,6 +102,6 @@ class EmulatedLink {
 
 // Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block; each packet on it
 // begins with a virtio_net_hdr. The device lives as long as the descriptor.
-wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other, const LinkSettings& settings);
+wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other);
 
 }  // namespace maki::testbed

@@ -19,30 +19,20 @@ namespace {
 
 struct Options {
   TestbedSettings testbed;
-  std::string rtt = "270ms", rate = "800Mbit", queue, rmem = "0", wmem = "0", congestion, topology = "line";
-  std::vector<std::string> kernel;
+  std::string rtt = "270ms", rate = "800Mbit", queue, rmem = "0", wmem = "0", topology = "line";
   bool quiet = false;
 };
 
 void add_options(CLI::App& program, Options& o) {
   program.add_option("--sites", o.testbed.sites, "network namespaces, 2 to 64")->capture_default_str();
-  program.add_option("--topology", o.topology, "which are joined: line (neighbours only), ring, mesh")
-      ->capture_default_str();
+  program.add_option("--topology", o.topology, "which are joined: line (neighbours only), ring")->capture_default_str();
   program.add_option("--rtt", o.rtt, "round trip of each link")->capture_default_str();
   program.add_option("--rate", o.rate, "of IP packets, each way; 0: unbounded; one for each link: 100Mbit,400Mbit,...")
       ->capture_default_str();
   program.add_option("--queue", o.queue, "bytes before the line (default: rate x rtt / 2, at least 2MB)");
   program.add_option("--loss", o.testbed.link.loss, "probability of each packet")->check(CLI::Range(0.0, 1.0));
-  program.add_option("--seed", o.testbed.link.seed, "of loss")->capture_default_str();
-  program.add_option("--mtu", o.testbed.link.mtu)->capture_default_str();
-  program
-      .add_option("--gso", o.testbed.link.gso,
-                  "bytes that cross at once at most; 0: single packets, checksums verified")
-      ->capture_default_str();
   program.add_option("--rmem", o.rmem, "net.ipv4.tcp_rmem's limit; 0: the machine's");
   program.add_option("--wmem", o.wmem, "net.ipv4.tcp_wmem's limit; 0: the machine's");
-  program.add_option("--congestion", o.congestion, "net.ipv4.tcp_congestion_control");
-  program.add_option("--set", o.kernel, "any other setting of the sites' kernels: net.ipv4.tcp_x=value");
   program.add_flag("--quiet", o.quiet, "no counters at the end");
   program.footer(
       "wan_testbed [OPTIONS] -- COMMAND...   runs COMMAND with MAKI_SITES, MAKI_NS_i (for `ip netns exec`), MAKI_ADDR_i,\n"
@@ -54,25 +44,16 @@ void add_options(CLI::App& program, Options& o) {
 double bits_of(const std::string& rate) { return rate == "0" ? 0 : 8 * wan::parse_rate(rate + "/s"); }
 
 void resolve(Options& o) {
-  static const std::map<std::string, Topology> topologies = {{"line", Topology::kLine},
-                                                             {"ring", Topology::kRing},
-                                                             {"mesh", Topology::kMesh}};
-  const auto topology = topologies.find(o.topology);
-  if (topology == topologies.end()) throw wan::Error("no topology '" + o.topology + "'", "", "line, ring or mesh");
-  o.testbed.topology = topology->second;
+  if (o.topology != "line" && o.topology != "ring")
+    throw wan::Error("no topology '" + o.topology + "'", "", "line or ring");
+  o.testbed.topology = o.topology == "ring" ? Topology::kRing : Topology::kLine;
   o.testbed.link.delay = wan::parse_seconds(o.rtt) / 2;
   const std::vector<std::string> rates = CLI::detail::split(o.rate, ',');
   o.testbed.link.rate = bits_of(rates.front());
   if (rates.size() > 1)
     for (const std::string& rate : rates) o.testbed.rates.push_back(bits_of(rate));
   o.testbed.link.queue = o.queue.empty() ? 0 : static_cast<double>(wan::parse_size(o.queue));
-  o.testbed.kernel = tcp_limits(wan::parse_size(o.rmem), wan::parse_size(o.wmem), o.congestion);
-  for (const std::string& setting : o.kernel) {
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string::npos)
-      throw wan::Error("'" + setting + "' sets nothing", "", "--set net.ipv4.tcp_x=value");
-    o.testbed.kernel[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
+  o.testbed.kernel = tcp_limits(wan::parse_size(o.rmem), wan::parse_size(o.wmem));
 }
 
 void set_environment(const Testbed& testbed, const LinkSettings& link) {

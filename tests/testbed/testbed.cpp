@@ -16,8 +16,7 @@ std::vector<std::pair<int, int>> pairs_of(const TestbedSettings& s) {
   std::vector<std::pair<int, int>> pairs;
   for (int a = 0; a < s.sites; ++a)
     for (int b = a + 1; b < s.sites; ++b)
-      if (s.topology == Topology::kMesh || b == a + 1 || (s.topology == Topology::kRing && a == 0 && b == s.sites - 1))
-        pairs.emplace_back(a, b);
+      if (b == a + 1 || (s.topology == Topology::kRing && a == 0 && b == s.sites - 1)) pairs.emplace_back(a, b);
   return pairs;
 }
 
@@ -35,11 +34,10 @@ std::string counters_line(const std::string& name, const LinkCounters& c) {
 
 }  // namespace
 
-std::map<std::string, std::string> tcp_limits(std::size_t rmem, std::size_t wmem, const std::string& congestion) {
+std::map<std::string, std::string> tcp_limits(std::size_t rmem, std::size_t wmem) {
   std::map<std::string, std::string> kernel;
   if (rmem > 0) kernel["net.ipv4.tcp_rmem"] = fmt::format("4096 {} {}", std::min<std::size_t>(131072, rmem), rmem);
   if (wmem > 0) kernel["net.ipv4.tcp_wmem"] = fmt::format("4096 {} {}", std::min<std::size_t>(16384, wmem), wmem);
-  if (!congestion.empty()) kernel["net.ipv4.tcp_congestion_control"] = congestion;
   return kernel;
 }
 
@@ -58,9 +56,9 @@ Testbed::Testbed(const TestbedSettings& s) {
     for (const auto& [setting, value] : s.kernel) space.set(setting, value);
   }
   const auto pairs = pairs_of(s);
-  if (!s.rates.empty() && (s.topology == Topology::kMesh || s.rates.size() != pairs.size()))
+  if (!s.rates.empty() && s.rates.size() != pairs.size())
     throw wan::Error(fmt::format("{} rates for {} links", s.rates.size(), pairs.size()), "",
-                     "give one, or one for each in a line or ring");
+                     "give one, or one for each");
   for (const auto& [a, b] : pairs) {
     LinkSettings link = s.link;
     if (!s.rates.empty()) link.rate = s.rates[static_cast<std::size_t>(b == a + 1 ? a : b)];

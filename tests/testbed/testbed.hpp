@@ -13,7 +13,6 @@ namespace maki::testbed {
 enum class Topology {
   kLine,  // 0 - 1 - 2 ...: sites that are not neighbours cannot reach each other (relays)
   kRing,  // the last one is the neighbour of the first
-  kMesh,  // each with each
 };
 
 struct TestbedSettings {
@@ -21,15 +20,15 @@ struct TestbedSettings {
   Topology topology = Topology::kLine;
   LinkSettings link;
   // Of each link in place of link.rate, that from site 0 to site 1 first, in a ring that from the last site to the
-  // first at the end; empty: all alike. Not of a mesh.
+  // first at the end; empty: all alike.
   std::vector<double> rates;
   // Of each site's kernel, by name. Empty: left as the namespace starts. "net.core.*" belongs to all and is not
   // touched.
   std::map<std::string, std::string> kernel;
 };
 
-// TestbedSettings::kernel with receive and send limits (bytes) and a congestion control; 0 or empty: left alone.
-std::map<std::string, std::string> tcp_limits(std::size_t rmem, std::size_t wmem, const std::string& congestion);
+// TestbedSettings::kernel with receive and send limits (bytes); 0: left alone.
+std::map<std::string, std::string> tcp_limits(std::size_t rmem, std::size_t wmem);
 
 class Testbed {
  public:

@@ -203,16 +203,6 @@ TEST_F(LinkTest, BytesSurviveLossInSuperPackets) {
   EXPECT_GT(testbed.link(0, 1).forth().loss_drops, 20u);
 }
 
-// Every checksum is the sender's and verified by the receiver: none of them may have been touched wrongly.
-TEST_F(LinkTest, SinglePacketsKeepTheirChecksums) {
-  TestbedSettings settings = fast(0.001);
-  settings.link.gso = 0;
-  settings.link.loss = 0.01;
-  Testbed testbed(settings);
-  expect_intact(testbed, false, std::size_t{2} << 20);
-  EXPECT_GT(testbed.link(0, 1).forth().packets, (2u << 20) / 1500);
-}
-
 TEST_F(LinkTest, EndsOfALineDoNotSeeEachOther) {
   TestbedSettings settings = fast(0.001);
   settings.sites = 3;
@@ -229,12 +219,11 @@ TEST_F(LinkTest, EndsOfALineDoNotSeeEachOther) {
 
 TEST_F(LinkTest, KernelSettingsAreTheSites) {
   TestbedSettings settings = fast(0.001);
-  settings.kernel = tcp_limits(6e6, 4e6, "reno");
+  settings.kernel = tcp_limits(6e6, 4e6);
   const Testbed testbed(settings);
   EXPECT_EQ(testbed.site(0).get("net.ipv4.tcp_rmem"), "4096\t131072\t6000000");
   EXPECT_EQ(testbed.site(1).get("net.ipv4.tcp_wmem"), "4096\t16384\t4000000");
-  EXPECT_EQ(testbed.site(1).get("net.ipv4.tcp_congestion_control"), "reno");
-  EXPECT_THROW(testbed.site(0).set("net.ipv4.tcp_congestion_control", "none such"), wan::Error);
+  EXPECT_THROW(testbed.site(0).set("net.ipv4.tcp_rmem", "none such"), wan::Error);
 }
 
 namespace fs = std::filesystem;
