@@ -19,8 +19,8 @@ tests_of() {
     kernels/mesh/interpolate*) echo 'InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/chunk_tiles.cuh) echo 'AssignKernel.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/tree/walk_cuda.cu) echo 'ListKernels.StatisticsOfSomeOfNoneAndOfEmptyLists' ;;
-    kernels/tree/walk_cuda.cuh) echo 'WalkKernel.OneByOneShortRoomAndDeepTreesKeepTheOrder:WalkKernel.ShortRoomIsCountedAndChangesNothing:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
-    kernels/tree/walk*) echo 'WalkKernel.ShortRoomIsCountedAndChangesNothing:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
+    kernels/tree/walk_cuda.cuh) echo 'WalkKernel.EverySetInEveryRoom:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
+    kernels/tree/walk*) echo 'WalkKernel.EverySetInEveryRoom:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     *) echo '*' ;;
   esac
 }

@@ -48,17 +48,6 @@ void expect_exact(Assignment cloud, int m, const Set& set) {
   }
 }
 
-TEST(AssignKernel, GivesTheCountsOfThePlainLoop) {
-  for (Assignment cloud : kClouds)
-    for (bool equal : {true, false})
-      for (int m : {8, 16, 46}) {
-        expect_exact(cloud, m, clustered(600, equal));
-        Set even = cloud_of(400, 0, equal);
-        testing::sort_by_key(even);
-        expect_exact(cloud, m, even);
-      }
-}
-
 // More than one chunk; tiles begin and end within them.
 TEST(AssignKernel, TakesChunksOfDenseParticles) {
   Set set = cloud_of(kMoreThanAChunk, 2, true);
@@ -113,15 +102,6 @@ TEST(AssignKernel, AddsToABoxOfTheMesh) {
       EXPECT_EQ(inside, all);
     }
   }
-}
-
-// The largest sums, with carries from the lower word.
-TEST(AssignKernel, HoldsAllParticlesInOnePlace) {
-  for (Assignment cloud : kClouds) {
-    expect_exact(cloud, 8, Set(600, {0x7fffffffu, 5u, 0xffffff00u, 2.5f}));
-    expect_exact(cloud, 46, Set(600, {0u, 0u, 0u, 1.0f}));
-  }
-  expect_exact(Assignment::kCic, 46, Set(kMoreThanAChunk, {0x80000000u, 0u, 0u, 1.0f}));
 }
 
 TEST(AssignKernel, TakesFewParticlesAndNone) {

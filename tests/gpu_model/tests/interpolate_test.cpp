@@ -125,36 +125,6 @@ TEST(InterpolateKernel, TakesChunksOfDenseParticles) {
   expect_right(Assignment::kPcs, 64, set);
 }
 
-// From a box that holds the clouds of all particles, around the edge of the mesh: the bits of the whole mesh.
-TEST(InterpolateKernel, ReadsABoxOfTheMesh) {
-  const int m = 46, extent = 16;
-  const Stream& stream = test_stream();
-  const MeshBox box{m, {m - 7, m - 7, m - 7}, {extent, extent, extent}};
-  const std::vector<float> whole = random_mesh(m);
-  std::vector<float> part;
-  for (int x = 0; x < extent; ++x)
-    for (int y = 0; y < extent; ++y)
-      for (int z = 0; z < extent; ++z)
-        part.push_back(
-            whole[static_cast<std::size_t>(((m - 7 + x) % m * m + (m - 7 + y) % m) * (m + 2) + (m - 7 + z) % m)]);
-  DeviceBuffer<float> on_device("test.whole"), box_on_device("test.box");
-  on_device.upload(stream, whole);
-  box_on_device.upload(stream, part);
-  Set set = cloud_of(400, 3, true);  // within 2.9 cells of the origin
-  testing::sort_by_key(set);
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, set);
-  for (Assignment cloud : kClouds)
-    for (bool shifted : {false, true}) {
-      DeviceBuffer<float> from_box("test.from_box", set.size()), from_whole("test.from_whole", set.size());
-      interpolate(stream, cloud, {box_on_device.data(), box, shifted}, source.data(), set.size(),
-                  {from_box.data(), 1.0f, false});
-      interpolate(stream, cloud, {on_device.data(), m, shifted}, source.data(), set.size(),
-                  {from_whole.data(), 1.0f, false});
-      EXPECT_EQ(from_box.download(stream), from_whole.download(stream));
-    }
-}
-
 TEST(InterpolateKernel, TakesFewParticlesAndNone) {
   for (Assignment cloud : kClouds) {
     for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{65}})

@@ -99,27 +99,6 @@ TEST(WalkKernel, ListsForEveryGroupSize) {
   }
 }
 
-TEST(WalkKernel, ListsByEstimatedError) {
-  for (const float rms : {0.1f, 30.0f}) {
-    TreeSet plummer(testing::plummer_set(1500, 4), 32, 0);
-    plummer.know_errors();
-    WalkOptions options = options_of(0.7f);
-    options.rms_acceleration = rms;
-    expect_right_lists(plummer, options);
-  }
-}
-
-TEST(WalkKernel, ListsForEverySet) {
-  for (const float theta : {0.3f, 1.0f}) {
-    TreeSet clustered(testing::clustered_set(900, 2), 32, 0, 4);
-    expect_right_lists(clustered, options_of(theta));
-    TreeSet uniform(testing::uniform_set(900, 3, 0.25, 0.75), 32, 0, 16);
-    expect_right_lists(uniform, options_of(theta));
-    TreeSet clustered_periodic(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
-    expect_right_lists(clustered_periodic, options_of(theta, 0.05f));
-  }
-}
-
 // Seven of eight siblings wait at every level while the last is opened, down to the deepest level: the most octets that
 // a queue has to hold.
 std::vector<SourceParticle> deep_set() {
@@ -134,57 +113,75 @@ std::vector<SourceParticle> deep_set() {
   return set;
 }
 
-// Sums of forces are rounded in the order of the words.
-TEST(WalkKernel, OneByOneShortRoomAndDeepTreesKeepTheOrder) {
-  const auto expect_order = [](TreeSet& t, WalkOptions options) {
-    options.one_by_one = true;
-    const auto expected = lists_in_order(t, options);
-    const std::uint64_t groups = t.groups.size();
-    for (const unsigned slice : {0u, 8u, 1u}) {
-      SCOPED_TRACE(::testing::Message() << "slice " << slice);
+// The CPU's lists, whatever room there is. Sums of forces are rounded in the order of the words: one by one they stand
+// in that of the CPU. `small`: some groups are done in a step. How many did not fit a slice of 8.
+std::uint64_t expect_right_in_every_room(TreeSet& t, WalkOptions options, bool small = false) {
+  const auto in_order = lists_in_order(t, options), expected = sorted(in_order);
+  const std::uint64_t groups = t.groups.size();
+  const struct {
+    cuda::WalkRoom room;
+    std::uint64_t least, most;  // groups whose steps do not fit their slice
+  } cases[] = {{{}, 0, 0},
+               {{cuda::walk::kWideLimit, 8}, small ? 0u : 1u, groups},
+               {{cuda::walk::kWideLimit, 1}, small ? 0u : groups, groups},
+               {{5, 0}, 0, 0},
+               {{0, 0}, 0, 0},
+               {{0, 1}, small ? 0u : groups, groups}};
+  std::uint64_t beyond_8 = 0;
+  for (const bool one_by_one : {false, true})
+    for (const auto& [room, least, most] : cases) {
+      SCOPED_TRACE(::testing::Message() << "wide limit " << room.wide_limit << ", slice " << room.slice);
+      options.one_by_one = one_by_one;
       InteractionLists lists;
       // The first walk finds no words at all, the second has room.
       for (const std::uint64_t refused : {groups, std::uint64_t{0}}) {
         lists.redone = 0;
-        cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {cuda::walk::kWideLimit, slice});
-        EXPECT_EQ(words_of(t.stream, lists), expected);
-        EXPECT_GE(lists.redone, refused);
-        if (slice == 0) EXPECT_EQ(lists.redone, refused);
-        if (slice == 8 && t.tree.cells > 100) EXPECT_GT(lists.redone, refused);
+        cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, room);
+        const auto words = words_of(t.stream, lists);
+        EXPECT_EQ(one_by_one ? words : sorted(words), one_by_one ? in_order : expected);
+        EXPECT_GE(lists.redone, refused + least);
+        EXPECT_LE(lists.redone, refused + most);
+        if (room.slice == 8 && !one_by_one) beyond_8 = lists.redone;
       }
     }
-  };
+  return beyond_8;
+}
+
+TEST(WalkKernel, EverySetInEveryRoom) {
   TreeSet clustered(testing::clustered_set(700, 12), 32, 0);
-  expect_order(clustered, options_of(0.6f));
+  EXPECT_LT(expect_right_in_every_room(clustered, options_of(0.6f)), clustered.groups.size());
+  TreeSet fine(testing::clustered_set(700, 2), 32, 0, 4);
+  expect_right_in_every_room(fine, options_of(1.0f));
+  TreeSet uniform(testing::uniform_set(700, 3, 0.25, 0.75), 32, 0);
+  expect_right_in_every_room(uniform, options_of(0.3f));
   TreeSet periodic(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
-  expect_order(periodic, options_of(0.7f, 0.1f));
+  expect_right_in_every_room(periodic, options_of(0.7f, 0.1f));
   open_coarse_cells(periodic.stream, kPeriodicMinLevel, periodic.tree);
-  expect_order(periodic, options_of(0.7f, 0.1f));
+  expect_right_in_every_room(periodic, options_of(0.3f, 0.05f));
   TreeSet plummer(testing::plummer_set(700, 5), 32, 0);
-  expect_order(plummer, options_of(0.5f));
+  expect_right_in_every_room(plummer, options_of(0.5f));
+  plummer.know_errors();
+  for (const float rms : {0.1f, 30.0f}) {
+    WalkOptions by_error = options_of(0.7f);
+    by_error.rms_acceleration = rms;
+    expect_right_in_every_room(plummer, by_error);
+  }
   TreeSet deep(deep_set(), 32, 0, 1);
   ASSERT_GE(deep.tree.level_begin.size(), static_cast<std::size_t>(kMortonLevels));
-  expect_order(deep, options_of(0.05f));
-  TreeSet one_leaf(testing::uniform_set(300, 8, 0.3, 0.7), 1, 0, 300);
-  expect_order(one_leaf, options_of(0.5f));
-  TreeSet far(testing::uniform_set(500, 9, 0.3, 0.4), 64, kPeriodicMinLevel);
-  std::vector<Group> groups = far.groups.download(far.stream);
-  for (std::size_t g = 0; g < groups.size(); g += 2) groups[g].x = groups[g].y = 0xe0000000u;  // nothing in reach
-  far.groups.upload(far.stream, groups);
-  expect_order(far, options_of(0.5f, 0.01f));
+  expect_right_in_every_room(deep, options_of(0.05f));
 }
 
 TEST(WalkKernel, TreesOfOneParticleOneLeafAndOnePoint) {
   for (const std::size_t n : {1u, 2u, 8u, 9u}) {
     TreeSet few(testing::uniform_set(n, 7, 0.3, 0.7), 4, 0);
-    expect_right_lists(few, options_of(0.5f));
+    expect_right_in_every_room(few, options_of(0.5f), true);
     TreeSet periodic(testing::uniform_set(n, 7), 4, kPeriodicMinLevel);
-    expect_right_lists(periodic, options_of(0.5f, 0.1f));
+    expect_right_in_every_room(periodic, options_of(0.5f, 0.1f), true);
   }
   TreeSet one_leaf(testing::uniform_set(300, 8, 0.3, 0.7), 1, 0, 300);
-  expect_right_lists(one_leaf, options_of(0.5f));
+  expect_right_in_every_room(one_leaf, options_of(0.5f), true);
   TreeSet point(std::vector<SourceParticle>(40, {0x80000000u, 0x80000001u, 0x7fffffffu, 1.0f}), 16, 0);
-  expect_right_lists(point, options_of(0.5f));
+  expect_right_in_every_room(point, options_of(0.5f), true);
 }
 
 TEST(WalkKernel, NothingInReachIsAnEmptyList) {
@@ -192,7 +189,7 @@ TEST(WalkKernel, NothingInReachIsAnEmptyList) {
   std::vector<Group> groups = t.groups.download(t.stream);
   for (std::size_t g = 0; g < groups.size(); g += 2) groups[g].x = groups[g].y = 0xe0000000u;  // far from all particles
   t.groups.upload(t.stream, groups);
-  expect_right_lists(t, options_of(0.5f, 0.01f));
+  expect_right_in_every_room(t, options_of(0.5f, 0.01f), true);
   InteractionLists lists;
   walk_tree(t.stream, t.tree, options_of(0.5f, 0.01f), {t.groups.data(), t.group_count(), nullptr, 0, 1, false}, lists);
   EXPECT_EQ(lists.used, 0u);
@@ -242,34 +239,6 @@ TEST(WalkKernel, AppendingWithoutRoomKeepsWhatIsThere) {
   EXPECT_EQ(sorted(words_of(t.stream, lists)), expected_lists(t, options));
   EXPECT_GT(lists.redone, 0u);
   EXPECT_LT(lists.redone, count);  // some had room at once
-}
-
-TEST(WalkKernel, ShortRoomIsCountedAndChangesNothing) {
-  TreeSet t(testing::clustered_set(700, 12), 32, 0);
-  const WalkOptions options = options_of(0.6f);
-  const auto expected = expected_lists(t, options);
-  const std::uint64_t groups = t.groups.size();
-  const struct {
-    cuda::WalkRoom room;
-    std::uint64_t least, most;  // groups whose steps do not fit their slice
-  } cases[] = {{{}, 0, 0},
-               {{cuda::walk::kWideLimit, 8}, 1, groups - 1},
-               {{cuda::walk::kWideLimit, 1}, groups, groups},
-               {{5, 0}, 0, 0},
-               {{0, 0}, 0, 0},
-               {{0, 1}, groups, groups}};
-  for (const auto& [room, least, most] : cases) {
-    SCOPED_TRACE(::testing::Message() << "wide limit " << room.wide_limit << ", slice " << room.slice);
-    InteractionLists lists;
-    // The first walk finds no words at all, the second has room.
-    for (const std::uint64_t refused : {groups, std::uint64_t{0}}) {
-      lists.redone = 0;
-      cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, room);
-      EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
-      EXPECT_GE(lists.redone, refused + least);
-      EXPECT_LE(lists.redone, refused + most);
-    }
-  }
 }
 
 TEST(WalkKernel, ASteadyWalkCostsOneSmallReadBackAndNoAllocation) {
