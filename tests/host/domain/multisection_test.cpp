@@ -157,27 +157,6 @@ TEST(Multisection, SamplesAreSharedOutExactly) {
     }
 }
 
-// Cuts from samples, loads from the whole set: what is left is the noise of sampling, n^-1/2 of n samples a rank.
-TEST(Multisection, TheWholeSetIsBalancedWithinTheErrorOfSampling) {
-  for (const auto& set : {uniform_set(160000, 11), clustered_set(160000, 12)})
-    for (const int ranks : {4, 7, 8, 27}) {
-      std::vector<SamplePoint> samples;
-      for (std::size_t i = 0; i < set.size(); i += 10) samples.push_back(set[i]);
-      const auto loads = load_of_domains(multisect(samples, choose_factors(ranks), 0), set);
-      const double mean = 160000.0 / ranks, noise = 1 / std::sqrt(16000.0 / ranks);
-      for (const double load : loads) EXPECT_NEAR(load / mean, 1, 4 * noise) << ranks;
-    }
-}
-
-TEST(Multisection, UniformCutsAreWhereTheyBelong) {
-  const Domains domains = multisect(uniform_set(40000, 13), {4, 2, 1});
-  for (std::uint32_t k = 0; k < 4; ++k) {
-    EXPECT_NEAR(domains.axis(0, 0)[k] / 0x1p32, k / 4.0, 0.01);
-    EXPECT_EQ(domains.axis(1, k)[0], 0u);
-    EXPECT_NEAR(domains.axis(1, k)[1] / 0x1p32, 0.5, 0.02);
-  }
-}
-
 TEST(Multisection, DoesNotDependOnTheOrderOfSamples) {
   auto set = clustered_set(5000, 14);
   set.resize(10000, set[17]);  // and half of them in one spot
@@ -260,14 +239,6 @@ TEST(Smoothing, GivesUpCutsThatAreFarFromBalance) {
   const Factors f{2, 2, 2};
   EXPECT_GT(imbalance(load_of_domains(Domains(f), set)), 1.1);
   EXPECT_EQ(multisect(set, Domains(f), Smoothing{}), multisect(set, f));
-}
-
-TEST(Smoothing, SettlesOnBalance) {
-  const auto set = clustered_set(20000, 22);
-  Domains domains({2, 2, 2});
-  const Smoothing smoothing{.fraction = 0.5, .jump_above = 100, .rounding = 0};
-  for (int step = 0; step < 40; ++step) domains = multisect(set, domains, smoothing);
-  EXPECT_LT(imbalance(load_of_domains(domains, set)), 1.002);
 }
 
 // Number of points below each inner cut of one axis of a parent.
