@@ -257,15 +257,8 @@ TEST(Slabs, ManyThinOnesKeepTheirOrderAndTheirNeighbours) {
   }
 }
 
-// In a run boundaries move in rebuilds, every three to five steps: 20 steps are four to seven cuts.
-TEST(Slabs, TwoToOneSettlesWithinTwentySteps) {
-  for (bool clustered : {false, true})
-    for (unsigned seed = 1; seed <= 10; ++seed) {
-      Model model({1, 2}, clustered, 0.01, seed);
-      EXPECT_LE(settle(model, 2, 15).settled, clustered ? 6 : 4) << clustered << ", seed " << seed;
-    }
-}
-
+// Two sites, one twice as fast, settle within twenty steps: in a run boundaries move in rebuilds, every three to five
+// steps, so these are four to seven cuts.
 TEST(Slabs, SettleWithinTwentyCutsAndStay) {
   const std::vector<std::vector<double>> machines = {{1, 1},    {1, 2},    {5, 1},       {1, 1, 1},    {2, 1, 1},
                                                      {1, 5, 1}, {1, 2, 5}, {1, 1, 1, 1}, {5, 1, 1, 2}, {1, 5, 5, 1}};
@@ -275,8 +268,9 @@ TEST(Slabs, SettleWithinTwentyCutsAndStay) {
         Model model(speeds, clustered, 0.01, seed);
         const Trace trace = settle(model, static_cast<int>(speeds.size()), 25);
         EXPECT_LT(trace.late_worst, 0.1);
-        EXPECT_LE(trace.settled, 20) << speeds.size() << " sites, " << speeds[0] << ":" << speeds[1]
-                                     << (clustered ? ", clustered" : ", uniform") << ", seed " << seed;
+        const int most = speeds != machines[1] ? 20 : clustered ? 6 : 4;
+        EXPECT_LE(trace.settled, most) << speeds.size() << " sites, " << speeds[0] << ":" << speeds[1]
+                                       << (clustered ? ", clustered" : ", uniform") << ", seed " << seed;
       }
 }
 
