@@ -31,7 +31,7 @@ SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload Dire
                    LetForest LineFft ListKernels LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
                    OwnGroups ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
                    SiteTrees* SortByKey StepReductions Walk WholeCells
-LONG_ON_MODEL   := SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
+LONG_ON_MODEL   := SiteTrees.PeriodicForces* SiteTrees.ForcesWithout*
 with_colons      = $(subst $() ,:,$(strip $1))
 SHORT_ON_MODEL   = $(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))
 # Numbers of ranks, of which each has a GPU; tests. The GPU is the one with the tightest limits (99 KiB of shared memory a block).
