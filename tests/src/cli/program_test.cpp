@@ -152,7 +152,7 @@ TEST_F(Program, MakesInitialConditionsOfEveryFormat) {
     if (format == "hdf5") expect_words(info, {"43.0091", "(in the file)"});
     EXPECT_EQ(call("ic " + config + " -o " + file + " --format " + format).code, 1) << "overwrote " << file;
   }
-  EXPECT_EQ(call("ic " + config + " -o " + path("x") + " --format tape").code, 1);
+  EXPECT_EQ(call("ic " + config + " -o " + path("x") + " --format tape").code, 2);
 }
 
 TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
