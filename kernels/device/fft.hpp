@@ -15,11 +15,6 @@
 
 namespace maki {
 
-// How FFTW chooses its plan (cuFFT has one way). Estimated plans need no measurement and are the same in every run.
-// Measured ones are about 15 % faster (256^3: 27 ms against 29 ms forward, 31 ms against 40 ms backward on two Zen 4
-// cores, 0.6 s to plan), but round differently from one planning to the next unless wisdom is kept.
-enum class FftPlanning { kEstimate, kMeasure };
-
 // `m`, the cells of a mesh along a side. Throws Error unless it is even and at least 2.
 inline int even_cells(int m) {
   if (m >= 2 && m % 2 == 0) return m;
@@ -28,8 +23,7 @@ inline int even_cells(int m) {
 
 class RealFft3d {
  public:
-  // Throws Error as even_cells(). Planning is capped at about a second for each of its four plans.
-  explicit RealFft3d(int m, FftPlanning planning = FftPlanning::kMeasure);
+  explicit RealFft3d(int m);  // throws Error as even_cells()
   ~RealFft3d();
 
   int cells() const { return m_; }
@@ -51,10 +45,6 @@ class RealFft3d {
   int m_;
   std::unique_ptr<Plans> plans_;
 };
-
-// FFTW's memory of measured plans, as text; cuFFT has none. Learning returns false where the text is not understood.
-std::string fft_wisdom();
-bool learn_fft_wisdom(const std::string& text);
 
 // Real lines, and complex ones with the kernel exp(-i) or exp(+i).
 enum class LineTransform { kRealToModes, kModesToReal, kForward, kBackward };
@@ -97,7 +87,7 @@ class LineFft {
   std::unique_ptr<Plans> plans_;
 };
 
-// FFTW's planner is its one part that is not thread-safe: whoever plans, or touches wisdom, holds this lock.
+// FFTW's planner is its one part that is not thread-safe: whoever plans holds this lock.
 inline std::mutex& fftw_planner() {
   static std::mutex mutex;
   return mutex;

@@ -1,6 +1,6 @@
 // The 3-D transform is a 2-D transform of each plane (which fits the second-level cache), and transforms along x of
-// eight neighbouring columns at a time through a small buffer. On 256^3 this takes two thirds of the time of FFTW's own
-// threaded plan, and a tenth of its planning.
+// eight neighbouring columns at a time through a small buffer. On 256^3 this took two thirds of the time of FFTW's own
+// threaded plan, both with measured plans.
 #include <fftw3.h>
 #include <omp.h>
 
@@ -9,7 +9,6 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <string>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/fft.hpp"
@@ -22,14 +21,27 @@ constexpr int kColumns = 8;  // a cache line of complex floats
 
 fftwf_complex* complex_of(float* values) { return reinterpret_cast<fftwf_complex*>(values); }
 
+// FFTW's planner, without memory of earlier plans: estimated ones are then the same in every run, and so are their bits.
+struct Planner {
+  std::lock_guard<std::mutex> lock{fftw_planner()};
+  Planner() { fftwf_forget_wisdom(); }
+};
+
 }  // namespace
 
 struct RealFft3d::Plans {
-  DeviceBuffer<float> columns{"fft.columns"};
+  DeviceBuffer<float> buffers{"fft.columns"};  // one a thread: FFTW's estimated plans are faster out of place
   fftwf_plan plane_forward = nullptr, plane_backward = nullptr, columns_forward = nullptr, columns_backward = nullptr;
 
-  std::size_t column_floats(int m) const { return 2 * static_cast<std::size_t>(m) * kColumns; }
-  void make(int m, unsigned effort);
+  static std::size_t plane_floats(int m) {
+    return static_cast<std::size_t>(m) * 2 * (static_cast<std::size_t>(m) / 2 + 1);
+  }
+  static std::size_t column_floats(int m) { return 2 * static_cast<std::size_t>(m) * kColumns; }
+  // Of a plane, or of columns before and after their transform.
+  static std::size_t buffer_floats(int m) { return std::max(plane_floats(m), 2 * column_floats(m)); }
+  void make_room(int m) { buffers.resize(buffer_floats(m) * static_cast<std::size_t>(omp_get_max_threads())); }
+  float* buffer(int m) { return buffers.data() + buffer_floats(m) * static_cast<std::size_t>(omp_get_thread_num()); }
+  void make(int m);
   void transform_columns(int m, float* mesh, fftwf_plan plan);
   ~Plans() {
     const std::lock_guard lock(fftw_planner());
@@ -38,111 +50,83 @@ struct RealFft3d::Plans {
   }
 };
 
-void RealFft3d::Plans::make(int m, unsigned effort) {
-  const std::lock_guard lock(fftw_planner());
-  fftwf_set_timelimit(1.0);
-  DeviceBuffer<float> plane("fft.planning", static_cast<std::size_t>(m) * 2 * (m / 2 + 1));
-  float* p = plane.data();
-  fftwf_complex* c = complex_of(columns.data());
-  plane_forward = fftwf_plan_dft_r2c_2d(m, m, p, complex_of(p), effort);
-  plane_backward = fftwf_plan_dft_c2r_2d(m, m, complex_of(p), p, effort);
-  columns_forward =
-      fftwf_plan_many_dft(1, &m, kColumns, c, nullptr, kColumns, 1, c, nullptr, kColumns, 1, FFTW_FORWARD, effort);
-  columns_backward =
-      fftwf_plan_many_dft(1, &m, kColumns, c, nullptr, kColumns, 1, c, nullptr, kColumns, 1, FFTW_BACKWARD, effort);
+void RealFft3d::Plans::make(int m) {
+  DeviceBuffer<float> plane("fft.planning", plane_floats(m));
+  float *const p = plane.data(), *const b = buffer(m);
+  fftwf_complex *const from = complex_of(b), *const to = complex_of(b + column_floats(m));
+  const Planner planner;
+  const int sides[] = {m, m}, reals[] = {m, 2 * (m / 2 + 1)}, modes[] = {m, m / 2 + 1};
+  plane_forward = fftwf_plan_many_dft_r2c(2, sides, 1, p, reals, 1, 0, complex_of(b), modes, 1, 0, FFTW_ESTIMATE);
+  plane_backward = fftwf_plan_many_dft_c2r(2, sides, 1, complex_of(b), modes, 1, 0, p, reals, 1, 0, FFTW_ESTIMATE);
+  const auto columns = [&](int sign) {
+    return fftwf_plan_many_dft(1, &m, kColumns, from, nullptr, kColumns, 1, to, nullptr, kColumns, 1, sign,
+                               FFTW_ESTIMATE);
+  };
+  columns_forward = columns(FFTW_FORWARD);
+  columns_backward = columns(FFTW_BACKWARD);
 }
 
 void RealFft3d::Plans::transform_columns(int m, float* mesh, fftwf_plan plan) {
   const int modes = m / 2 + 1;
   const int blocks = (modes + kColumns - 1) / kColumns;
   const auto side = static_cast<std::size_t>(m);
-  const std::size_t row = 2 * static_cast<std::size_t>(modes), plane = row * side;
-  columns.resize(column_floats(m) * static_cast<std::size_t>(omp_get_max_threads()));
+  const std::size_t row = 2 * static_cast<std::size_t>(modes), plane = plane_floats(m);
 #pragma omp parallel
   {
-    float* buffer = columns.data() + column_floats(m) * static_cast<std::size_t>(omp_get_thread_num());
+    float *const from = buffer(m), *const to = from + column_floats(m);
 #pragma omp for collapse(2) schedule(static)
     for (int y = 0; y < m; ++y) {
       for (int block = 0; block < blocks; ++block) {
         const int first = block * kColumns;
         const std::size_t bytes = sizeof(fftwf_complex) * static_cast<std::size_t>(std::min(kColumns, modes - first));
         float* top = mesh + row * static_cast<std::size_t>(y) + 2 * first;
-        for (std::size_t x = 0; x < side; ++x) std::memcpy(buffer + 2 * kColumns * x, top + plane * x, bytes);
-        fftwf_execute_dft(plan, complex_of(buffer), complex_of(buffer));
-        for (std::size_t x = 0; x < side; ++x) std::memcpy(top + plane * x, buffer + 2 * kColumns * x, bytes);
+        for (std::size_t x = 0; x < side; ++x) std::memcpy(from + 2 * kColumns * x, top + plane * x, bytes);
+        fftwf_execute_dft(plan, complex_of(from), complex_of(to));
+        for (std::size_t x = 0; x < side; ++x) std::memcpy(top + plane * x, to + 2 * kColumns * x, bytes);
       }
     }
   }
 }
 
-RealFft3d::RealFft3d(int m, FftPlanning planning) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
-  plans_->columns.resize(plans_->column_floats(m) * static_cast<std::size_t>(omp_get_max_threads()));
-  plans_->columns.fill_zero(Stream());
-  plans_->make(m, planning == FftPlanning::kEstimate ? FFTW_ESTIMATE : FFTW_MEASURE);
+RealFft3d::RealFft3d(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
+  plans_->make_room(m);
+  plans_->buffers.fill_zero(Stream());
+  plans_->make(m);
 }
 
 RealFft3d::~RealFft3d() = default;
 
-std::size_t RealFft3d::bytes() const { return plans_->columns.capacity() * sizeof(float); }
+std::size_t RealFft3d::bytes() const { return plans_->buffers.capacity() * sizeof(float); }
 
 void* RealFft3d::lend(std::size_t bytes) {
-  DeviceBuffer<float>& columns = plans_->columns;
-  if (columns.size() * sizeof(float) < bytes) columns.resize((bytes + sizeof(float) - 1) / sizeof(float));
-  return columns.data();
+  DeviceBuffer<float>& buffers = plans_->buffers;
+  if (buffers.size() * sizeof(float) < bytes) buffers.resize((bytes + sizeof(float) - 1) / sizeof(float));
+  return buffers.data();
 }
 
 void RealFft3d::forward(const Stream&, float* mesh) {
-  const std::size_t plane = row() * static_cast<std::size_t>(m_);
+  const std::size_t plane = Plans::plane_floats(m_);
+  plans_->make_room(m_);
 #pragma omp parallel for schedule(static)
   for (int x = 0; x < m_; ++x) {
-    float* values = mesh + plane * static_cast<std::size_t>(x);
-    fftwf_execute_dft_r2c(plans_->plane_forward, values, complex_of(values));
+    float *const values = mesh + plane * static_cast<std::size_t>(x), *const buffer = plans_->buffer(m_);
+    fftwf_execute_dft_r2c(plans_->plane_forward, values, complex_of(buffer));
+    std::memcpy(values, buffer, plane * sizeof(float));
   }
   plans_->transform_columns(m_, mesh, plans_->columns_forward);
 }
 
 void RealFft3d::backward(const Stream&, float* mesh) {
+  const std::size_t plane = Plans::plane_floats(m_);
+  plans_->make_room(m_);
   plans_->transform_columns(m_, mesh, plans_->columns_backward);
-  const std::size_t plane = row() * static_cast<std::size_t>(m_);
 #pragma omp parallel for schedule(static)
   for (int x = 0; x < m_; ++x) {
-    float* values = mesh + plane * static_cast<std::size_t>(x);
-    fftwf_execute_dft_c2r(plans_->plane_backward, complex_of(values), values);
+    float *const values = mesh + plane * static_cast<std::size_t>(x), *const buffer = plans_->buffer(m_);
+    std::memcpy(buffer, values, plane * sizeof(float));
+    fftwf_execute_dft_c2r(plans_->plane_backward, complex_of(buffer), values);
   }
 }
-
-bool learn_fft_wisdom(const std::string& text) {
-  const std::lock_guard lock(fftw_planner());
-  return !text.empty() && fftwf_import_wisdom_from_string(text.c_str()) != 0;
-}
-
-std::string fft_wisdom() {
-  const std::lock_guard lock(fftw_planner());
-  const std::unique_ptr<char, void (*)(void*)> text(fftwf_export_wisdom_to_string(), fftwf_free);
-  return text ? text.get() : "";
-}
-
-namespace {
-
-// Removes FFTW's wisdom from measured plans, and restores it at the end: estimated plans would use it, and their bits
-// would then depend on earlier plans.
-class WithoutWisdom {
- public:
-  WithoutWisdom() : kept_(fftwf_export_wisdom_to_string()) { fftwf_forget_wisdom(); }
-  ~WithoutWisdom() {
-    if (!kept_) return;
-    fftwf_forget_wisdom();
-    fftwf_import_wisdom_from_string(kept_);
-    fftwf_free(kept_);
-  }
-  WithoutWisdom(const WithoutWisdom&) = delete;
-  WithoutWisdom& operator=(const WithoutWisdom&) = delete;
-
- private:
-  char* kept_;
-};
-
-}  // namespace
 
 // By LineTransform. Lines transformed in place pass through a buffer: FFTW is up to twice as fast out of place.
 struct LineFft::Plans {
@@ -161,8 +145,7 @@ LineFft::LineFft(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   DeviceBuffer<float> line("fft.planning", complex_row());
   float* other = plans_->lines.data();
   auto* c = complex_of(line.data());
-  const std::lock_guard lock(fftw_planner());
-  const WithoutWisdom naive;
+  const Planner planner;
   auto* const other_c = complex_of(other);
   plans_->all = {fftwf_plan_dft_r2c_1d(m, line.data(), other_c, FFTW_ESTIMATE),
                  fftwf_plan_dft_c2r_1d(m, c, other, FFTW_ESTIMATE),

@@ -51,7 +51,7 @@ struct RealFft3d::Plans {
   }
 };
 
-RealFft3d::RealFft3d(int m, FftPlanning) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
+RealFft3d::RealFft3d(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>()) {
   const std::size_t there = plans_->make(plans_->forward, m, CUFFT_R2C);
   const std::size_t back = plans_->make(plans_->backward, m, CUFFT_C2R);
   plans_->share(std::max(there, back));
@@ -75,9 +75,6 @@ void RealFft3d::backward(const Stream& stream, float* mesh) {
   check_fft(cufftSetStream(plans_->backward, native(stream)), "giving an FFT its stream");
   check_fft(cufftExecC2R(plans_->backward, reinterpret_cast<cufftComplex*>(mesh), mesh), "backward FFT");
 }
-
-bool learn_fft_wisdom(const std::string&) { return false; }
-std::string fft_wisdom() { return {}; }
 
 // Plans for one batch of lines, which share a work area.
 struct LineFft::Plans {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "host/comm/communicator.hpp"
-#include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_folder.hpp"
@@ -95,14 +94,6 @@ std::string damage_of_file(const std::string& path, const std::string& checksum)
   }
 }
 
-std::string damage_of_rank(const RestartInfo& info, std::size_t rank) {
-  const int number = static_cast<int>(rank);
-  std::string damage = damage_of_file(folder::rank_file(info.path, number), info.checksums[rank]);
-  if (damage.empty() && !info.plans[rank].empty())
-    damage = damage_of_file(folder::plans_file(info.path, number), info.plans[rank]);
-  return damage;
-}
-
 }  // namespace
 
 std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks,
@@ -143,7 +134,7 @@ std::string damage_of(const RestartInfo& info, const Communicator& ranks) {
   all_succeed(ranks, [&] {  // a rank may be out of memory
     for (auto rank = static_cast<std::size_t>(ranks.rank()); rank < info.checksums.size() && mine.empty();
          rank += static_cast<std::size_t>(ranks.size()))
-      mine = damage_of_rank(info, rank);
+      mine = damage_of_file(folder::rank_file(info.path, static_cast<int>(rank)), info.checksums[rank]);
   });
   for (const std::string& one : gather_texts(ranks, mine))
     if (!one.empty()) return one;
@@ -177,12 +168,6 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool kn
     read_numbers(counts, restart.numbers.counts);
   });
   return restart;
-}
-
-void take_plans(const RestartInfo& info, const Communicator& ranks) {
-  const auto rank = static_cast<std::size_t>(ranks.rank());
-  if (rank >= info.plans.size() || info.plans[rank].empty()) return;
-  learn_fft_wisdom(bytes_of_file(folder::plans_file(info.path, ranks.rank())));
 }
 
 std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,
@@ -252,59 +237,47 @@ std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<Resta
   return addresses;
 }
 
-// The files of a rank, laid out.
-struct RankFiles {
+// The file of a rank, laid out.
+struct RankFile {
   SafeFile file;
   std::vector<RestartColumn> columns;
   std::vector<std::uint64_t> addresses;  // of the columns
-  std::string plans_path, plans;         // no file where there are none
   std::shared_ptr<const void> owner;     // of the data of the columns
 };
 
-RankFiles begin_files(const std::string& path, int rank, const StateNumbers& numbers, const RestartRows& rows) {
+RankFile begin_file(const std::string& path, int rank, const StateNumbers& numbers, const RestartRows& rows) {
   // Columns are for reading and writing; here the rows do not change.
-  RankFiles files{SafeFile(folder::rank_file(path, rank)),
-                  restart_columns(const_cast<ParticleRows&>(rows.particles), const_cast<EscaperRows&>(rows.escapers)),
-                  {},
-                  folder::plans_file(path, rank),
-                  fft_wisdom(),
-                  rows.owner};
-  files.addresses = lay_out(files.file, files.columns, numbers);
-  files.file.reserve(std::filesystem::file_size(files.file.temporary_path()));
-  return files;
+  RankFile begun{SafeFile(folder::rank_file(path, rank)),
+                 restart_columns(const_cast<ParticleRows&>(rows.particles), const_cast<EscaperRows&>(rows.escapers)),
+                 {},
+                 rows.owner};
+  begun.addresses = lay_out(begun.file, begun.columns, numbers);
+  begun.file.reserve(std::filesystem::file_size(begun.file.temporary_path()));
+  return begun;
 }
 
-void write_columns(const RankFiles& files) {
-  PositionedFile numbers(files.file.temporary_path(), files.file.path());
+void write_columns(const RankFile& begun) {
+  PositionedFile numbers(begun.file.temporary_path(), begun.file.path());
   std::vector<unsigned char> block;
-  for (std::size_t i = 0; i < files.columns.size(); ++i) {
-    const RestartColumn& c = files.columns[i];
+  for (std::size_t i = 0; i < begun.columns.size(); ++i) {
+    const RestartColumn& c = begun.columns[i];
     const std::size_t row_bytes = c.columns * c.width;
     for (std::size_t first = 0; first < c.rows; first += kRowsAtOnce) {
       const std::size_t count = std::min(kRowsAtOnce, c.rows - first);
       block.resize(count * row_bytes);
       c.get(first, count, block.data());
-      numbers.write_at(files.addresses[i] + first * row_bytes, block.data(), block.size());
+      numbers.write_at(begun.addresses[i] + first * row_bytes, block.data(), block.size());
     }
   }
   numbers.finish();
 }
 
-// Returns the checksum of the plans; "" where there are none.
-std::string write_plans(const RankFiles& files) {
-  if (files.plans.empty()) return {};
-  SafeFile file(files.plans_path);
-  file.write(files.plans);
-  file.commit();
-  return checksum_of(files.plans);
-}
-
-RestartPart write_files(RankFiles& files) {
-  write_columns(files);
-  RestartPart part{checksum_of_file(files.file.temporary_path()), {}};
-  files.file.commit();
-  part.plans = write_plans(files);
-  return part;
+// Returns the checksum.
+std::string write_file(RankFile& begun) {
+  write_columns(begun);
+  const std::string checksum = checksum_of_file(begun.file.temporary_path());
+  begun.file.commit();
+  return checksum;
 }
 
 }  // namespace
@@ -317,22 +290,21 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
   info.format = kRestartFormat;
   info.path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
   info.particles = gathered(ranks_, std::uint64_t{rows.particles.size()});
-  auto files = std::make_shared<std::optional<RankFiles>>();  // destroyed with the thread's work
+  auto file = std::make_shared<std::optional<RankFile>>();  // destroyed with the thread's work
   try {
     root_succeeds(ranks_, [&] { folder::begin(info.path); });
-    all_succeed(ranks_, [&] { files->emplace(begin_files(info.path, ranks_.rank(), numbers, rows)); });
+    all_succeed(ranks_, [&] { file->emplace(begin_file(info.path, ranks_.rank(), numbers, rows)); });
   } catch (const Error&) {
-    files->reset();
+    file->reset();
     if (ranks_.rank() == 0) folder::remove(info.path);
     throw;
   }
   completing_ = ranks_.size() == 1;  // no other rank to wait for
-  part_ = std::make_shared<RestartPart>();
-  threads_.start([files = std::move(files), part = part_, alone = completing_ ? folder_ : nullptr] {
-    *part = write_files(**files);
+  checksum_ = std::make_shared<std::string>();
+  threads_.start([file = std::move(file), checksum = checksum_, alone = completing_ ? folder_ : nullptr] {
+    *checksum = write_file(**file);
     if (!alone) return;
-    alone->info.checksums = {part->checksum};
-    alone->info.plans = {part->plans};
+    alone->info.checksums = {*checksum};
     alone->complete();
   });
   busy_ = true;
@@ -351,8 +323,7 @@ RestartOutcome RestartWriter::wait() {
 std::optional<RestartOutcome> RestartWriter::advance() {
   const std::string problem = threads_.problem();
   if (!problem.empty() || completing_) return conclude(problem);
-  folder_->info.checksums = gather_texts(ranks_, part_->checksum);
-  folder_->info.plans = gather_texts(ranks_, part_->plans);
+  folder_->info.checksums = gather_texts(ranks_, *checksum_);
   completing_ = true;
   if (ranks_.rank() == 0) threads_.start([folder = folder_] { folder->complete(); });
   return {};

@@ -1,8 +1,7 @@
 // Restarts: the exact state of a run, from which `maki resume` goes on.
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
-// rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written
-// last. Without complete.toml the folder is no restart. It holds the checksums of all other files and ends with its
+// rank_0.hdf5, rank_1.hdf5, ... of each rank, and complete.toml, which is written last. Without complete.toml the folder is no restart. It holds the checksums of all other files and ends with its
 // own, so that any changed or missing byte is detected. Each file is written under a temporary name, flushed to the
 // disk and renamed; a write that fails removes what it had begun and touches no other restart.
 //
@@ -76,7 +75,6 @@ struct RestartInfo {
   double time = 0;                       // scale factor, or time
   std::vector<std::uint64_t> particles;  // of each rank's file
   std::vector<std::string> checksums;    // of each rank's file, XXH3
-  std::vector<std::string> plans;        // of each rank's plans; "" of a rank without any
   int site = 0, sites = 1;               // place in the ring, and its length
   std::vector<std::string> site_keys;    // settings with the paths of the key files of links between sites
   Provenance provenance;                 // of the run, with its resolved configuration
@@ -108,10 +106,6 @@ std::string damage_of(const RestartInfo& info, const Communicator& ranks = Commu
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self(),
                      bool known_whole = false);
 
-// Loads the restart's plans of Fourier transforms for this rank, so that transforms round in the same way. To be called
-// before the run is made. A rank without plans, or with plans that do not fit this machine, makes its own.
-void take_plans(const RestartInfo& info, const Communicator& ranks = Communicator::self());
-
 // Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of the
 // complete ones among them. Collective. Throws Error, the same on all ranks.
 std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,
@@ -130,11 +124,6 @@ struct RestartOutcome {
   std::string path;     // of the folder
   std::string problem;  // the message of an Error; empty: it is complete
   double seconds = 0;   // since begin()
-};
-
-// The result of a rank's thread: checksums of its file and of its plans.
-struct RestartPart {
-  std::string checksum, plans;
 };
 
 // Writes one restart at a time. All members are collective except busy() and the destructor. The destructor waits for
@@ -165,7 +154,7 @@ class RestartWriter {
   std::shared_ptr<Folder> folder_;  // of the restart under way
   bool busy_ = false, completing_ = false;
   std::chrono::steady_clock::time_point begun_;
-  std::shared_ptr<RestartPart> part_;  // of this rank's thread
+  std::shared_ptr<std::string> checksum_;  // of the file, by this rank's thread
   RankThreads threads_;
 };
 

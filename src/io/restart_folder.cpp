@@ -23,10 +23,9 @@ constexpr const char* kComplete = "complete.toml";
 constexpr const char* kSeal = "# checksum of all lines above: ";
 
 toml::table to_table(const RestartInfo& info) {
-  toml::array particles, checksums, plans, site_keys;
+  toml::array particles, checksums, site_keys;
   for (const std::uint64_t count : info.particles) particles.push_back(static_cast<std::int64_t>(count));
   for (const std::string& sum : info.checksums) checksums.push_back(sum);
-  for (const std::string& sum : info.plans) plans.push_back(sum);
   for (const std::string& key : info.site_keys) site_keys.push_back(key);
   return toml::table{{"format", static_cast<std::int64_t>(info.format)},
                      {"run", info.run},
@@ -35,7 +34,6 @@ toml::table to_table(const RestartInfo& info) {
                      {"ranks", static_cast<std::int64_t>(info.particles.size())},
                      {"particles", particles},
                      {"checksums", checksums},
-                     {"plans", plans},
                      {"site", info.site},
                      {"sites", info.sites},
                      {"site_keys", site_keys},
@@ -72,10 +70,9 @@ bool from_table(const toml::table& table, RestartInfo& info) {
     for (const toml::node& count : *particles)
       info.particles.push_back(static_cast<std::uint64_t>(count.value_or(std::int64_t{0})));
   info.checksums = texts_in(table, "checksums");
-  info.plans = texts_in(table, "plans");
   if (info.format != kRestartFormat) return info.format > 0;  // files of other formats are unknown
   return !info.particles.empty() && info.particles.size() == count_in(table, "ranks") &&
-         info.particles.size() == info.checksums.size() && info.particles.size() == info.plans.size();
+         info.particles.size() == info.checksums.size();
 }
 
 // Whether the text ends with its own checksum; none where it has no checksum, or a damaged checksum line.
@@ -98,10 +95,6 @@ std::int64_t step_of(const std::string& name) {
 
 std::string rank_file(const std::string& folder, int rank) {
   return (fs::path(folder) / fmt::format("rank_{}.hdf5", rank)).string();
-}
-
-std::string plans_file(const std::string& folder, int rank) {
-  return (fs::path(folder) / fmt::format("plans_{}.txt", rank)).string();
 }
 
 void begin(const std::string& folder) {

@@ -14,7 +14,6 @@ namespace maki::restart_folder {
 std::string name_of(std::uint64_t step);
 std::int64_t step_of(const std::string& name);
 std::string rank_file(const std::string& folder, int rank);
-std::string plans_file(const std::string& folder, int rank);
 
 // Makes an empty folder. Throws Error.
 void begin(const std::string& folder);

@@ -141,7 +141,6 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
   choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
-  take_plans(ready.info, place.ranks);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class RealFft3dSizes : public testing::TestWithParam<int> {};
 TEST_P(RealFft3dSizes, ModesMatchThePlainSum) {
   const int m = GetParam();
   const Stream& stream = test::test_stream();
-  RealFft3d fft(m, FftPlanning::kEstimate);
+  RealFft3d fft(m);
   DeviceBuffer<float> mesh("test.mesh");
   mesh.upload(stream, make_field(fft));
   fft.forward(stream, mesh.data());
@@ -79,14 +79,6 @@ TEST(RealFft3d, RefusesOddSizes) {
   EXPECT_THROW(RealFft3d(0), Error);
 }
 
-TEST(RealFft3d, WisdomIsTextThatIsUnderstood) {
-  EXPECT_FALSE(learn_fft_wisdom(""));
-  EXPECT_FALSE(learn_fft_wisdom("nothing of the kind"));
-#if !defined(MAKI_BACKEND_CUDA)
-  EXPECT_TRUE(learn_fft_wisdom(fft_wisdom()));
-#endif
-}
-
 float value(std::size_t line, int x) { return std::sin(1.7f * x + 0.3f * line) + 0.1f * ((x * 7 + line * 3) % 11); }
 
 constexpr std::size_t kLines = 3;
@@ -98,12 +90,12 @@ std::vector<float> real_lines(const LineFft& fft) {
   return host;
 }
 
-// Equal lines at different places, among different numbers of lines, after plans that were measured.
+// Equal lines at different places, among different numbers of lines, after other plans.
 TEST(LineFft, ALineDoesNotDependOnItsPlace) {
   const int m = 30;
   const Stream& stream = test::test_stream();
   LineFft before(m);
-  const RealFft3d teaches_the_planner(m, FftPlanning::kMeasure);
+  const RealFft3d teaches_the_planner(m);
   LineFft after(m);
   std::vector<float> first;
   for (LineFft* fft : {&before, &after}) {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "src/io/restart_folder.hpp"
+#include "src/io/safe_file.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
@@ -114,6 +115,18 @@ TEST(Restart, LaterOnesAreRemoved) {
   EXPECT_EQ(remove_restarts_after(dir.path(), 2), (std::vector<std::string>{"restart_000003", "restart_000004"}));
   EXPECT_EQ(steps_in(dir.path()), (Steps{2}));
   EXPECT_EQ(dir.entries(), 1u);
+}
+
+// Restarts of the same format had files of measured FFTW plans too, with their checksums.
+TEST(Restart, ReadsThoseWithPlans) {
+  TempDir dir;
+  const std::string folder = write(dir.path(), 8), path = folder + "/complete.toml";
+  std::ofstream(folder + "/plans_0.txt") << "(fftw-3.3.10 fftwf_wisdom)";
+  std::string text = bytes_of_file(path);
+  text = "plans = [ '0123456789abcdef' ]\n" + text.substr(0, text.rfind("# checksum"));
+  std::ofstream(path) << text << "# checksum of all lines above: " << checksum_of(text) << '\n';
+  EXPECT_EQ(steps_in(dir.path()), (Steps{8}));
+  EXPECT_EQ(error_of([&] { read_restart(find_restarts(dir.path()).at(0)); }), "");
 }
 
 TEST(Restart, RefusesDamageAndOtherFormats) {
