@@ -5,7 +5,8 @@
 #include <bit>
 #include <fstream>
 #include <limits>
-#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
@@ -205,105 +206,88 @@ void read_binary_particles(const std::string& path, const FileHeader& header, co
 
 // Writing the same types.
 
-namespace {
-
 static_assert(std::endian::native == std::endian::little);
 
-// Writes slab number `slab` of this rank's rows, if there is one.
-void write_slab(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address,
-                std::uint64_t slab) {
-  const std::uint64_t first = slab * kSlabRows;
-  if (first >= part.count()) return;
-  const std::uint64_t rows = std::min<std::uint64_t>(kSlabRows, part.count() - first);
-  std::vector<unsigned char> bytes(rows * source.row_bytes());
-  source.fill(first, rows, bytes.data());
-  file.write_at(address + (part.begin() + first) * source.row_bytes(), bytes.data(), bytes.size());
-}
-
-std::uint64_t slabs_of(std::uint64_t rows) { return (rows + kSlabRows - 1) / kSlabRows; }
-
-}  // namespace
-
 void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address) {
-  for (std::uint64_t slab = 0; slab < slabs_of(part.count()); ++slab) write_slab(file, part, source, address, slab);
-}
-
-void write_together(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address) {
-  std::uint64_t most = 0;
-  for (std::size_t r = 1; r < part.begins.size(); ++r) most = std::max(most, part.begins[r] - part.begins[r - 1]);
-  for (std::uint64_t slab = 0; slab < slabs_of(most); ++slab)
-    all_succeed(part.ranks, [&] { write_slab(file, part, source, address, slab); });
+  std::vector<unsigned char> bytes;
+  for (std::uint64_t first = 0; first < part.count(); first += kSlabRows) {
+    const std::uint64_t rows = std::min<std::uint64_t>(kSlabRows, part.count() - first);
+    bytes.resize(rows * source.row_bytes());
+    source.fill(first, rows, bytes.data());
+    file.write_at(address + (part.begin() + first) * source.row_bytes(), bytes.data(), bytes.size());
+  }
 }
 
 namespace {
 
-// One file: rank 0 writes the header and the markers around blocks, all ranks their rows between these.
-class BinaryWriter {
+// One file: the bytes that rank 0 writes (header, labels, markers), and the blocks, whose rows all ranks write.
+class BinaryOutput {
  public:
-  BinaryWriter(const FileName& name, const Part& part, const WriteOptions& options, std::uint64_t bytes)
-      : part_(part), swap_(options.big_endian), labelled_(options.format == SnapshotFormat::kGadgetBinary2) {
-    // The file gets its full size before other ranks open it.
-    root_succeeds(part.ranks, [&] { open(name).resize(bytes + blocks(part) * frame()); });
-    all_succeed(part.ranks, [&] { open(name); });
-  }
-
-  // Writes a block of numbers value(i, column) of type T.
-  template <class T, class Value>
-  void block(const char* label, std::size_t columns, Value value) {
-    const std::uint64_t bytes = part_.rows() * columns * sizeof(T);
-    const std::uint64_t rows_at = open_block(label, bytes);
-    const auto ordered_value = [this, value](std::size_t i, std::size_t column) { return ordered(value(i, column)); };
-    write_together(*file_, part_, row_source<T>(columns, ordered_value), rows_at);
-  }
+  BinaryOutput(const Part& part, const WriteOptions& options)
+      : part_(part), swap_(options.big_endian), labelled_(options.format == SnapshotFormat::kGadgetBinary2) {}
 
   void header(BinaryHeader h) {
     if (swap_) swap_header(h);
-    const std::uint64_t at = open_block("HEAD", sizeof(h));
-    root_succeeds(part_.ranks, [&] { file_->write_at(at, &h, sizeof(h)); });
+    begin_block("HEAD", sizeof(h));
+    put(std::string_view(reinterpret_cast<const char*>(&h), sizeof(h)));
+    put(std::uint32_t{sizeof(h)});
   }
 
-  void finish() {
-    all_succeed(part_.ranks, [&] { file_->finish(); });
+  // A block of numbers value(i, column) of type T.
+  template <class T, class Value>
+  void block(const char* label, std::size_t columns, Value value) {
+    const std::uint64_t bytes = part_.rows() * columns * sizeof(T);
+    begin_block(label, bytes);
+    const auto ordered_value = [this, value](std::size_t i, std::size_t column) { return ordered(value(i, column)); };
+    blocks_.push_back({end_, row_source<T>(columns, ordered_value)});
+    end_ += bytes;
+    put(static_cast<std::uint32_t>(bytes));
+  }
+
+  // Collective; throws the same Error on all ranks.
+  void write(const FileName& name) const {
+    root_succeeds(part_.ranks, [&] {  // up to the last marker: the file has its full size before other ranks open it
+      PositionedFile file(name.temporary, name.path);
+      for (const auto& [at, bytes] : between_) file.write_at(at, bytes.data(), bytes.size());
+      file.finish();
+    });
+    all_succeed(part_.ranks, [&] {
+      PositionedFile file(name.temporary, name.path);
+      for (const auto& [at, rows] : blocks_) write_in_place(file, part_, rows, at);
+      file.finish();
+    });
   }
 
  private:
-  static std::uint64_t blocks(const Part& part) { return part.equal_mass == 0 ? 5 : 4; }
-  std::uint64_t frame() const { return (labelled_ ? kLabelBytes + 2 * sizeof(std::uint32_t) : 0) + kMarkers; }
-  PositionedFile& open(const FileName& name) { return file_ ? *file_ : file_.emplace(name.temporary, name.path); }
   template <class T>
   T ordered(T value) const {
     return swap_ ? byte_swapped(value) : value;
   }
-
-  // Writes label and markers of a block, and moves on behind it. Returns the place of its data.
-  std::uint64_t open_block(const char* label, std::uint64_t bytes) {
-    std::string before, after;
-    const auto put = [&](std::string& to, std::uint64_t number) {
-      const auto word = ordered(static_cast<std::uint32_t>(number));
-      to.append(reinterpret_cast<const char*>(&word), sizeof(word));
-    };
+  void put(std::string_view bytes) {
+    between_.emplace_back(end_, bytes);
+    end_ += bytes.size();
+  }
+  void put(std::uint32_t word) {
+    word = ordered(word);
+    put(std::string_view(reinterpret_cast<const char*>(&word), sizeof(word)));
+  }
+  // Label and first marker.
+  void begin_block(const char* label, std::uint64_t bytes) {
     if (labelled_) {
-      put(before, kLabelBytes);
-      before += label;
-      put(before, bytes + kMarkers);  // number of bytes that a reader skips to the next block
-      put(before, kLabelBytes);
+      put(kLabelBytes);
+      put(std::string_view(label));
+      put(static_cast<std::uint32_t>(bytes +
+                                     2 * sizeof(std::uint32_t)));  // bytes that a reader skips to the next block
+      put(kLabelBytes);
     }
-    put(before, bytes);
-    put(after, bytes);
-    const std::uint64_t data = at_ + before.size();
-    root_succeeds(part_.ranks, [&] {
-      file_->write_at(at_, before.data(), before.size());
-      file_->write_at(data + bytes, after.data(), after.size());
-    });
-    at_ = data + bytes + after.size();
-    return data;
+    put(static_cast<std::uint32_t>(bytes));
   }
 
-  static constexpr std::uint64_t kMarkers = 2 * sizeof(std::uint32_t);
   const Part& part_;
   bool swap_, labelled_;
-  std::optional<PositionedFile> file_;
-  std::uint64_t at_ = 0;
+  std::uint64_t end_ = 0;
+  std::vector<std::pair<std::uint64_t, std::string>> between_;
+  std::vector<std::pair<std::uint64_t, RowSource>> blocks_;
 };
 
 BinaryHeader make_header(const Part& part, bool doubles) {
@@ -324,18 +308,18 @@ BinaryHeader make_header(const Part& part, bool doubles) {
 }
 
 template <class T>
-void write_reals(BinaryWriter& out, const Part& part) {
+void add_reals(BinaryOutput& out, const Part& part) {
   out.block<T>("POS ", 3, [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
   out.block<T>("VEL ", 3, [&](std::size_t i, std::size_t axis) { return velocity<T>(part, i, axis); });
 }
 
 template <class T>
-void write_ids(BinaryWriter& out, const Part& part) {
+void add_ids(BinaryOutput& out, const Part& part) {
   out.block<T>("ID  ", 1, [&](std::size_t i, std::size_t) { return id<T>(part, i); });
 }
 
 template <class T>
-void write_masses(BinaryWriter& out, const Part& part) {
+void add_masses(BinaryOutput& out, const Part& part) {
   out.block<T>("MASS", 1, [&](std::size_t i, std::size_t) { return mass<T>(part, i); });
 }
 
@@ -348,14 +332,12 @@ void write_binary_file(const FileName& name, const Part& part, const WriteOption
                 "write more files or HDF5");
   }
   const bool doubles = options.coordinates == CoordinateNumbers::kDouble;
-  const std::uint64_t real = doubles ? 8 : 4, reals = part.equal_mass == 0 ? 7 : 6;
-  const std::uint64_t bytes = sizeof(BinaryHeader) + part.rows() * (reals * real + (part.wide_ids ? 8 : 4));
-  BinaryWriter out(name, part, options, bytes);
+  BinaryOutput out(part, options);
   out.header(make_header(part, doubles));
-  doubles ? write_reals<double>(out, part) : write_reals<float>(out, part);
-  part.wide_ids ? write_ids<std::uint64_t>(out, part) : write_ids<std::uint32_t>(out, part);
-  if (part.equal_mass == 0) doubles ? write_masses<double>(out, part) : write_masses<float>(out, part);
-  out.finish();
+  doubles ? add_reals<double>(out, part) : add_reals<float>(out, part);
+  part.wide_ids ? add_ids<std::uint64_t>(out, part) : add_ids<std::uint32_t>(out, part);
+  if (part.equal_mass == 0) doubles ? add_masses<double>(out, part) : add_masses<float>(out, part);
+  out.write(name);
 }
 
 }  // namespace maki::gadget

@@ -92,8 +92,6 @@ RowSource row_source(std::size_t columns, Value value) {
 
 // Writes this rank's rows to their places in a block of rows that begins at `address`, slab by slab.
 void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
-// The same; after each slab all ranks agree whether every rank succeeded. Collective.
-void write_together(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
 
 // The rows of all ranks' shares, with the number formats of `options`. `chosen`: as Part::chosen. Throws Error, the
 // same on all ranks. Collective, over the sites too.

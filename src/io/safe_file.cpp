@@ -177,10 +177,6 @@ void PositionedFile::settle(std::uint64_t offset, std::size_t bytes) {
   settling_bytes_ = bytes;
 }
 
-void PositionedFile::resize(std::uint64_t bytes) {
-  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(path_, errno);
-}
-
 void PositionedFile::finish() {
   if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
   if (close(std::exchange(descriptor_, -1)) != 0) fail(path_, errno);

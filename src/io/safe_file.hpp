@@ -63,7 +63,6 @@ class PositionedFile {
 
   // Throws Error when the disk is full or fails.
   void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
-  void resize(std::uint64_t bytes);
   // Flushes to the disk and closes. Throws Error.
   void finish();
 
