@@ -31,7 +31,6 @@ using Incoming = Communicator::Incoming;
 template <class Message>
 struct Parted {
   std::vector<Message> others, own;
-  std::size_t bytes = 0;  // of messages with others
 };
 
 template <class Message, class Peer>
@@ -39,9 +38,7 @@ Parted<Message> part(std::span<const Message> messages, int rank, const Peer& pe
   Parted<Message> parted;
   for (const Message& message : messages) {
     if (message.bytes == 0) continue;
-    const bool own = peer(message) == rank;
-    (own ? parted.own : parted.others).push_back(message);
-    if (!own) parted.bytes += message.bytes;
+    (peer(message) == rank ? parted.own : parted.others).push_back(message);
   }
   return parted;
 }
@@ -137,8 +134,6 @@ DevicePayload::Transfer DevicePayload::begin(const Stream& stream, std::span<con
   auto received = part(in, ranks_.rank(), [](const Incoming& message) { return message.from; });
   copy_own(stream, sent.own, received.own);
   if (sent.others.empty() && received.others.empty()) return Transfer(ranks_, followed_, nullptr);
-  traffic_.messages += sent.others.size();
-  traffic_.bytes += sent.bytes;
   std::unique_ptr<PayloadTransfer> transfer;
   PayloadMessages messages{std::move(sent.others), std::move(received.others)};
   switch (path_) {

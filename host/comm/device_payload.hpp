@@ -80,11 +80,6 @@ class DevicePayload {
   void exchange(const Stream& stream, std::span<const Communicator::Outgoing> out,
                 std::span<const Communicator::Incoming> in, int tag = 0);
 
-  // Messages sent to other ranks by this object so far; none is empty.
-  struct Traffic {
-    std::uint64_t messages = 0, bytes = 0;
-  };
-  Traffic traffic() const { return traffic_; }
   // Bytes of host memory for staging, kept between exchanges: at most kSends pieces to send and two for each message to
   // receive (StagedTransfer), each of staging_piece() bytes or of the message's size, whichever is less.
   std::size_t bytes() const;
@@ -94,7 +89,6 @@ class DevicePayload {
   PayloadPath path_;
   std::shared_ptr<StagingPool> staging_;         // null without staging
   std::shared_ptr<FollowedTransfers> followed_;  // null without NCCL
-  Traffic traffic_;
 };
 
 // Bytes of a staging piece, equal on all ranks: 4 MiB; less with many ranks, or by the communicator's limits.

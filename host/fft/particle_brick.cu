@@ -278,7 +278,6 @@ void ParticleBrick::hold_all() {
 }
 
 void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  sent_before_ += sent_now();
   room_ = box_ = all_ ? MeshBox::whole(layout_.cells()) : MeshBox{layout_.cells(), {}, {}};
   if (n > 0 && !all_) {
     const auto planes = occupied_planes(stream, particles, n, layout_.cells());
@@ -369,7 +368,5 @@ std::size_t ParticleBrick::bytes() const {
   return (brick_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) + counter_.bytes() +
          (exchange_ ? exchange_->bytes() : 0);
 }
-
-std::uint64_t ParticleBrick::sent_now() const { return exchange_ ? exchange_->traffic().bytes : 0; }
 
 }  // namespace maki

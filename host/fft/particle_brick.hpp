@@ -58,7 +58,6 @@ class BrickExchange {
   // Fills every cell of the brick from the mesh.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
-  DevicePayload::Traffic traffic() const { return messages_.traffic(); }
   std::size_t bytes() const { return out_.capacity() + in_.capacity() + messages_.bytes(); }  // work space
 
  private:
@@ -145,13 +144,11 @@ class ParticleBrick {
   const float* fetch(const Stream& stream, const float* mesh);
 
   std::size_t bytes() const;  // work space
-  std::uint64_t bytes_sent() const { return sent_before_ + sent_now(); }
 
  private:
   void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void make(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh);
-  std::uint64_t sent_now() const;
 
   Communicator communicator_;
   DevicePayload path_;  // of all bricks
@@ -163,7 +160,6 @@ class ParticleBrick {
   MeshBox room_;  // allowed cells of particles
   MeshBox box_;   // allowed cells of their clouds
   std::optional<BrickExchange> exchange_;
-  std::uint64_t sent_before_ = 0;  // by previous bricks
   MassCounter counter_;
   DeviceBuffer<std::uint64_t> brick_{"mesh.brick"};    // counts of the brick, or its values
   DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of the pencils, if the brick does not hold them

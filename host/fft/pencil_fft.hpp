@@ -104,9 +104,6 @@ class PencilFft {
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 
-  // Messages that this rank has sent to others so far.
-  DevicePayload::Traffic traffic() const { return messages_.traffic(); }
-
  private:
   using Complex = std::complex<float>;
   int rank() const { return messages_.ranks().rank(); }

@@ -134,7 +134,6 @@ class PencilStorage : public MeshStorage {
     communicator_.sum(sums);
     values.upload(stream, sums);
   }
-  PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
 
   // Lines of modes are [ky][kz][kx].
   ModeBlock modes() const override { return modes_; }
@@ -245,6 +244,5 @@ PencilMesh::PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilSt
     : ParticleMesh(options, law, std::unique_ptr<MeshStorage>(storage)), storage_(*storage) {}
 
 void PencilMesh::set_outside(OutsideMasses* outside) { storage_.set_outside(outside); }
-PencilMesh::Sent PencilMesh::bytes_sent() const { return storage_.sent(); }
 
 }  // namespace maki

@@ -46,12 +46,6 @@ class PencilMesh : public ParticleMesh {
   // long_range(), or both there if begin() was not called. The unit of mass is that of all sites' particles.
   void set_outside(OutsideMasses* outside);
 
-  // Bytes sent to other ranks so far: masses and forces between bricks and pencils, and transposes of the transforms.
-  struct Sent {
-    std::uint64_t bricks = 0, transforms = 0;
-  };
-  Sent bytes_sent() const;
-
  private:
   PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilStorage* storage);
   PencilStorage& storage_;  // owned by the base class
