@@ -67,8 +67,7 @@ PowerModes DensityModes::modes() {
   return {complex_of(mesh_.data()),
           {held.along[1].first, held.along[2].first, held.along[1].count(), held.along[2].count()},
           fft_.layout().cells(),
-          static_cast<int>(fft_.mode_row() / 2),
-          PowerModes::Half::kY};
+          static_cast<int>(fft_.mode_row() / 2)};
 }
 
 // Over all ranks. Collective.

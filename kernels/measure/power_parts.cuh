@@ -26,12 +26,11 @@ const SourceParticle* fold_particles(const Stream& stream, const SourceParticle*
                                      DeviceBuffer<SourceParticle>& folded);
 
 // Some of the modes of a mesh of mass. Axes as in modes.cuh: x, y, z from the slowest to the one along the lines. Along
-// one of them (`half`) only the modes 0 ... m/2 are stored, and stand for their conjugates too.
+// y only the modes 0 ... m/2 are stored, and stand for their conjugates too.
 struct PowerModes {
   Complex* mesh;
   RowBlock rows;
   int length, stride;  // of a row
-  enum class Half { kY, kZ } half;
 };
 
 // Combines both interlaced meshes into one spectrum, in modes.mesh; `shifted` has the same rows. Waits for the device.
@@ -97,7 +96,7 @@ struct BinPlanes {
     const int n2 = n2_xy + wave(z) * wave(z);
     const double factor = static_cast<double>(deconvolution[x]) * deconvolution[y] * deconvolution[z];
     const double power = (static_cast<double>(a.re) * b.re + static_cast<double>(a.im) * b.im);
-    const int weight = (part.half == PowerModes::Half::kY ? y : z) ? 2 : 1;  // -k is in the half that is not stored
+    const int weight = y > 0 ? 2 : 1;  // -k is in the half that is not stored
     return {weight * std::sqrt(static_cast<double>(n2)), weight * power * factor, factor,
             static_cast<std::uint32_t>(weight)};
   }

@@ -12,7 +12,6 @@ namespace maki {
 namespace {
 
 struct Case {
-  PowerModes::Half half;
   int m, count_x, first_y, count_y, length;
   double bins_a_wave;  // 0: one bin for all
   bool two_sets = false;
@@ -28,10 +27,8 @@ std::vector<std::uint32_t> bins_by_square(const Case& c) {
 // Sums of roots are rounded in the order of the modes. Powers are whole numbers here, so that they are exact.
 TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
   const Stream& stream = test::test_stream();
-  using Half = PowerModes::Half;
-  for (const Case& c : {Case{Half::kZ, 80, 5, 0, 80, 41, 1.0}, Case{Half::kZ, 80, 3, 70, 10, 41, 0.1},
-                        Case{Half::kY, 80, 6, 0, 41, 80, 1.0}, Case{Half::kY, 48, 9, 3, 20, 48, 0.0},
-                        Case{Half::kZ, 8, 7, 0, 8, 5, 1.0}, Case{Half::kY, 48, 9, 3, 20, 48, 0.5, true}}) {
+  for (const Case& c : {Case{80, 5, 0, 80, 41, 1.0}, Case{80, 3, 70, 10, 41, 0.1}, Case{80, 6, 0, 41, 80, 1.0},
+                        Case{48, 9, 3, 20, 48, 0.0}, Case{8, 7, 0, 8, 5, 1.0}, Case{48, 9, 3, 20, 48, 0.5, true}}) {
     SCOPED_TRACE(::testing::Message() << c.m << " " << c.bins_a_wave);
     const std::vector<std::uint32_t> bin_of = bins_by_square(c);
     const int bins = static_cast<int>(*std::max_element(bin_of.begin(), bin_of.end())) + 1;
@@ -51,7 +48,7 @@ TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
     other.upload(stream, second);
     table.upload(stream, bin_of);
     factors.upload(stream, deconvolution);
-    const PowerModes part{modes.data(), {1, c.first_y, c.count_x, c.count_y}, c.length, stride, c.half};
+    const PowerModes part{modes.data(), {1, c.first_y, c.count_x, c.count_y}, c.length, stride};
     bin_planes(stream,
                {part, c.two_sets ? other.data() : modes.data(), sums.data(), table.data(), factors.data(), c.m, bins});
     const std::vector<BinSum> found = sums.download(stream);
@@ -64,7 +61,7 @@ TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
           const auto wave = [&](int i) { return i <= c.m / 2 ? i : i - c.m; };
           const int n2 = wave(x) * wave(x) + wave(y) * wave(y) + wave(z) * wave(z);
           if (n2 == 0 || n2 >= c.m / 2 * (c.m / 2)) continue;
-          const unsigned weight = (c.half == Half::kY ? y : z) > 0 ? 2 : 1;
+          const unsigned weight = y > 0 ? 2 : 1;
           const std::size_t at = (static_cast<std::size_t>(plane) * c.count_y + j) * stride + z;
           const Complex &a = mesh[at], &b = second[at];
           const double factor = deconvolution[x] * deconvolution[y] * deconvolution[z];
