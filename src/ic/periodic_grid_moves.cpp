@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace maki {
@@ -160,40 +161,26 @@ class Delivery {
 
   void run(std::uint64_t round, std::uint64_t rounds) {
     const int ranks = field_.ranks().size(), me = field_.ranks().rank();
-    std::vector<std::size_t> out_begin{0}, in_begin{0};
     const Share mine = part_of(sites_of(field_, me), round, rounds);
-    sent_.clear();
-    for (int peer = 0; peer < ranks; ++peer) {
-      const Share its = part_of(sites_of(field_, peer), round, rounds);
-      if (peer != me) pack(its);
-      out_begin.push_back(sent_.size());
-      in_begin.push_back(in_begin.back() +
-                         (peer == me ? 0 : cut(field_.layout().box(Pencils::kReal, peer), mine, field_.n(), pieces_)));
-    }
-    received_.resize(in_begin.back());
-    std::vector<Communicator::Outgoing> out;
-    std::vector<Communicator::Incoming> in;
-    for (int peer = 0; peer < ranks; ++peer) {
-      const auto p = static_cast<std::size_t>(peer);
-      out.push_back({peer, sent_.data() + out_begin[p], (out_begin[p + 1] - out_begin[p]) * sizeof(double)});
-      in.push_back({peer, received_.data() + in_begin[p], (in_begin[p + 1] - in_begin[p]) * sizeof(double)});
-    }
-    field_.ranks().exchange(out, in);
+    std::vector<std::vector<double>> out(static_cast<std::size_t>(ranks));
+    for (int peer = 0; peer < ranks; ++peer)
+      if (peer != me) out[static_cast<std::size_t>(peer)] = packed(part_of(sites_of(field_, peer), round, rounds));
+    const std::vector<std::vector<double>> in = exchange_all(field_.ranks(), std::move(out));
     for (int peer = 0; peer < ranks; ++peer) {
       cut(field_.layout().box(Pencils::kReal, peer), mine, field_.n(), pieces_);
-      visit_pieces(peer == me ? nullptr : received_.data() + in_begin[static_cast<std::size_t>(peer)]);
+      visit_pieces(peer == me ? nullptr : in[static_cast<std::size_t>(peer)].data());
     }
   }
 
  private:
-  void pack(const Share& wanted) {
-    const std::size_t begin = sent_.size();
-    sent_.resize(begin + cut(field_.points(), wanted, field_.n(), pieces_));
+  std::vector<double> packed(const Share& wanted) {
+    std::vector<double> message(cut(field_.points(), wanted, field_.n(), pieces_));
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const Piece& piece = pieces_[i];
-      std::copy_n(field_.row(piece.ix, piece.iy) + piece.iz, piece.count, sent_.data() + begin + piece.begin);
+      std::copy_n(field_.row(piece.ix, piece.iy) + piece.iz, piece.count, message.data() + piece.begin);
     }
+    return message;
   }
 
   // From the message, or from the field itself.
@@ -207,7 +194,6 @@ class Delivery {
 
   const PeriodicGrid& field_;
   const SiteVisitor& visit_;
-  std::vector<double> sent_, received_;
   std::vector<Piece> pieces_;
 };
 
