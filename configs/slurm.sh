@@ -17,7 +17,7 @@
 # Settings of box, cosmology and initial conditions belong into CONFIG: they make the run, and may not change on the way. A run
 # that has begun keeps its configuration: what is to change stands behind CONFIG as key=value.
 # MAKI          the program, where it is not build/maki
-# MAKI_OUTPUT   the output directory, where it is not output/ with the name of CONFIG (output/cluster; output/cluster/NAME with --site NAME)
+# MAKI_OUTPUT   the output directory, where it is not output/cluster of CONFIG configs/cluster.toml (with --site NAME output/cluster/NAME), and so on
 # MAKI_SBATCH   options for the next jobs: those that were given to sbatch by hand and do not stand below
 # MAKI_ATTEMPTS see above
 #SBATCH --job-name=maki

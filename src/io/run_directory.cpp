@@ -106,8 +106,8 @@ struct flock whole_file() {
 
 // Whether the name still leads to the open file: the run that held the lock before removes the name.
 bool is_still(const std::string& name, int descriptor) {
-  struct stat opened {
-  }, named{};
+  struct stat opened {};
+  struct stat named {};
   return fstat(descriptor, &opened) == 0 && stat(name.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
 }
 
