@@ -131,11 +131,6 @@ Communicator::Traffic Communicator::traffic() const { return state_->sent; }
 
 std::shared_ptr<NcclRanks>& Communicator::nccl() const { return state_->nccl; }
 
-void Communicator::set_timeout(double seconds) {
-  if (!(seconds > 0)) throw Error("a timeout of " + std::to_string(seconds) + " s", "it has to be above 0");
-  state_->timeout = seconds;
-}
-
 void Communicator::set_limits(const Limits& limits) {
   if (limits.piece_bytes == 0 || limits.piece_bytes > INT_MAX || limits.messages == 0 || limits.bytes == 0) {
     throw Error("limits of messages out of range", "pieces hold 1 to 2147483647 bytes, and one at least is in flight");

@@ -34,8 +34,10 @@ class Communicator {
   // The ranks of this communicator on this rank's machine (shared memory), in the order of rank. Collective.
   Communicator split_by_machine() const;
 
-  // All of these are collective: every rank calls them in the same order. A lost peer (set_timeout) is an Error that
-  // names it.
+  // All of these are collective: every rank calls them in the same order. A lost peer is an Error that names it: after
+  // MAKI_RANK_TIMEOUT seconds (else 120) without progress a call asks whether other ranks are at work, and throws where
+  // none is. A rank at work may take any time. A process that is stopped or gone is detected after a twelfth of that
+  // time (host/comm/mpi_ranks.hpp).
   void barrier() const;
   void broadcast(void* data, std::size_t bytes, int root) const;
   // `bytes` from every rank, in rank order.
@@ -109,11 +111,6 @@ class Communicator {
   // answer.
   void wait(const std::string& what, const std::function<Look()>& look,
             const std::function<std::vector<int>()>& pending) const;
-
-  // Seconds without progress after which a call asks whether other ranks are at work, and throws Error where none is;
-  // MAKI_RANK_TIMEOUT, else 120. A rank at work may take any time. A process that is stopped or gone is detected after
-  // a twelfth of the job's timeout (host/comm/mpi_ranks.hpp). Applies to the communicator's copies and later splits.
-  void set_timeout(double seconds);
 
  private:
   friend class DevicePayload;

@@ -75,7 +75,8 @@ struct Table {
         .means("share the work by counts and not by times: a run repeats itself to the last bit, a periodic box also "
                "with other numbers of ranks and sites");
     KEY(run.time_limit).own().unit(Dimension::kWallTime, "s").above(0)
-        .means("wall-clock time from the start of the program after which the run stops cleanly; auto: none");
+        .means("wall-clock time from the start of the program within which the run stops cleanly, with a restart and "
+               "stopped.hdf5 (room is left for as long as the longest so far took); auto: none");
     KEY(run.restart_interval).own().unit(Dimension::kWallTime, "s").at_least(0)
         .means("wall-clock time between restarts, from which maki resume goes on; 0: none for this reason");
     KEY(run.restart_steps).range(0, kAnyCount)

@@ -178,7 +178,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
   const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
   const WriteOptions written = snapshot_options(config);
-  const double members = written.selection.in_groups ? n * kMembersBytes : 0;
+  const double members = written.selection.in_groups ? n * kMembersBytes + gathered_groups : 0;
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
   e.host_output = std::max({gathered, groups, members, check}) + program;
   e.host_snapshot = n * (OutputState::kCopyBytes + written.selection.fraction * snapshot_writer_bytes(written));

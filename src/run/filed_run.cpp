@@ -180,17 +180,25 @@ bool holds_all(const std::vector<T>& before, const std::vector<T>& given) {
   return std::ranges::all_of(given, [&](const T& one) { return std::ranges::find(before, one) != before.end(); });
 }
 
-// A message where `given`, a configuration file with its settings, chooses otherwise than the restart. Throws Error where
-// it is another run's.
-std::vector<std::string> left_out(const Config& given, const Config& before, const std::string& directory) {
+// Throws Error where `given`, a configuration file with its settings, is another run's than the restart in `directory`.
+void check_same_run(const Config& given, const Config& before, const std::string& directory) {
+  for (const Key& key : config_keys()) {
+    const std::string value = key.get(given), kept = key.get(before);
+    if (!makes_the_run(key) || key.of_site || !key.applies_to(given) || value == kept || value == wan::quoted("auto"))
+      continue;
+    throw Error(fmt::format("'{}' holds another run", directory),
+                fmt::format("it was begun with {0} = {1}, and the configuration has {0} = {2}", key.path(), kept,
+                            value),
+                "choose another run.output_directory, or leave out --resume and set run.overwrite = true");
+  }
+}
+
+// A message where `given`, a configuration file with its settings, chooses otherwise than the restart.
+std::vector<std::string> left_out(const Config& given, const Config& before) {
   const Config defaults;
   std::vector<std::string> others;
   for (const Key& key : config_keys()) {
     const std::string name = key.path(), value = key.get(given), kept = key.get(before);
-    if (makes_the_run(key) && !key.of_site && key.applies_to(given) && value != kept && value != wan::quoted("auto"))
-      throw Error(fmt::format("'{}' holds another run", directory),
-                  fmt::format("it was begun with {0} = {1}, and the configuration has {0} = {2}", name, kept, value),
-                  "choose another run.output_directory, or leave out --resume and set run.overwrite = true");
     if (key.hidden || value == key.get(defaults) || value == kept || name == "run.output_directory" ||
         (name == "output.redshifts" && holds_all(before.output.redshifts, given.output.redshifts)) ||
         (name == "output.times" && holds_all(before.output.times, given.output.times)))
@@ -328,7 +336,11 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     check_place(there.own.back(), site);
     note_end(there, *before, site);
   }
-  const std::vector<std::string> words = before ? left_out(config, *before, directory) : std::vector<std::string>();
+  std::vector<std::string> words;
+  if (before) {
+    check_same_run(config, *before, directory);
+    words = left_out(config, *before);
+  }
   if (there.ended && !site.over_sites() && (!before || has_same_end(there, *before))) {
     if (options.progress) std::ranges::for_each(words, announcer(config));
     say_ended(config, directory,

@@ -1,6 +1,7 @@
 #include "src/run/group_files.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -98,30 +99,29 @@ std::string summary_of(const GroupCatalogue& catalogue) {
                      catalogue.member_ids.size(), catalogue.particles);
 }
 
-namespace {
-
-constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // IDs in one broadcast to all ranks
-
-}  // namespace
-
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,
                                 const Communicator& ranks) {
-  std::vector<std::pair<std::uint64_t, std::size_t>> own(particles.size());  // ID and place
-  for (std::size_t i = 0; i < own.size(); ++i) own[i] = {particles.id(i), i};
-  std::sort(own.begin(), own.end());
-  std::vector<bool> found(own.size());
-  std::uint64_t count = members.size();
-  ranks.broadcast(&count, sizeof count, 0);
-  std::vector<std::uint64_t> piece;
-  for (std::uint64_t first = 0; first < count; first += kAtOnce) {
-    piece.resize(std::min<std::uint64_t>(kAtOnce, count - first));
-    if (ranks.rank() == 0)
-      std::copy_n(members.begin() + static_cast<std::ptrdiff_t>(first), piece.size(), piece.begin());
-    ranks.broadcast(piece.data(), piece.size() * sizeof(piece[0]), 0);
-    for (const std::uint64_t id : piece) {
-      const auto at = std::lower_bound(own.begin(), own.end(), std::pair{id, std::size_t{0}});
-      if (at != own.end() && at->first == id) found[at->second] = true;
-    }
+  using Ids = std::vector<std::uint64_t>;
+  const auto size = static_cast<std::size_t>(ranks.size());
+  // The rank where an ID of a particle meets the same of a member.
+  const auto meeting = [size](std::uint64_t id) { return XXH3_64bits(&id, sizeof id) % size; };
+  std::vector<Ids> of_groups(size), asked(size);
+  for (const std::uint64_t id : members) of_groups[meeting(id)].push_back(id);
+  Ids here = std::move(exchange_all(ranks, std::move(of_groups))[0]);
+  std::sort(here.begin(), here.end());
+  for (std::size_t i = 0; i < particles.size(); ++i) asked[meeting(particles.id(i))].push_back(particles.id(i));
+  std::vector<std::vector<unsigned char>> answers;
+  for (const Ids& ids : exchange_all(ranks, std::move(asked))) {
+    std::vector<unsigned char>& answer = answers.emplace_back(ids.size());
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < ids.size(); ++i) answer[i] = std::binary_search(here.begin(), here.end(), ids[i]);
+  }
+  answers = exchange_all(ranks, std::move(answers));
+  std::vector<bool> found(particles.size());
+  std::vector<std::size_t> next(size);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::size_t at = meeting(particles.id(i));
+    found[i] = answers[at][next[at]++] != 0;
   }
   return found;
 }

@@ -36,10 +36,11 @@ GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogu
 // "476 groups of 32 particles or more hold 87654 of 262144".
 std::string summary_of(const GroupCatalogue& catalogue);
 
-// Bytes that members_among() takes for each particle of the rank.
-inline constexpr double kMembersBytes = sizeof(std::uint64_t) + sizeof(std::size_t) + 0.125;
+// Bytes that members_among() takes for each particle of the rank, with the members that are compared there.
+inline constexpr double kMembersBytes = 3 * sizeof(std::uint64_t) + 2.125;
 
-// For each of this rank's particles, whether its ID is in rank 0's `members`. Collective.
+// For each of this rank's particles, whether its ID is in rank 0's `members`. IDs are compared on the rank that their
+// hash gives, so that each rank compares its share of them. Collective.
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,
                                 const Communicator& ranks);
 

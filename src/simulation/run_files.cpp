@@ -188,11 +188,15 @@ void RunFiles::settle_snapshot() {
 
 void RunFiles::told(const SnapshotOutcome& snapshot) {
   if (!snapshot.problem.empty()) throw Error(snapshot.problem);
+  longest_snapshot_ = std::max(longest_snapshot_, snapshot.seconds);
   event(snapshot_line_);
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }
 
-std::string RunFiles::stop_reason(double next_seconds) { return stop_.reason(next_seconds); }
+// Within the time limit a run that stops also writes a restart and stopped.hdf5.
+std::string RunFiles::stop_reason(double next_seconds) {
+  return stop_.reason(next_seconds + longest_restart_ + longest_snapshot_);
+}
 
 bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
@@ -246,6 +250,7 @@ void RunFiles::told(const RestartOutcome& restart) {
   if (restart.problem.empty()) {
     restart_ = restart.path;
     newest_restart_ = restart.step;
+    longest_restart_ = std::max(longest_restart_, restart.seconds);
     event(JsonObject().add("restart", restart.step).text());
     return message(fmt::format("Step {}: wrote {} in {:.1f} s", restart.step, restart.path, restart.seconds));
   }

@@ -147,9 +147,10 @@ class RunFiles : public RunObserver {
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
   std::vector<std::string> first_words_;                              // messages before the log exists
   SnapshotWriter snapshot_writer_;
-  std::string snapshot_line_, snapshot_moment_;  // of the unfinished snapshot: its event and its time
-  RestartWriter restart_writer_;                 // destroyed before the lock on the directory
-  double last_restart_ = 0;                      // time of the last restart, seconds since the start
+  std::string snapshot_line_, snapshot_moment_;        // of the unfinished snapshot: its event and its time
+  RestartWriter restart_writer_;                       // destroyed before the lock on the directory
+  double last_restart_ = 0;                            // time of the last restart, seconds since the start
+  double longest_restart_ = 0, longest_snapshot_ = 0;  // seconds that the writing of one took
   std::uint64_t last_restart_step_ = 0;
   std::set<std::uint64_t> restarts_;  // steps of restarts written, read or being written
   std::string restart_;               // path of the last restart

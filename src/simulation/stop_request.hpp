@@ -17,7 +17,8 @@ inline constexpr const char* kStopFileReason = "a file named stop in the output 
 class StopRequest {
  public:
   // Watches for a file named `stop` in `directory` (empty: no file), which may be there already: it was made while the
-  // program started, or for the next run there. One that comes too late for this run is removed at its end. `time_limit` in seconds since `begin`; 0: none. `signals` = false leaves signals alone.
+  // program started, or for the next run there. One that comes too late for this run is removed at its end.
+  // `time_limit` in seconds since `begin`; 0: none. `signals` = false leaves signals alone.
   StopRequest(const std::string& directory, double time_limit,
               std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now(), bool signals = true);
   ~StopRequest();

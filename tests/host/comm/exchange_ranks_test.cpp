@@ -102,7 +102,6 @@ TEST_F(Exchange, WrongRanksTagsAndSizesAreErrors) {
   EXPECT_THROW(ranks.exchange({}, {&same, 1}), Error);
   EXPECT_THROW(ranks.exchange({&own, 1}, {&same, 1}, -1), Error);
   EXPECT_THROW(ranks.set_limits({.piece_bytes = 0}), Error);
-  EXPECT_THROW(ranks.set_timeout(0), Error);
 }
 
 TEST_F(Exchange, AMessageOfAnotherSizeThanExpectedNamesTheSender) {

@@ -74,7 +74,7 @@ TEST(GroupMembers, AreFoundOnAllRanks) {
     if (id % static_cast<std::uint64_t>(ranks.size()) == static_cast<std::uint64_t>(ranks.rank()))
       own.ids.push_back(2500001 - id);
   own.positions.resize(own.ids.size());
-  std::vector<std::uint64_t> members;  // more than go at once, in no order
+  std::vector<std::uint64_t> members;  // in no order
   for (std::uint64_t i = 0; ranks.rank() == 0 && i < 1250000; ++i) members.push_back(i * 7919 % 1250000 * 2);
   const std::vector<bool> found = members_among(SnapshotSource(own), members, ranks);
   ASSERT_EQ(found.size(), own.size());
