@@ -1,6 +1,5 @@
-// Fourier transforms of one real mesh in place. Over many ranks (PencilFft): lines along z, y and x in turn, with
-// exchanges within a row and then within a column of ranks in between (PencilLayout). On one CPU (BlockedFft): in
-// blocks that stay in its caches.
+// Fourier transforms of one real mesh in place, over many ranks: lines along z, y and x in turn, with exchanges within a
+// row and then within a column of ranks in between (PencilLayout). One CPU alone takes BlockedFft.
 //
 // Every line is transformed whole by the same plan (fft.hpp), and exchanges only move bits: so the modes are the same
 // for any number of ranks.
@@ -9,9 +8,6 @@
 #include <array>
 #include <complex>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <span>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
@@ -140,47 +136,6 @@ class PencilFft {
   LineFft lines_;
   Transpose z_to_y_, y_to_x_, x_to_y_, y_to_z_;
   DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
-};
-
-// Modes of one kz = z, as lines [ky][x], ky = first_y ... first_y + count_y - 1.
-struct ModeLines {
-  int first_y, count_y, z;
-  float* const* values;  // by mesh: complex numbers, lines mode_row() floats apart
-};
-
-// The transform of a whole real mesh of m^3 cells on the CPU, forward and back in place, with one pass over the modes
-// in between (the influence function). Lines along z and y are transformed plane by plane. Lines along x, a few (ky,
-// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved through
-// memory three times instead of nine.
-//
-// Every line is transformed by the plans of PencilFft: modes and mesh have the same bits as with PencilFft.
-class BlockedFft {
- public:
-  // Whether this is the CPU backend and a plane of modes fits the memory of a plane of cells, as for multiples of 8.
-  static bool is_for(int m);
-  explicit BlockedFft(int m);
-
-  std::size_t mode_row() const { return lines_.complex_row(); }
-  std::size_t bytes() const { return buffers_.capacity() * sizeof(float); }  // work space
-
-  // Transforms cells along z and y. `mesh`: m x m lines [x][y], real_row() floats apart as in PencilFft, of m cells
-  // each.
-  void forward_planes(const Stream& stream, float* mesh);
-  // Transforms meshes from forward_planes() along x, and passes the modes of all of them (in PencilFft's layout) to
-  // `change`, some lines at a time, on several threads at once; then transforms the first `back` meshes back along x.
-  // `wanted`, by x: 1 for planes that are needed; the others are undefined afterwards.
-  void along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
-               const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change);
-  // Transforms the wanted planes back along y and z, to cells.
-  void backward_planes(const Stream& stream, float* mesh, const std::vector<std::uint8_t>& wanted);
-
- private:
-  float* buffer(std::size_t floats);  // of this thread
-  void make_buffers(std::size_t floats);
-
-  std::size_t m_;
-  LineFft lines_;
-  DeviceBuffer<float> buffers_{"fft.blocks"};
 };
 
 }  // namespace maki

@@ -11,6 +11,7 @@
 #include "host/domain/multisection.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
+#include "kernels/device/blocked_fft.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/mesh/mesh_solver.cuh"
@@ -116,7 +117,9 @@ class PencilStorage : public MeshStorage {
               z.first,
               z.count()};
     lines_ = {{y.first, z.first}, {y.end, z.end}};
-    if (communicator.size() == 1 && BlockedFft::is_for(cells_)) blocked_.emplace(cells_);
+    if (communicator.size() > 1 || std::string(backend_name()) != "cpu") return;
+    blocked_.emplace(cells_);
+    if (blocked_->lines() != static_cast<std::size_t>(cells_)) blocked_.reset();  // modes take more memory than cells
   }
 
   std::size_t size() const override { return fft_.size(); }
@@ -164,7 +167,10 @@ class PencilStorage : public MeshStorage {
     if (fft_.layout().ranks() == 1) brick_.hold_all();
     shared_.emplace(brick_, box, interlaced_, *outside);
   }
-  bool solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) override;
+  bool solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) override {
+    if (blocked_) solve_in_blocks(stream, *blocked_, pass, modes_, brick_.planes(), clock);
+    return blocked_.has_value();
+  }
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
 
@@ -196,31 +202,6 @@ class PencilStorage : public MeshStorage {
   ModeBlock modes_;
   OctantLines lines_;
 };
-
-// The transforms along x count as influence.
-bool PencilStorage::solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) {
-  if (!blocked_) return false;
-  const auto reals = [](const Complex* modes) { return const_cast<float*>(reinterpret_cast<const float*>(modes)); };
-  const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
-  const std::array<float*, 2> meshes = {reals(pass.mesh), reals(pass.shifted)};
-  const std::size_t count = pass.shifted ? 2 : 1, back = pass.out_shifted ? 2 : 1;
-  for (std::size_t i = 0; i < count; ++i) blocked_->forward_planes(stream, meshes[i]);
-  clock.end(stream, &MeshPhases::forward);
-  const std::vector<std::uint8_t> planes = brick_.planes();
-  blocked_->along_x(stream, {meshes.data(), count}, back, planes, [&](const ModeLines& lines) {
-    InfluencePass some = pass;
-    some.mesh = some.out = modes(lines.values[0]);
-    if (pass.shifted) some.shifted = modes(lines.values[1]);
-    if (pass.out_shifted) some.out_shifted = modes(lines.values[1]);
-    ModeBlock block = modes_;
-    block.rows = {lines.first_y, lines.z, lines.count_y, 1};
-    launch_influence(stream, some, block);
-  });
-  clock.end(stream, &MeshPhases::influence);
-  for (std::size_t i = 0; i < back; ++i) blocked_->backward_planes(stream, meshes[i], planes);
-  clock.end(stream, &MeshPhases::backward);
-  return true;
-}
 
 double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites) {
   constexpr double edge = 8;  // cells by which a brick is wider than its particles' box: clouds, and room to move

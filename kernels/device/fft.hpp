@@ -1,8 +1,8 @@
 // Fourier transforms of real cubic meshes, and of separate lines, in single precision (cuFFT, or FFTW under OpenMP).
 //
-// A mesh of m^3 reals is stored as m x m rows of 2 (m/2 + 1) floats, last axis contiguous: m values and two floats of
-// padding. Once transformed, a row holds the m/2 + 1 complex modes kz = 0 ... m/2. Along x and y, mode i means wave
-// number i for i <= m/2, and i - m above.
+// A mesh of m^3 reals is stored as planes [x] of rows [y] of m values and some padding. On a GPU a transformed row holds
+// the m/2 + 1 complex modes kz = 0 ... m/2; on the CPU the places of the modes are BlockedFft's. Mode i along an axis
+// means wave number i for i <= m/2, and i - m above.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,27 @@ inline int even_cells(int m) {
   throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
 }
 
+class BlockedFft;
+
 class RealFft3d {
  public:
   explicit RealFft3d(int m);  // throws Error as even_cells()
   ~RealFft3d();
 
   int cells() const { return m_; }
-  std::size_t row() const { return 2 * (static_cast<std::size_t>(m_) / 2 + 1); }  // floats, padding included
-  std::size_t size() const { return row() * static_cast<std::size_t>(m_) * static_cast<std::size_t>(m_); }  // floats
-  std::size_t bytes() const;  // work space
+  std::size_t row() const;    // floats from one row to the next: on a GPU 2 (m/2 + 1)
+  std::size_t lines() const;  // rows from one plane to the next: on a GPU m
+  std::size_t size() const { return row() * lines() * static_cast<std::size_t>(m_); }  // floats
+  static double floats(int m);                                                         // size(), for estimates
+  std::size_t bytes() const;                                                           // work space
+  BlockedFft* blocks() const;  // the transform on the CPU; null on a GPU
 
   // Lends the work space, at least `bytes` long, to other users on the same stream. Their contents are lost in the next
-  // transform. Valid until the next lend().
+  // transform. Valid until the next lend(). On a GPU.
   void* lend(std::size_t bytes);
 
   // mode_k = sum_x value_x exp(-2 pi i k x / m), and value_x = sum_k mode_k exp(+2 pi i k x / m): not normalised.
-  // `mesh` holds size() floats, aligned to 16 bytes. On the CPU the result does not depend on the thread count.
+  // `mesh` holds size() floats, aligned to 64 bytes. On the CPU the result does not depend on the thread count.
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 
@@ -60,8 +65,10 @@ class LineFft {
 
   int cells() const { return m_; }
   // Reals from one line to the next, padding included; each line begins at a multiple of 64 bytes.
-  std::size_t real_row() const { return rounded(2 * (static_cast<std::size_t>(m_) / 2 + 1)); }  // m reals, m/2+1 modes
-  std::size_t complex_row() const { return rounded(2 * static_cast<std::size_t>(m_)); }         // m complex values
+  std::size_t real_row() const { return real_row(static_cast<std::size_t>(m_)); }        // m reals, m/2+1 modes
+  std::size_t complex_row() const { return complex_row(static_cast<std::size_t>(m_)); }  // m complex values
+  static std::size_t real_row(std::size_t m) { return rounded(2 * (m / 2 + 1)); }
+  static std::size_t complex_row(std::size_t m) { return rounded(2 * m); }
   // Lines that an array must have room for to transform `lines` of them: plans take whole batches. Lines beyond the
   // last are undefined.
   std::size_t padded(std::size_t lines) const { return (lines + batch() - 1) / batch() * batch(); }

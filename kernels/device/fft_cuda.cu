@@ -59,7 +59,11 @@ RealFft3d::RealFft3d(int m) : m_(even_cells(m)), plans_(std::make_unique<Plans>(
 
 RealFft3d::~RealFft3d() = default;
 
+std::size_t RealFft3d::row() const { return 2 * (static_cast<std::size_t>(m_) / 2 + 1); }
+std::size_t RealFft3d::lines() const { return static_cast<std::size_t>(m_); }
+double RealFft3d::floats(int m) { return static_cast<double>(m) * m * (m + 2); }
 std::size_t RealFft3d::bytes() const { return plans_->work.capacity(); }
+BlockedFft* RealFft3d::blocks() const { return nullptr; }
 
 void* RealFft3d::lend(std::size_t bytes) {
   plans_->share(bytes);

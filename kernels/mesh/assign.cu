@@ -86,12 +86,13 @@ double assigner_bytes(int cells, double particles) {
 MassAssigner::MassAssigner(int cells, Assignment cloud, RealFft3d* lender)
     : cells_(cells), cloud_(cloud), counter_(cloud) {
   check_mesh_cells(cells);
-  const auto m = static_cast<std::size_t>(cells), counts = MassCounter::makes_masses() ? 0 : m * m * m, row = m + 2;
+  const auto m = static_cast<std::size_t>(cells), counts = MassCounter::makes_masses() ? 0 : m * m * m;
+  const std::size_t row = lender ? lender->row() : m + 2, lines = lender ? lender->lines() : m;
   if (!lender) own_counts_.resize(counts);
   counts_ = lender && counts > 0 ? static_cast<std::uint64_t*>(lender->lend(counts * sizeof(std::uint64_t)))
                                  : own_counts_.data();
   rows_.assign(m * m, 1);
-  box_ = {{{0, 0, 0}, {m, m, m}, {m * m, m}, 0, {m * row, row}}};
+  box_ = {{{0, 0, 0}, {m, m, m}, {m * m, m}, 0, {lines * row, row}}};
 }
 
 std::size_t MassAssigner::bytes() const { return counter_.bytes() + own_counts_.capacity() * sizeof(std::uint64_t); }

@@ -6,18 +6,16 @@
 namespace maki {
 
 struct MeshView {
-  // The whole mesh, m x m rows of 2 (m/2 + 1) floats.
-  MeshView(const float* mesh, int cells, bool half_cell)
-      : values(mesh), box(MeshBox::whole(cells)), row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
-        shifted(half_cell) {}
   // A box of the mesh's cells that contains the clouds of all particles; no padding.
   MeshView(const float* mesh, const MeshBox& cells, bool half_cell)
-      : values(mesh), box(cells), row(static_cast<std::size_t>(cells.extent[2])), shifted(half_cell) {}
+      : values(mesh), box(cells), row(static_cast<std::size_t>(cells.extent[2])),
+        lines(static_cast<std::size_t>(cells.extent[1])), shifted(half_cell) {}
 
   const float* values;  // extent[0] x extent[1] rows
   MeshBox box;
-  std::size_t row;  // floats from one row to the next
-  bool shifted;     // the shifted mesh of interlacing: particles at +1/2 cell along each axis
+  std::size_t row;    // floats from one row to the next
+  std::size_t lines;  // rows from one plane to the next; on a GPU extent[1]
+  bool shifted;       // the shifted mesh of interlacing: particles at +1/2 cell along each axis
 };
 
 // value[i] = factor * mesh at particle i, or with `add` value[i] += that; i in [0, n).

@@ -26,7 +26,7 @@ InterpolationJob job_for(const MeshView& mesh, const SourceParticle* particles) 
   for (int axis = 0; axis < 3; ++axis) job.box_origin[axis] = mesh.box.origin[axis];
   job.box_end = mesh.box.extent[2];
   job.box_row = mesh.row;
-  job.box_lines = static_cast<std::size_t>(mesh.box.extent[1]);
+  job.box_lines = mesh.lines;
   job.shifted = mesh.shifted;
   job.particles = particles;
   return job;

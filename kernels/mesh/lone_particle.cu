@@ -49,6 +49,7 @@ template <int S>
 struct SumRow {
   WavesAtCells<S> waves;
   const Complex* modes;
+  RowBlock rows;
   int axis, length, stride, m;
   bool whole;
   double* lines;
@@ -60,7 +61,7 @@ struct SumRow {
       step[c] = waves.index(axis, c, 1);
       at[c] = 0;
     }
-    const Complex* const values = modes + row * static_cast<std::size_t>(stride);
+    const Complex* const values = modes + rows.first(static_cast<std::uint32_t>(row), stride);
     for (int z = 0; z < length; ++z) {
       const double factor = whole ? 1.0 : times(z, m), re = factor * values[z].re, im = factor * values[z].im;
       for (int c = 0; c < S; ++c) {
@@ -205,7 +206,7 @@ void LoneParticle::sum_modes(const Stream& stream, const Complex* potential, int
     const WavesAtCells<S> waves{place_.data(), waves_.data(), waves_.data() + m, static_cast<std::uint32_t>(m),
                                 static_cast<std::uint32_t>(output)};
     launch(stream, "mesh.lone_rows", rows,
-           SumRow<S>{waves, potential, axes[2], length, modes.stride, m, modes.whole, lines_.data()});
+           SumRow<S>{waves, potential, modes.rows, axes[2], length, modes.stride, m, modes.whole, lines_.data()});
     launch(stream, "mesh.lone_planes", planes * cube,
            SumPlane<S>{waves,
                        lines_.data(),

@@ -1,8 +1,11 @@
 #include "kernels/mesh/mesh.hpp"
 
+#include <array>
 #include <string>
 #include <utility>
 
+#include "kernels/device/blocked_fft.hpp"
+#include "kernels/device/device.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
@@ -158,17 +161,46 @@ void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* po
   spectral(stream, acceleration);
 }
 
+ModeBlock all_modes(const RealFft3d& fft) {
+  const int m = fft.cells(), half = m / 2 + 1;
+  const BlockedFft* blocks = fft.blocks();
+  if (!blocks) return {{0, 0, m, m}, half, false, 0, 0, half};
+  return {{0, 0, m, half, blocks->plane() / 2}, static_cast<int>(blocks->mode_row() / 2), true, 0, 0, half};
+}
+
+void solve_in_blocks(const Stream& stream, BlockedFft& fft, const InfluencePass& pass, const ModeBlock& block,
+                     const std::vector<std::uint8_t>& planes, PhaseClock& clock) {
+  const auto reals = [](const Complex* modes) { return const_cast<float*>(reinterpret_cast<const float*>(modes)); };
+  const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
+  const std::array<float*, 2> meshes = {reals(pass.mesh), reals(pass.shifted)};
+  const std::size_t count = pass.shifted ? 2 : 1, back = pass.out_shifted ? 2 : 1;
+  for (std::size_t i = 0; i < count; ++i) fft.forward_planes(stream, meshes[i]);
+  clock.end(stream, &MeshPhases::forward);
+  fft.along_x(stream, {meshes.data(), count}, back, planes, [&](const ModeLines& lines) {
+    InfluencePass some = pass;
+    some.mesh = some.out = modes(lines.values[0]);
+    if (pass.shifted) some.shifted = modes(lines.values[1]);
+    if (pass.out_shifted) some.out_shifted = modes(lines.values[1]);
+    ModeBlock of_lines = block;
+    of_lines.rows = {lines.first_y, lines.z, lines.count_y, 1};
+    launch_influence(stream, some, of_lines);
+  });
+  clock.end(stream, &MeshPhases::influence);
+  for (std::size_t i = 0; i < back; ++i) fft.backward_planes(stream, meshes[i], planes);
+  clock.end(stream, &MeshPhases::backward);
+}
+
 namespace {
 
 class WholeMesh : public MeshStorage {
  public:
   explicit WholeMesh(const MeshOptions& o)
-      : cells_(o.cells), cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {}
+      : cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {}
 
   std::size_t size() const override { return fft_.size(); }
   std::size_t bytes() const override { return fft_.bytes() + assigner_.bytes(); }
-  ModeBlock modes() const override { return ModeBlock::all(cells_); }
-  int mode_axis(int axis) const override { return axis; }
+  ModeBlock modes() const override { return all_modes(fft_); }
+  int mode_axis(int axis) const override { return fft_.blocks() ? (axis + 2) % 3 : axis; }
   std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const override {
     return influence_function(options, law, kind);
   }
@@ -178,16 +210,28 @@ class WholeMesh : public MeshStorage {
   }
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
+  bool solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) override {
+    if (!fft_.blocks()) return false;
+    const std::vector<std::uint8_t> planes(static_cast<std::size_t>(fft_.cells()), 1);
+    solve_in_blocks(stream, *fft_.blocks(), pass, modes(), planes, clock);
+    return true;
+  }
   void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
-    maki::interpolate(stream, cloud_, {mesh, cells_, target.shifted}, target.particles, target.n, out);
+    maki::interpolate(stream, cloud_, view(mesh, target), target.particles, target.n, out);
   }
   void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                             const GradientOutput& out) override {
-    maki::interpolate_gradient(stream, cloud_, {mesh, cells_, target.shifted}, target.particles, target.n, out);
+    maki::interpolate_gradient(stream, cloud_, view(mesh, target), target.particles, target.n, out);
   }
 
  private:
-  int cells_;
+  MeshView view(const float* mesh, const Target& target) const {
+    MeshView view(mesh, MeshBox::whole(fft_.cells()), target.shifted);
+    view.row = fft_.row();
+    view.lines = fft_.lines();
+    return view;
+  }
+
   Assignment cloud_;
   RealFft3d fft_;
   MassAssigner assigner_;
@@ -198,8 +242,9 @@ class WholeMesh : public MeshStorage {
 MeshBytes mesh_bytes(const MeshOptions& options) {
   const bool analytic = options.gradient == Gradient::kAnalytic;
   const int meshes = analytic && options.interlacing == Interlacing::kNone ? 1 : 2;
-  const double m = options.cells, octant = m / 2 + 1;
-  return {sizeof(float) * meshes * m * m * (m + 2), sizeof(float) * (analytic ? 1 : 2) * octant * octant * octant};
+  const double octant = options.cells / 2 + 1;
+  return {sizeof(float) * meshes * RealFft3d::floats(options.cells),
+          sizeof(float) * (analytic ? 1 : 2) * octant * octant * octant};
 }
 
 double particle_mesh_bytes(const MeshOptions& options, double particles) {
@@ -231,6 +276,8 @@ ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law)
 ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage)
     : parts_(new Parts{MeshSolver(options, law, std::move(storage))}) {}
 ParticleMesh::~ParticleMesh() = default;
+
+bool ParticleMesh::has_bits_of_pencils() { return std::string(backend_name()) == "cpu"; }
 
 void ParticleMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   parts_->solver.begin(stream, particles, n, unit);

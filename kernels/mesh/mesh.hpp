@@ -83,6 +83,8 @@ class ParticleMesh {
   // Throws Error as check_mesh_options() does.
   ParticleMesh(const MeshOptions& options, const ForceLaw& law);
   virtual ~ParticleMesh();
+  // Whether its results have the same bits as those of PencilMesh (host/fft): on the CPU.
+  static bool has_bits_of_pencils();
 
   // The first half of long_range(), which must follow with the same arguments. Where other sites share the mesh
   // (PencilMesh::set_outside), it starts to send them the masses of these particles, so that work until long_range()

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/device/blocked_fft.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/mesh/influence.hpp"
@@ -40,16 +41,16 @@ struct InfluencePass {
   float nyquist_factor;  // 2 with full interlacing, where only the first mesh has the Nyquist planes; else 1
 };
 
-// The modes of a pass: `rows`, `stride` numbers apart. A row has the modes z = 0 ... m/2, or if `whole` z = 0 ... m -
-// 1, where z above m/2 means z - m.
+// The modes of a pass: `rows`, in a plane `stride` numbers apart. A row has the modes z = 0 ... m/2, or if `whole` z = 0
+// ... m - 1, where z above m/2 means z - m.
 struct ModeBlock {
   RowBlock rows;
   int stride;
   bool whole;
   int octant_x, octant_y, octant_rows;  // the first x and y of the influence function, and rows in a plane of it
-
-  static ModeBlock all(int m) { return {{0, 0, m, m}, m / 2 + 1, false, 0, 0, m / 2 + 1}; }
 };
+// All modes of a mesh.
+ModeBlock all_modes(const RealFft3d& fft);
 
 namespace detail {
 
@@ -228,6 +229,11 @@ class MeshStorage {
   virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                                     const GradientOutput& out) = 0;
 };
+
+// MeshStorage::solve() in blocks: `block` has all modes, `planes` are those that particles need. The transforms along x
+// count as influence.
+void solve_in_blocks(const Stream& stream, BlockedFft& fft, const InfluencePass& pass, const ModeBlock& block,
+                     const std::vector<std::uint8_t>& planes, PhaseClock& clock);
 
 class MeshSolver {
  public:

@@ -20,9 +20,17 @@ struct Complex {
   float re, im;
 };
 
-// Rows (x, y) that stand one after another, y fastest.
+// Rows (x, y), y fastest.
 struct RowBlock {
   int first_x, first_y, count_x, count_y;
+  std::size_t plane = 0;  // numbers from one x to the next; 0: all rows stand one after another
+
+  // The first number of row `line`, where the rows of a plane stand `stride` numbers apart.
+  MAKI_HD std::size_t first(std::uint32_t line, int stride) const {
+    const auto rows = static_cast<std::uint32_t>(count_y);
+    if (plane == 0) return static_cast<std::size_t>(line) * static_cast<unsigned>(stride);
+    return line / rows * plane + static_cast<std::size_t>(line % rows) * static_cast<unsigned>(stride);
+  }
 };
 
 namespace detail {
@@ -44,10 +52,10 @@ struct RowsOf {
     const auto line = i >> 32 ? static_cast<std::uint32_t>(i / per_line) : static_cast<std::uint32_t>(i) / per_line;
     const auto z = static_cast<int>(static_cast<std::uint32_t>(i) - line * per_line);
     const auto row = begin(line);
-    f.at(row, z, static_cast<std::size_t>(line) * static_cast<unsigned>(stride) + static_cast<unsigned>(z));
+    f.at(row, z, rows.first(line, stride) + static_cast<unsigned>(z));
 #else
     const auto row = begin(static_cast<std::uint32_t>(i));
-    const std::size_t first = i * static_cast<std::size_t>(stride);
+    const std::size_t first = rows.first(static_cast<std::uint32_t>(i), stride);
     if constexpr (requires { f.row(row, first, length); })
       f.row(row, first, length);
     else
@@ -58,7 +66,7 @@ struct RowsOf {
 
 }  // namespace detail
 
-// Items z = 0 ... length - 1 of these rows, which stand `stride` apart.
+// Items z = 0 ... length - 1 of these rows, which stand `stride` apart in a plane.
 template <class F>
 void launch_rows(const Stream& stream, const char* name, const RowBlock& rows, int length, int stride, F f) {
   std::size_t items = static_cast<std::size_t>(rows.count_x) * static_cast<std::size_t>(rows.count_y);

@@ -87,11 +87,11 @@ Gravity::~Gravity() {
   }
 }
 
-// The one place where the number of ranks and sites, and ghosts, choose the kind of mesh: ParticleMesh rounds
+// The one place where the number of ranks and sites, and ghosts, choose the kind of mesh. On a GPU ParticleMesh rounds
 // differently from PencilMesh, whose result is the same for all numbers of ranks.
 void Gravity::make_mesh() {
   const PoolLane lane(kMeshLane);
-  if (!tree_.has_imports() && options_.ghost_level == 0) {
+  if (!tree_.has_imports() && (options_.ghost_level == 0 || ParticleMesh::has_bits_of_pencils())) {
     mesh_ = std::make_unique<ParticleMesh>(options_.mesh, options_.law);
     return;
   }

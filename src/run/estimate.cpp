@@ -163,7 +163,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   e.accelerations = n * gravity_bytes(periodic, config.output.energy_interval > 0);
   if (tree) add_tree(config, {all, n, ranks, sites}, e);
   if (periodic) {
-    const bool pencils = everywhere > 1 || config.run.deterministic;
+    const bool pencils = everywhere > 1 || (config.run.deterministic && !ParticleMesh::has_bits_of_pencils());
     e.mesh = pencils ? pencil_mesh_bytes(mesh_options(config), all, ranks, sites)
                      : particle_mesh_bytes(mesh_options(config), all);
     if (sites > 1 && std::string(backend_name()) != "cpu")

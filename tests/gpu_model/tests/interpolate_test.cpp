@@ -75,7 +75,8 @@ Values interpolated(Assignment cloud, const std::vector<float>& mesh, int m, boo
   alone.upload(stream, std::vector<float>(set.size(), 1.0f));
   VectorArray gradient("test.gradient");
   gradient.resize(set.size());
-  const MeshView view{on_device.data(), m, shifted};
+  MeshView view{on_device.data(), MeshBox::whole(m), shifted};
+  view.row = static_cast<std::size_t>(m) + 2;
   const GradientOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};
   interpolate_gradient(stream, cloud, view, source.data(), set.size(), out);
   interpolate(stream, cloud, view, source.data(), set.size(), {alone.data(), 1.0f, true});

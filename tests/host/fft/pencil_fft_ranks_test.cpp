@@ -12,6 +12,7 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
+#include "tests/kernels/device/fft_places.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -71,7 +72,9 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
   std::vector<float> host(whole.size(), 0.0f);
   for (int x = 0; x < m; ++x)
     for (int y = 0; y < m; ++y)
-      for (int z = 0; z < m; ++z) host[(static_cast<std::size_t>(x) * m + y) * whole.row() + z] = value(x, y, z);
+      for (int z = 0; z < m; ++z)
+        host[test::cell_at(whole, static_cast<std::size_t>(x), static_cast<std::size_t>(y),
+                           static_cast<std::size_t>(z))] = value(x, y, z);
   DeviceBuffer<float> mesh("test.whole");
   mesh.upload(stream, host);
   whole.forward(stream, mesh.data());
@@ -83,7 +86,8 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
   double squares = 0, reference = 0, largest = 0;
   for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
     for (int kx = 0; kx < m; ++kx) {
-      const float* truth = &expected[(static_cast<std::size_t>(kx) * m + ky) * whole.row() + 2 * kz];
+      const float* truth = &expected[test::mode_at(whole, static_cast<std::size_t>(kx), static_cast<std::size_t>(ky),
+                                                   static_cast<std::size_t>(kz))];
       for (int part = 0; part < 2; ++part) {
         const double off = double(mine.modes[fft.mode_row() * line + 2 * kx + part]) - truth[part];
         squares += off * off;
