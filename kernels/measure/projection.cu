@@ -32,11 +32,15 @@ struct AddToPicture {
   std::uint32_t equal_units;
   double units_per_mass;
 
-  // Coordinate as a fraction of the window, 2^-32; false where it lies outside.
-  MAKI_HD bool in_window(std::uint32_t p, std::uint32_t from, std::uint32_t& fraction) const {
-    const std::uint32_t inside = p - from;
-    if (inside >= extent) return false;
-    fraction = static_cast<std::uint32_t>((static_cast<std::uint64_t>(inside) << 32) / extent);
+  // Position in the window in pixels, 2^-32; false where the particle is more than a pixel outside.
+  MAKI_HD bool in_window(std::uint32_t p, std::uint32_t from, int n, std::int64_t& position) const {
+    const std::uint32_t inside = p - from, outside = from - p;
+    const std::uint64_t pixel = extent / static_cast<std::uint32_t>(n);
+    const bool before = inside >= extent + pixel;
+    if (before && outside > pixel) return false;
+    const std::uint64_t distance = before ? outside : inside;
+    const auto pixels = static_cast<std::int64_t>((distance << 32) / extent * static_cast<std::uint32_t>(n));
+    position = before ? -pixels : pixels;
     return true;
   }
   // Pixel number, or -1 outside of a cut window.
@@ -48,13 +52,11 @@ struct AddToPicture {
   MAKI_HD void operator()(std::size_t n) const {
     const SourceParticle p = particles[n];
     const std::uint32_t along = axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-    std::uint32_t u = 0, v = 0;
-    if (along - front >= depth || !in_window(axis == 0 ? p.y : p.x, left, u) ||
-        !in_window(axis == 2 ? p.y : p.z, bottom, v))
+    std::int64_t at_u = 0, at_v = 0;
+    if (along - front >= depth || !in_window(axis == 0 ? p.y : p.x, left, width, at_u) ||
+        !in_window(axis == 2 ? p.y : p.z, bottom, height, at_v))
       return;
     // Pixel i covers [i, i + 1): the particle's own pixel and its two neighbours, by its position in that pixel.
-    const std::uint64_t at_u = static_cast<std::uint64_t>(u) * static_cast<std::uint32_t>(width);
-    const std::uint64_t at_v = static_cast<std::uint64_t>(v) * static_cast<std::uint32_t>(height);
     std::uint32_t wu[3], wv[3], share[3];
     integer_weights<3>(static_cast<std::uint32_t>(at_u), bits, wu);
     integer_weights<3>(static_cast<std::uint32_t>(at_v), bits, wv);

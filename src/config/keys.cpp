@@ -159,7 +159,7 @@ struct Table {
     KEY(initial.surface_density_slope).with(kKeplerDisk).range(-5, 5)
         .means("surface density goes with r to this power");
     KEY(initial.eccentricity).with(kKeplerDisk, kTwoBody).range(0, 0.99)
-        .means("of the orbit; of a disk the rms of all");
+        .means("of the orbit; of a disk the rms of all, up to 0.5");
     KEY(initial.inclination).with(kKeplerDisk).range(0, 0.5).means("rms inclination of the orbits in radian");
   }
 

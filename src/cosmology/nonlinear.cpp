@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <numbers>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -83,10 +84,14 @@ HalofitPower::HalofitPower(const PowerSpectrum& power, const Cosmology& cosmolog
   linear_ = [power, growth](double k) { return growth * growth * power(k); };
   const double unit = length_unit_in_mpc_h(cosmology.units(), cosmology.parameters().hubble);
   scale_ = nonlinear_scale(linear_, kLeastRadius / unit, kMostRadius / unit);
-  if (scale_) fit_ = coefficients(*scale_, cosmology.omega_matter(scale_factor));
+  if (!scale_) return;
+  const CosmologyParameters& parameters = cosmology.parameters();
+  const double matter = cosmology.omega_matter(scale_factor), rest = 1 - matter;
+  const double lambda = matter * parameters.omega_lambda / parameters.omega0 * std::pow(scale_factor, 3);
+  fit_ = coefficients(*scale_, matter, std::fabs(rest) < 0.01 ? 1 : std::clamp(lambda / rest, 0.0, 1.0));
 }
 
-HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scale, double omega_matter) {
+HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scale, double omega_matter, double flat) {
   const double n = scale.slope, c = scale.curvature, n2 = n * n, n3 = n2 * n, n4 = n2 * n2;
   Coefficients fit;
   fit.a = std::pow(10, 1.5222 + 2.8553 * n + 2.3706 * n2 + 0.9903 * n3 + 0.2250 * n4 - 0.6038 * c);  // eq. A6
@@ -96,9 +101,13 @@ HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scal
   fit.alpha = std::abs(6.0835 + 1.3373 * n - 0.1959 * n2 - 5.5274 * c);                              // eq. A10
   fit.beta = 2.0379 - 0.7354 * n + 0.3157 * n2 + 1.2490 * n3 + 0.3980 * n4 - 0.1682 * c;             // eq. A11
   fit.nu = std::pow(10, 5.2105 + 3.6902 * n);                                                        // eq. A13
-  fit.f1 = std::pow(omega_matter, -0.0307);                                                          // eq. A14
-  fit.f2 = std::pow(omega_matter, -0.0585);
-  fit.f3 = std::pow(omega_matter, 0.0743);
+  // Of flat universes (eq. A14), and of those without a cosmological constant (Smith et al., appendix C).
+  const auto f = [&](double of_flat, double of_open) {
+    return flat * std::pow(omega_matter, of_flat) + (1 - flat) * std::pow(omega_matter, of_open);
+  };
+  fit.f1 = f(-0.0307, -0.0732);
+  fit.f2 = f(-0.0585, -0.1423);
+  fit.f3 = f(0.0743, 0.0725);
   return fit;
 }
 
@@ -151,20 +160,58 @@ struct Sampled {
 
 // Edges of shells and closed lines of triangles are lengths of waves, equal but for rounding.
 constexpr double kRounding = 1e-12;
+constexpr double kSmooth = 10;  // number of waves above which a shell counts as continuous
 
-// Modes of the lattice of waves `wave` apart, by their length.
-void take_lattice(const WaveShell& shell, double wave, Sampled& all) {
-  std::map<int, int> by_square;
+using WaveVector = std::array<int, 3>;  // in units of the lattice's spacing
+
+int square_of(const WaveVector& k) { return k[0] * k[0] + k[1] * k[1] + k[2] * k[2]; }
+
+// Modes of the lattice of waves `wave` apart.
+std::vector<WaveVector> lattice_modes(const WaveShell& shell, double wave) {
+  std::vector<WaveVector> modes;
   const int most = static_cast<int>(shell.end / wave);
   for (int x = -most; x <= most; ++x)
     for (int y = -most; y <= most; ++y)
-      for (int z = -most; z <= most; ++z) ++by_square[x * x + y * y + z * z];
+      for (int z = -most; z <= most; ++z) {
+        const double k = wave * std::sqrt(square_of({x, y, z}));
+        if (k > 0 && k >= shell.begin * (1 - kRounding) && k < shell.end * (1 - kRounding)) modes.push_back({x, y, z});
+      }
+  return modes;
+}
+
+void take_lattice(const WaveShell& shell, double wave, Sampled& all) {
+  std::map<int, int> by_square;
+  for (const WaveVector& mode : lattice_modes(shell, wave)) ++by_square[square_of(mode)];
   for (const auto& [square, count] : by_square) {
-    const double k = wave * std::sqrt(square);
-    if (k == 0 || k < shell.begin * (1 - kRounding) || k >= shell.end * (1 - kRounding)) continue;
-    all.k.push_back(k);
+    all.k.push_back(wave * std::sqrt(square));
     all.modes.push_back(count);
   }
+}
+
+// The mean over the closed triangles of the lattice.
+double lattice_mean(const std::function<double(double)>& power, const std::array<WaveShell, 3>& shells, double wave) {
+  const std::vector<WaveVector> third = lattice_modes(shells[2], wave);
+  if (third.empty()) return 0;
+  std::map<int, double> powers;
+  for (const WaveShell& shell : shells)
+    for (const WaveVector& mode : lattice_modes(shell, wave)) powers.try_emplace(square_of(mode), 0);
+  for (auto& [square, value] : powers) value = power(wave * std::sqrt(square));
+  std::set<int> closing;
+  for (const WaveVector& mode : third) closing.insert(square_of(mode));
+  std::map<std::array<int, 3>, double> triangles;  // by the squares of their sides
+  const std::vector<WaveVector> second = lattice_modes(shells[1], wave);
+  for (const WaveVector& a : lattice_modes(shells[0], wave))
+    for (const WaveVector& b : second)
+      ++triangles[{square_of(a), square_of(b), square_of({a[0] + b[0], a[1] + b[1], a[2] + b[2]})}];
+  double sum = 0, count = 0;
+  for (const auto& [squares, number] : triangles) {
+    if (!closing.contains(squares[2])) continue;
+    std::array<double, 3> k{}, p{};
+    for (std::size_t i = 0; i < 3; ++i) k[i] = wave * std::sqrt(squares[i]), p[i] = powers[squares[i]];
+    sum += number * tree_bispectrum(k, p);
+    count += number;
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 void take_parts(const WaveShell& shell, Sampled& all) {
@@ -176,9 +223,8 @@ void take_parts(const WaveShell& shell, Sampled& all) {
 }
 
 Sampled sampled(const WaveShell& shell, double wave, const std::function<double(double)>& power) {
-  constexpr double smooth = 10;  // number of waves above which a shell counts as continuous
   Sampled all;
-  if (shell.end < smooth * wave)
+  if (shell.end < kSmooth * wave)
     take_lattice(shell, wave, all);
   else
     take_parts(shell, all);
@@ -205,6 +251,8 @@ double tree_bispectrum(const std::array<double, 3>& k, const std::array<double, 
 
 double mean_tree_bispectrum(const std::function<double(double)>& power, const std::array<WaveShell, 3>& shells,
                             double wave) {
+  if (std::ranges::all_of(shells, [&](const WaveShell& shell) { return shell.end < kSmooth * wave; }))
+    return lattice_mean(power, shells, wave);
   const Sampled a = sampled(shells[0], wave, power), b = sampled(shells[1], wave, power),
                 c = sampled(shells[2], wave, power);
   double sum = 0, weights = 0;

@@ -22,8 +22,9 @@ struct NonlinearScale {
 // `linear`: P in length^3 of k in 1/length. None where sigma^2 = 1 lies outside of radii from `least` to `most`.
 std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)>& linear, double least, double most);
 
-// HALOFIT with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs. A1 to A14), for a cosmological
-// constant. Fitted to simulations of flat universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to
+// HALOFIT (Smith et al. 2003, MNRAS 341, 1311) with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs.
+// A1 to A14), for a cosmological constant; in curved universes its exponents are between those of flat ones and of open
+// ones without a constant, by Omega_Lambda / (1 - Omega_m). Fitted to simulations of flat universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to
 // 10 h/Mpc for z up to 3. At early times, with sigma = 1 below 1 kpc/h, it is the linear spectrum.
 class HalofitPower {
  public:
@@ -37,7 +38,7 @@ class HalofitPower {
   struct Coefficients {
     double a, b, c, gamma, alpha, beta, nu, f1, f2, f3;
   };
-  static Coefficients coefficients(const NonlinearScale& scale, double omega_matter);
+  static Coefficients coefficients(const NonlinearScale& scale, double omega_matter, double flat);
 
   std::function<double(double)> linear_;
   std::optional<NonlinearScale> scale_;
@@ -75,8 +76,9 @@ double tree_bispectrum(const std::array<double, 3>& sides, const std::array<doub
 struct WaveShell {
   double begin, end;
 };
-// The mean over the triangles with one side in each shell, with modes spaced by `wave` = 2 pi / side of the box. The
-// number of triangles with given sides is proportional to the numbers of modes of these lengths over k1 k2 k3.
+// The mean over the triangles with one side in each shell, with modes spaced by `wave` = 2 pi / side of the box. Shells
+// below 10 waves: over the triangles of the lattice; beyond, where the number of triangles with given sides is
+// proportional to the numbers of modes of these lengths over k1 k2 k3.
 double mean_tree_bispectrum(const std::function<double(double)>& power, const std::array<WaveShell, 3>& shells,
                             double wave);
 

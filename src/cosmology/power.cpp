@@ -256,7 +256,8 @@ double variance(const PowerShape& shape, double radius) {
 
 PowerSpectrum::PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters,
                              const UnitSystem& units)
-    : shape_(make_shape(options, parameters)), length_unit_(length_unit_in_mpc_h(units, parameters.hubble)) {
+    : shape_(make_shape(options, parameters)), length_unit_(length_unit_in_mpc_h(units, parameters.hubble)),
+      is_table_(options.model == PowerModel::kTable) {
   const bool as_it_stands = parameters.sigma8 == 0 && options.model == PowerModel::kTable;
   if (!as_it_stands && !(parameters.sigma8 > 0)) {
     throw Error("The power spectrum has no amplitude", "sigma8 is " + std::to_string(parameters.sigma8),
@@ -277,6 +278,11 @@ PowerSpectrum::PowerSpectrum(const PowerOptions& options, const CosmologyParamet
 
 double PowerSpectrum::operator()(double k) const {
   return amplitude_ * shape_.at(k / length_unit_) / (length_unit_ * length_unit_ * length_unit_);
+}
+
+std::optional<std::pair<double, double>> PowerSpectrum::table_range() const {
+  if (!is_table_) return {};
+  return std::pair{shape_.low * length_unit_, shape_.high * length_unit_};
 }
 
 double PowerSpectrum::sigma(double radius) const {

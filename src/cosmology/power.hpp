@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "src/cosmology/cosmology.hpp"
 
@@ -70,6 +72,8 @@ class PowerSpectrum {
 
   // k in 1/length, P in length^3, so that <|delta_k|^2> = P/V for delta(x) = sum_k delta_k exp(ikx).
   double operator()(double k) const;
+  // Wave numbers that the spectrum's table covers, 1/length; none where it is not from a table.
+  std::optional<std::pair<double, double>> table_range() const;
 
   // rms linear contrast at z = 0 in top-hat spheres of a radius in length units, of all wave numbers: beyond k = 1e-8
   // and 1e6 h/Mpc an Eisenstein-Hu spectrum counts as a power law, beyond its range a table does.
@@ -79,6 +83,7 @@ class PowerSpectrum {
   PowerShape shape_;
   double length_unit_ = 1;  // in Mpc/h
   double amplitude_ = 1;
+  bool is_table_;
 };
 
 }  // namespace maki

@@ -142,7 +142,7 @@ double Measurement::spin_within(const Sphere& sphere, const Overdensity& virial)
 }
 
 bool Measurement::measure_spheres(const Sphere& sphere) {
-  if (sphere.radius() < 0.5 && !overdensity(sphere, thinnest())) return false;
+  if (sphere.radius() < 0.5 && (sphere.size() < kInnermost || !overdensity(sphere, thinnest()))) return false;
   const double side = frame_.side, volume = side * side * side;
   for (std::size_t kind = 0; kind < kSphereKinds; ++kind)
     group_.spheres[kind] = overdensity(sphere, frame_.densities[kind] * volume).value_or(Overdensity{});

@@ -233,10 +233,10 @@ Snapshot make_kepler_disk(const KeplerDiskParameters& p, const Communicator& ran
   require_positive(p.inner_radius, model, "the inner radius");
   require(p.outer_radius >= p.inner_radius && std::isfinite(p.outer_radius), model,
           "its outer radius is " + std::to_string(p.outer_radius), "give one not below the inner radius");
-  require(p.eccentricity >= 0 && p.eccentricity < 0.5 && p.inclination >= 0 && p.inclination < 0.5, model,
+  require(p.eccentricity >= 0 && p.eccentricity <= 0.5 && p.inclination >= 0 && p.inclination <= 0.5, model,
           "the rms eccentricity " + std::to_string(p.eccentricity) + " or inclination " +
               std::to_string(p.inclination) + " of its orbits is out of range",
-          "keep both below 0.5");
+          "keep both at or below 0.5");
   const CounterRandom random(p.seed, RandomStream::kDisk);
   Bodies bodies = sample_bodies(p.particles + 1, ranks, [&](std::uint64_t i) {
     if (i == 0) return Body{.mass = p.central_mass};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 
 #include "host/comm/job.hpp"
@@ -25,9 +26,13 @@ namespace {
 
 // ---- initial conditions ---------------------------------------------------------------------------------------------
 
+PowerSpectrum linear_power(const Config& config, const UnitSystem& units) {
+  return PowerSpectrum(power_options(config), cosmology_parameters(config), units);
+}
+
 Snapshot make_lpt(const Config& config, const UnitSystem& units, const Communicator& ranks) {
   const Cosmology cosmology(cosmology_parameters(config), units);
-  const PowerSpectrum power(power_options(config), cosmology.parameters(), units);
+  const PowerSpectrum power = linear_power(config, units);
   CosmologicalIcParameters parameters;
   parameters.seed = static_cast<std::uint64_t>(config.initial.seed);
   parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
@@ -146,12 +151,26 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
   return run;
 }
 
+// A message where the initial conditions have waves beyond those of the table of their spectrum.
+void note_table(Prepared& run) {
+  if (run.config.initial.kind != InitialKind::kLpt) return;
+  const auto range = linear_power(run.config, run.units).table_range();
+  const double longest = 2 * std::numbers::pi / run.side;
+  const double shortest = std::sqrt(3) * longest * static_cast<double>(run.config.initial.particles_per_side / 2);
+  if (!range || (range->first <= longest * (1 + 1e-6) && range->second >= shortest * (1 - 1e-6))) return;
+  run.notes.push_back(
+      fmt::format("Warning: the box has waves of k = {:.3g} to {:.3g} in 1 / length unit, and {} has {:.3g} to {:.3g}: "
+                  "beyond, the spectrum is extrapolated by the slope at the table's end. Give a wider table.",
+                  longest, shortest, run.config.cosmology.transfer_table, range->first, range->second));
+}
+
 Prepared prepare_cosmological(Config config, bool with_particles, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
   const auto side = static_cast<std::uint64_t>(run.config.initial.particles_per_side);
   run.particles = side * side * side;
   finish(run, nullptr, 0);
+  note_table(run);
   if (with_particles) run.initial = make_cosmological_set(run.config, run.units, ranks);
   return run;
 }

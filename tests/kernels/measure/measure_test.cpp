@@ -140,6 +140,19 @@ TEST(Projection, CutsASlabAndAWindow) {
   EXPECT_LT(total(window) / 64, 1.05);
 }
 
+// Pixels at the border of a window get their share of particles outside of it.
+TEST(Projection, IsEvenUpToTheBorderOfAWindow) {
+  std::vector<SourceParticle> lattice;
+  for (int x = 0; x < 64; ++x)
+    for (int y = 0; y < 64; ++y) lattice.push_back({at((x + 0.25) / 64), at((y + 0.75) / 64), at(0.5), 1.0f / 4096});
+  ProjectionOptions options;
+  options.width = options.height = 8;
+  options.left = 0.9;  // around the edge of the box
+  options.bottom = 0.3;
+  options.extent = 0.25;
+  for (const double density : picture(lattice, options)) EXPECT_NEAR(density, 1, 0.02);
+}
+
 TEST(Projection, WrapsAndDoesNotDependOnOrder) {
   std::mt19937 random(2);
   std::vector<SourceParticle> particles;

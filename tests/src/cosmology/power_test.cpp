@@ -224,6 +224,20 @@ TEST(MassFunction, OfOurUniverse) {
   EXPECT_LT(number, 4e-5);
 }
 
+// The mean at tree level is that over the lattice's own triangles where there are few.
+TEST(TreeBispectrum, OfTheFirstShellsHasTheTrianglesOfTheLattice) {
+  const auto power = [](double k) { return k * std::exp(-k); };
+  const double wave = 0.1;
+  const WaveShell one{0.9 * wave, 1.1 * wave}, diagonal{1.3 * wave, 1.5 * wave};
+  EXPECT_EQ(mean_tree_bispectrum(power, {one, one, one}, wave), 0);  // three axes do not close
+  const double k = wave, d = std::sqrt(2) * wave;
+  const double right = tree_bispectrum({k, k, d}, {power(k), power(k), power(d)});
+  EXPECT_NEAR(mean_tree_bispectrum(power, {one, one, diagonal}, wave) / right, 1, 1e-12);
+  // Equilateral ones of the lattice's face diagonals.
+  const double equal = tree_bispectrum({d, d, d}, {power(d), power(d), power(d)});
+  EXPECT_NEAR(mean_tree_bispectrum(power, {diagonal, diagonal, diagonal}, wave) / equal, 1, 1e-12);
+}
+
 // HALOFIT against two other programs, and its limits.
 
 constexpr std::array kWaves = {0.01, 0.1, 0.3, 1.0, 3.0, 10.0};  // h/Mpc
@@ -279,6 +293,23 @@ TEST(Halofit, IsLinearWhereNothingHasClustered) {
   const HalofitPower power(linear, cosmology, 1.0 / 50);
   const double growth = cosmology.growth(1.0 / 50).d1;
   for (const double k : {0.01, 1.0, 100.0}) EXPECT_DOUBLE_EQ(power(k), growth * growth * linear(k));
+}
+
+// Smith et al. 2003: more power than in a flat universe of the same matter.
+TEST(Halofit, TakesTheExponentsOfOpenUniverses) {
+  CosmologyParameters open = planck();
+  open.omega0 = 0.3;
+  open.omega_lambda = 0;
+  CosmologyParameters nearly = open;
+  nearly.omega_lambda = 1e-6;
+  const auto at = [](const CosmologyParameters& p, double k) {
+    const PowerSpectrum linear({}, p, UnitSystem{});
+    return HalofitPower(linear, Cosmology(p, UnitSystem{}), 1)(k) / linear(k);
+  };
+  EXPECT_NEAR(at(open, 3) / at(nearly, 3), 1, 1e-4);
+  CosmologyParameters flat = open;
+  flat.omega_lambda = 0.7;
+  EXPECT_GT(at(open, 3), 1.1 * at(flat, 3));
 }
 
 TEST(Halofit, HasTheUnitsOfItsSpectrum) {

@@ -1,9 +1,11 @@
 // From configurations to the parameters of other rooms.
 #include "src/run/setup.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -105,6 +107,22 @@ TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   test::expect_contains(test::text_of(usual.notes), {"Warning", "states no units", "G = 43.0092", "units.length"});
   test::expect_contains(test::error_of([&] { prepared(bare, {kpc[0], kpc[1]}); }), {"units.velocity is missing"});
   test::expect_contains(test::error_of([&] { prepared(own, kpc); }), {"own.hdf5' has its own units", "leave them out"});
+}
+
+TEST(Setup, ATableThatEndsBeforeTheBoxsWavesIsTold) {
+  const test::TempDir directory;
+  std::string table;
+  for (double k = 0.01; k < 4; k *= 1.2) table += fmt::format("{} {}\n", k, 1e4 * k / std::pow(1 + 50 * k * k, 2));
+  std::ofstream(directory / "narrow.txt") << table;
+  const auto notes = [&](const std::string& size) {
+    const std::string text = "[cosmology]\ntransfer = \"table\"\n[initial]\nparticles_per_side = 8\n";
+    const std::vector<std::string> settings = {"transfer_table=" + (directory / "narrow.txt"), "box.size=" + size};
+    return test::text_of(prepare(parse_config(text, "t", settings)).notes);
+  };
+  EXPECT_EQ(notes("100 Mpc/h").find("wider table"), std::string::npos);
+  test::expect_contains(notes("1000 Mpc/h"),
+                        {"Warning", "k = 0.00628 to 0.0435", "narrow.txt has 0.01 to", "wider table"});
+  test::expect_contains(notes("5 Mpc/h"), {"k = 1.26 to 8.71", "wider table"});
 }
 
 TEST(SpreadTargets, AreEvenAndAscending) {
