@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <poll.h>
@@ -37,12 +36,6 @@ std::int64_t now_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * kSecond + t.tv_nsec;
-}
-
-// Small packets take more room in memory than on the wire: hence the factor.
-std::size_t ring_bytes(const LinkSettings& s, double queue) {
-  const double rate = s.rate > 0 ? s.rate : 4e9;
-  return static_cast<std::size_t>(2 * (rate / 8 * s.delay + queue)) + (std::size_t{4} << 20);
 }
 
 // The endpoints compete for the cores: packets have to leave on time all the same.
@@ -109,41 +102,12 @@ void set_address6(const LinkEnd& s, const LinkEnd& peer) {
   check(status, "the address " + s.address6 + " cannot be set on " + s.device);
 }
 
-// Large super-packets would make the emulated line coarse: nothing of one arrives before its last segment.
-void limit_gso(const LinkEnd& s) {
-  constexpr std::uint32_t kGso = 16384;  // bytes that cross at once at most
-  struct {
-    nlmsghdr header{};
-    ifinfomsg link{};
-    rtattr attribute{};
-    std::uint32_t value = 0;
-  } message;
-  message.header.nlmsg_len = sizeof message;
-  message.header.nlmsg_type = RTM_NEWLINK;
-  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-  message.link.ifi_index = static_cast<int>(if_nametoindex(s.device.c_str()));
-  message.attribute.rta_type = IFLA_GSO_MAX_SIZE;
-  message.attribute.rta_len = RTA_LENGTH(sizeof message.value);
-  message.value = kGso;
-  struct {
-    nlmsghdr header;
-    nlmsgerr error;
-    char rest[512];
-  } answer{};
-  wan::Socket socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  check(socket.descriptor(), "no netlink socket");
-  check(static_cast<int>(send(socket.descriptor(), &message, sizeof message, 0)), "netlink takes no message");
-  check(static_cast<int>(recv(socket.descriptor(), &answer, sizeof answer, 0)), "netlink does not answer");
-  errno = -answer.error.error;
-  check(answer.error.error == 0 ? 0 : -1, "super-packets of " + s.device + " cannot be bounded");
-}
-
 void bring_up(const LinkEnd& s, const LinkEnd& peer) {
-  constexpr int kDeviceQueue = 10000;  // packets: so many that the device never drops
+  constexpr int kDeviceQueue = 50000;  // packets: so many that the device never drops
   wan::Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   check(socket.descriptor(), "no socket");
   ifreq request = request_of(s);
-  request.ifr_mtu = 1500;
+  request.ifr_mtu = kMtu;
   check(ioctl(socket.descriptor(), SIOCSIFMTU, &request), "the MTU cannot be set on " + s.device);
   request = request_of(s);
   request.ifr_qlen = kDeviceQueue;
@@ -161,8 +125,8 @@ Direction::Direction(int from, int to, const LinkSettings& settings, std::uint64
     : from_(from), to_(to), settings_(settings),
       queue_limit_(settings.queue > 0 ? settings.queue : settings.default_queue()),
       nanoseconds_per_byte_(settings.rate > 0 ? 8e9 / settings.rate : 0),
-      delay_(static_cast<Nanoseconds>(settings.delay * 1e9)), stop_(eventfd(0, EFD_CLOEXEC)),
-      ring_(ring_bytes(settings, queue_limit_)), scratch_(kLargestPacket), random_(seed), thread_([this] { run(); }) {}
+      delay_(static_cast<Nanoseconds>(settings.delay * 1e9)), stop_(eventfd(0, EFD_CLOEXEC)), random_(seed),
+      thread_([this] { run(); }) {}
 
 Direction::~Direction() {
   stopping_ = true;
@@ -182,10 +146,10 @@ void Direction::run() {
   while (!stopping_) {
     const Nanoseconds began = now_ns();
     const int taken = take_in();
-    const std::uint64_t first = ring_.taken_out();
+    const std::size_t waiting = under_way_.size();
     const Nanoseconds next = deliver();
     if (taken == kBatch || next == 0) continue;
-    if (taken > 0 || ring_.taken_out() > first)
+    if (taken > 0 || under_way_.size() < waiting)
       rest_until(began + kRest);
     else
       wait(next);
@@ -206,15 +170,10 @@ void Direction::wait(Nanoseconds time) {
 
 int Direction::take_in() {
   for (int taken = 0; taken < kBatch; ++taken) {
-    std::byte* slot = ring_.reserve();
-    std::byte* to = slot ? slot : scratch_.data();
-    const ssize_t bytes = read(from_, to, kLargestPacket);
-    if (bytes <= static_cast<ssize_t>(kVirtioBytes)) return taken;
-    const std::size_t size = static_cast<std::size_t>(bytes);
-    if (!slot)
-      queue_drops_ += segments_of({to, size}).count;
-    else
-      admit(slot, size, now_ns());
+    const ssize_t size = read(from_, next_.bytes.data(), next_.bytes.size());
+    if (size <= 0) return taken;
+    next_.size = static_cast<std::size_t>(size);
+    if (admit(next_, now_ns())) under_way_.push_back(next_);
   }
   return kBatch;
 }
@@ -225,19 +184,20 @@ double Direction::queued(Nanoseconds now) const {
 }
 
 // A packet takes its time on the line whether or not it is lost behind it.
-Direction::Fate Direction::decide(std::size_t wire_bytes, Nanoseconds now) {
-  const double waiting = queued(now) + static_cast<double>(wire_bytes);
+bool Direction::admit(Packet& packet, Nanoseconds now) {
+  const double size = static_cast<double>(packet.size), waiting = queued(now) + size;
   if (nanoseconds_per_byte_ > 0 && waiting > queue_limit_) {
     ++queue_drops_;
-    return {false, line_free_};
+    return false;
   }
   if (waiting > static_cast<double>(greatest_queue_)) greatest_queue_ = static_cast<std::uint64_t>(waiting);
-  const double time = static_cast<double>(wire_bytes) * nanoseconds_per_byte_ + line_rest_;
+  const double time = size * nanoseconds_per_byte_ + line_rest_;
   line_free_ = std::max(line_free_, now) + static_cast<Nanoseconds>(time);
   line_rest_ = time - std::floor(time);
-  if (!lose()) return {true, line_free_};
+  packet.arrival = line_free_ + delay_;
+  if (!lose()) return true;
   ++loss_drops_;
-  return {false, line_free_};
+  return false;
 }
 
 // Draws the distance to the next loss, not a number for each packet.
@@ -249,62 +209,18 @@ bool Direction::lose() {
   return until_loss_-- == 0;
 }
 
-void Direction::admit(std::byte* slot, std::size_t bytes, Nanoseconds now) {
-  const Segments segments = segments_of({slot, bytes});
-  if (segments.count > 1) {
-    std::memcpy(scratch_.data(), slot, bytes);
-    admit_pieces(segments, {scratch_.data(), bytes}, now);
-    return;
-  }
-  const Fate fate = decide(segments.wire_bytes(), now);
-  if (fate.arrives) ring_.commit(bytes, fate.finish + delay_, 1, static_cast<std::uint32_t>(segments.wire_bytes()));
-}
-
-// Each run of segments that arrive becomes one packet, due when its last segment is through.
-void Direction::admit_pieces(const Segments& segments, std::span<const std::byte> packet, Nanoseconds now) {
-  std::size_t first = 0, wire = 0;
-  Nanoseconds finish = 0;
-  const auto commit = [&](std::size_t last) {
-    if (last == first) return;
-    std::byte* slot = ring_.reserve();
-    if (!slot) {
-      queue_drops_ += last - first;
-      return;
-    }
-    std::size_t bytes = packet.size();
-    if (last - first == segments.count)
-      std::memcpy(slot, packet.data(), bytes);
-    else
-      bytes = write_segments(packet, segments, first, last, slot);
-    ring_.commit(bytes, finish + delay_, static_cast<std::uint32_t>(last - first), static_cast<std::uint32_t>(wire));
-  };
-  for (std::size_t i = 0; i < segments.count; ++i) {
-    const Fate fate = decide(segments.wire_bytes(i), now);
-    if (fate.arrives) {
-      finish = fate.finish;
-      wire += segments.wire_bytes(i);
-      continue;
-    }
-    commit(i);
-    first = i + 1;
-    wire = 0;
-  }
-  commit(segments.count);
-}
-
 Direction::Nanoseconds Direction::deliver() {
   Nanoseconds now = now_ns();
-  for (int sent = 0; !ring_.empty(); ++sent) {
-    const PacketRing::Packet& packet = ring_.front();
-    if (packet.release > now) return packet.release - now;
+  for (int sent = 0; !under_way_.empty(); ++sent) {
+    const Packet& packet = under_way_.front();
+    if (packet.arrival > now) return packet.arrival - now;
     if (sent == kBatch) return 0;
-    const std::span<const std::byte> bytes = ring_.front_bytes();
-    if (write(to_, bytes.data(), bytes.size()) > 0) {
-      packets_ += packet.segments;
-      bytes_ += packet.wire_bytes;
-      if (now - packet.release > kLate) late_ += packet.segments;
+    if (write(to_, packet.bytes.data(), packet.size) > 0) {
+      ++packets_;
+      bytes_ += packet.size;
+      if (now - packet.arrival > kLate) ++late_;
     }
-    ring_.pop();
+    under_way_.pop_front();
     now = now_ns();
   }
   return kSecond;
@@ -324,11 +240,8 @@ wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other) {
   wan::Socket tun(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   check(tun.descriptor(), "/dev/net/tun does not open");
   ifreq request = request_of(own);
-  request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
+  request.ifr_flags = IFF_TUN | IFF_NO_PI;
   check(ioctl(tun.descriptor(), TUNSETIFF, &request), "the TUN device " + own.device + " cannot be made");
-  const unsigned offloads = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
-  check(ioctl(tun.descriptor(), TUNSETOFFLOAD, offloads), "the TUN device " + own.device + " takes no offloads");
-  limit_gso(own);
   bring_up(own, other);
   return tun;
 }

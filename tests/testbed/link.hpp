@@ -1,23 +1,23 @@
 // A wide-area link between two network namespaces of this machine: TCP on both sides sees a real round trip.
 //
 // Each direction on its own: packets wait in a queue of bounded bytes (what does not fit is dropped), cross a line of a
-// given rate, are lost by chance, and arrive a delay later, in order. Rates and queues count the bytes of IP packets,
-// each segment of a super-packet with headers of its own.
+// given rate, are lost by chance, and arrive a delay later, in order. Rates and queues count the bytes of IP packets.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <random>
-#include <span>
 #include <string>
 #include <thread>
-#include <vector>
 
-#include "tests/testbed/packet.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
+
+inline constexpr int kMtu = 1500;
 
 struct LinkSettings {
   double delay = 0.135;          // seconds, one way
@@ -34,7 +34,7 @@ struct LinkEnd {
   std::string address, address6;
 };
 
-// What one direction has done. Packets and bytes are those of the wire.
+// What one direction has done.
 struct LinkCounters {
   std::uint64_t packets = 0, bytes = 0;           // delivered
   std::uint64_t queue_drops = 0, loss_drops = 0;  // packets
@@ -54,9 +54,10 @@ class Direction {
 
  private:
   using Nanoseconds = std::int64_t;
-  struct Fate {
-    bool arrives;
-    Nanoseconds finish;  // on the line
+  struct Packet {
+    Nanoseconds arrival = 0;
+    std::size_t size = 0;
+    std::array<std::byte, kMtu> bytes;
   };
 
   void run();
@@ -64,9 +65,7 @@ class Direction {
   Nanoseconds deliver();  // what is due; how long until the next is (a second where none waits)
   void wait(Nanoseconds time);
   void rest_until(Nanoseconds time);
-  void admit(std::byte* slot, std::size_t bytes, Nanoseconds now);
-  void admit_pieces(const Segments& segments, std::span<const std::byte> packet, Nanoseconds now);
-  Fate decide(std::size_t wire_bytes, Nanoseconds now);
+  bool admit(Packet& packet, Nanoseconds now);  // false: dropped or lost
   bool lose();
   double queued(Nanoseconds now) const;
 
@@ -75,8 +74,8 @@ class Direction {
   const double queue_limit_, nanoseconds_per_byte_;
   const Nanoseconds delay_;
   int stop_ = -1;  // eventfd
-  PacketRing ring_;
-  std::vector<std::byte> scratch_;
+  std::deque<Packet> under_way_;
+  Packet next_;
   std::mt19937_64 random_;
   Nanoseconds line_free_ = 0;     // when the line has sent all that was admitted
   double line_rest_ = 0;          // fractions of a nanosecond that line_free_ leaves out
@@ -100,8 +99,8 @@ class EmulatedLink {
   std::unique_ptr<Direction> forth_, back_;
 };
 
-// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block; each packet on it
-// begins with a virtio_net_hdr. The device lives as long as the descriptor.
+// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block. The device lives as
+// long as the descriptor.
 wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other);
 
 }  // namespace maki::testbed

@@ -108,7 +108,7 @@ void try_out() {
   const int tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
   if (tun < 0) fail("/dev/net/tun does not open");
   ifreq request{};
-  request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
+  request.ifr_flags = IFF_TUN | IFF_NO_PI;
   const int status = ioctl(tun, TUNSETIFF, &request);
   const int reason = errno;
   close(tun);

@@ -195,7 +195,7 @@ void expect_intact(const Testbed& testbed, bool six, std::size_t bytes) {
   sender.join();
 }
 
-TEST_F(LinkTest, BytesSurviveLossInSuperPackets) {
+TEST_F(LinkTest, BytesSurviveLoss) {
   TestbedSettings settings = fast(0.001);
   settings.link.loss = 0.01;
   Testbed testbed(settings);
