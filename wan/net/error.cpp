@@ -119,4 +119,29 @@ void log_once(LogLevel level, const std::string& text) {
   log(level, text);
 }
 
+// Errors in writing the log end nothing.
+void PeerLog::record(const std::string& line) try {
+  constexpr std::size_t kLongest = 1000;
+  if (sink_) sink_(printable(line, kLongest));
+} catch (const std::exception&) {
+}
+
+void PeerLog::mention(const std::string& line, const std::string& peer) {
+  const std::lock_guard lock(mutex_);
+  Minute& minute = minutes_[peer];
+  if (Clock::now() - minute.begin >= std::chrono::minutes(1)) sum_up(peer, minute);
+  if (++minute.lines <= kAMinute) record(line);
+}
+
+void PeerLog::sum_up(const std::string& peer, Minute& minute) {
+  if (minute.lines > kAMinute)
+    record(fmt::format("{} more lines about {} were left out", minute.lines - kAMinute,
+                       peer.empty() ? "peers without a key" : peer));
+  minute = {};
+}
+
+PeerLog::~PeerLog() {
+  for (auto& [peer, minute] : minutes_) sum_up(peer, minute);
+}
+
 }  // namespace maki::wan

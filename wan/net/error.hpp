@@ -1,9 +1,12 @@
 // Errors as a user should see them: what happened, why, and what to do about it; and lines for the operator.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,6 +35,34 @@ void print(LogLevel level, const std::string& line);
 
 // Logs only the first time that this text is given to a sink.
 void log_once(LogLevel level, const std::string& text);
+
+// Lines about peers, none of whom may fill a disk: every line is short and safe to show, and their number is limited.
+// Thread-safe.
+class PeerLog {
+ public:
+  static constexpr int kAMinute = 60;  // lines of mention() for each peer
+
+  explicit PeerLog(std::function<void(const std::string& line)> sink) : sink_(std::move(sink)) {}
+  ~PeerLog();
+
+  // An obligatory line. Code that acts for a peer limits their number itself.
+  void record(const std::string& line);
+  // An optional line: beyond the limit lines are counted, and their number is logged with the next one or at the end.
+  // `peer`: an identity; all without one count together.
+  void mention(const std::string& line, const std::string& peer = "");
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Minute {
+    Clock::time_point begin = Clock::now();
+    int lines = 0;
+  };
+  void sum_up(const std::string& peer, Minute& minute);
+
+  std::function<void(const std::string& line)> sink_;
+  std::mutex mutex_;
+  std::map<std::string, Minute> minutes_;  // by peer
+};
 
 // what() is the whole message, "problem (reason): advice", made printable(): it may quote a peer.
 class Error : public std::runtime_error {

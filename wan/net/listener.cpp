@@ -17,33 +17,6 @@
 namespace maki::wan {
 namespace {
 
-// At most one line a second, however many refusals there are.
-class RefusalLog {
- public:
-  explicit RefusalLog(EventLoop& loop) : loop_(loop) {}
-  void end() { loop_.cancel(timer_); }
-
-  void note(const std::string& line) {
-    last_ = line;
-    ++count_;
-    if (timer_ == 0) flush();
-  }
-
- private:
-  void flush() {
-    timer_ = 0;
-    if (count_ == 0) return;
-    log(LogLevel::kWarning, last_ + (count_ > 1 ? fmt::format(" (and {} more)", count_ - 1) : ""));
-    count_ = 0;
-    timer_ = loop_.after(1, [this] { flush(); });
-  }
-
-  EventLoop& loop_;
-  EventLoop::Timer timer_ = 0;
-  std::string last_;
-  std::size_t count_ = 0;
-};
-
 void check(const ListenerLimits& limits) {
   const auto at_least_one = [](const char* name, int value) {
     if (value < 1) throw Error(fmt::format("limit {} = {}", name, value), "it must be 1 or more");
@@ -86,7 +59,7 @@ class Listener::Core {
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HiddenListener> hidden_;
   SessionTable sessions_;
-  RefusalLog refusals_;
+  PeerLog refusals_{[](const std::string& line) { log(LogLevel::kWarning, line); }};
   std::list<std::unique_ptr<Greeter>> half_open_;
   Crowd<Greeter> strangers_, known_;  // connections by network, then by identity
 
@@ -101,8 +74,8 @@ class Listener::Core {
 
 Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings,
                      const ListenerLimits& limits, const RelayRoute& relay, Context& context)
-    : context_(context), loop_(context.handshakes()), settings_(settings), limits_(limits), sessions_(settings, limits),
-      refusals_(loop_) {
+    : context_(context), loop_(context.handshakes()), settings_(settings), limits_(limits),
+      sessions_(settings, limits) {
   settings.check();
   check(limits);
   security_ = SecurityContext::make(security);
@@ -113,7 +86,7 @@ Listener::Core::Core(const Endpoint& local, const Security& security, const Path
     return;
   }
   acceptor_ = std::make_unique<Acceptor>(loop_, local, settings_, came, [this](const std::string& reason) {
-    refusals_.note(reason);
+    refusals_.mention(reason);
     if (!half_open_.empty()) drop_surplus();
   });
   const Address bound = acceptor_->address();
@@ -125,7 +98,6 @@ Listener::Core::~Core() {
     hidden_.reset();
     acceptor_.reset();
     half_open_.clear();
-    refusals_.end();
   });
   // Paths that nobody accepted end at once: in its own loop a path does not wait for its peer's goodbye.
   for (Waiting& waiting : accepted_) waiting.loop->call([&] { waiting.accepted.path = {}; });
@@ -150,7 +122,7 @@ void Listener::Core::greet(Socket socket, const Address& peer) {
     strangers_.enter(peer.network(), *half_open_.back());
     if (strangers_.size() > static_cast<std::size_t>(limits_.half_open)) drop_surplus();
   } catch (const Error& error) {
-    refusals_.note(fmt::format("{}: {}", peer.text(), error.what()));
+    refusals_.mention(fmt::format("{}: {}", peer.text(), error.what()));
   }
 }
 
@@ -180,7 +152,7 @@ void Listener::Core::remove(Greeter& greeter) {
 }
 
 void Listener::Core::drop(Greeter& greeter, const std::string& reason) {
-  refusals_.note(fmt::format("refused {}: {}", greeter.peer().text(), reason));
+  refusals_.mention(fmt::format("refused {}: {}", greeter.peer().text(), reason));
   if (greeter.decided() && greeter.hello().is_new()) sessions_.give_up(greeter.welcome().session);
   remove(greeter);
 }

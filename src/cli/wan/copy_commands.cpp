@@ -15,6 +15,7 @@
 #include "src/cli/wan/path_options.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki {
@@ -241,10 +242,9 @@ void run_sync(const SyncCommand& given) {
   options.connect = [&] { return connect(to->host, choices, given.once ? 0 : kAttempt); };
   if (!given.once) options.stop = end_on_signals();
   options.log = say;
-  wan::copy::PeerLog problems([](const std::string& line) { fmt::print(stderr, "maki: not copied: {}\n", line); });
+  wan::PeerLog problems([](const std::string& line) { fmt::print(stderr, "maki: not copied: {}\n", line); });
   options.on_note = [&](bool failed, const std::string& text) {
-    problems.catch_up();
-    if (failed) problems.mention("files", text);
+    if (failed) problems.mention(text, "files");
   };
   wan::copy::Sync sync(options);
   if (!given.once) say(fmt::format("watching {} for {} (Ctrl-C ends it)", given.folder, given.destination));

@@ -200,5 +200,18 @@ TEST(Log, QuotesPeersSafelyAndOnce) {
   EXPECT_EQ(lines.all(), (std::vector<std::string>{"peer \\x1b[2J says\\x0ahello", "said once by this test"}));
 }
 
+TEST(PeerLog, CountsWhatItLeavesOut) {
+  std::vector<std::string> lines;
+  {
+    PeerLog log([&](const std::string& line) { lines.push_back(line); });
+    for (int i = 0; i < 1000; ++i) log.mention(std::string(5000, 'x') + "\n", "a");
+    EXPECT_EQ(lines.size(), static_cast<std::size_t>(PeerLog::kAMinute));
+    for (const std::string& line : lines) EXPECT_LE(line.size(), 1000u);
+    log.mention("b\x1b", "b");
+    EXPECT_EQ(lines.back(), "b\\x1b");
+  }
+  EXPECT_EQ(lines.back(), "940 more lines about a were left out");
+}
+
 }  // namespace
 }  // namespace maki::wan

@@ -11,56 +11,6 @@
 
 namespace maki::wan::copy {
 
-// ---- log -----------------------------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr std::size_t kLongest = 1000;  // bytes of a line
-
-}  // namespace
-
-// Errors in writing the log end no copy.
-void PeerLog::record(const std::string& line) try {
-  if (sink_) sink_(printable(line, kLongest));
-} catch (const std::exception&) {
-}
-
-void PeerLog::mention(const std::string& identity, const std::string& line) {
-  {
-    const std::lock_guard lock(mutex_);
-    Peer& peer = peers_[identity];
-    if (++peer.said > kAMinute) {
-      ++peer.left_out;
-      return;
-    }
-  }
-  record(line);
-}
-
-void PeerLog::sum_up(const std::string& identity, Peer& peer) {
-  if (peer.left_out > 0)
-    record(fmt::format("{} more lines about {} were left out", peer.left_out,
-                       identity.empty() ? "clients without a key" : identity));
-  peer.minute = Clock::now();
-  peer.said = 0;
-  peer.left_out = 0;
-}
-
-void PeerLog::catch_up() {
-  const std::lock_guard lock(mutex_);
-  for (auto& [identity, peer] : peers_)
-    if (Clock::now() - peer.minute >= std::chrono::minutes(1)) sum_up(identity, peer);
-}
-
-double PeerLog::turn(const std::string& identity) {
-  constexpr auto kEach = std::chrono::duration_cast<Clock::duration>(std::chrono::seconds(1)) / kASecond;
-  const std::lock_guard lock(mutex_);
-  const auto now = Clock::now();
-  auto& due = peers_[identity].due;
-  due = std::max(due, now - kBurst * kEach) + kEach;
-  return std::chrono::duration<double>(due - now).count();
-}
-
 // ---- connected clients ---------------------------------------------------------------------------------------------
 
 namespace {
@@ -187,10 +137,9 @@ void Server::run(Listener& listener) {
     if (auto accepted = listener.accept_for(kLook)) try {
         start(*accepted);
       } catch (const std::exception& error) {
-        log_.mention(accepted->identity, fmt::format("a client is sent away: {}", error.what()));
+        log_.mention(fmt::format("a client is sent away: {}", error.what()), accepted->identity);
       }
     remove_ended();
-    log_.catch_up();
   }
 }
 
@@ -204,13 +153,13 @@ void Server::serve(MessageChannel& channel, ClientState& client) {
   const Opened* own = opened(client);
   const std::string holder = own && !own->share.holder.empty() ? own->share.holder : client.identity;
   if (!holder.empty()) client.name += ", " + printable(holder);
-  log_.mention(client.identity, fmt::format("{} is here", client.name));
+  log_.mention(fmt::format("{} is here", client.name), client.identity);
   try {
     while (serve_one(channel, client)) client.since = ClientState::Clock::now();
-    log_.mention(client.identity, fmt::format("{} has left", client.name));
+    log_.mention(fmt::format("{} has left", client.name), client.identity);
   } catch (const std::exception& error) {
     channel.give_up();
-    log_.mention(client.identity, fmt::format("{} is gone: {}", client.name, error.what()));
+    log_.mention(fmt::format("{} is gone: {}", client.name, error.what()), client.identity);
   }
 }
 
@@ -225,7 +174,7 @@ bool Server::serve_one(MessageChannel& channel, ClientState& client) {
   const Reply reply = check(order, client);
   if (!reply.agreed) {
     channel.send(kControlTag, encode(reply));
-    log_.mention(client.identity, fmt::format("{} is refused: {}", client.name, reply.reason));
+    log_.mention(fmt::format("{} is refused: {}", client.name, reply.reason), client.identity);
     return true;
   }
   client.copying = true;
@@ -237,8 +186,17 @@ bool Server::serve_one(MessageChannel& channel, ClientState& client) {
   return true;
 }
 
+double Turns::take(const std::string& identity) {
+  constexpr auto kEach = std::chrono::duration_cast<Clock::duration>(std::chrono::seconds(1)) / kASecond;
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  auto& due = due_[identity];
+  due = std::max(due, now - kBurst * kEach) + kEach;
+  return std::chrono::duration<double>(due - now).count();
+}
+
 void Server::wait_for_turn(MessageChannel& channel, const ClientState& client) {
-  const auto due = ClientState::Clock::now() + std::chrono::duration<double>(log_.turn(client.identity));
+  const auto due = ClientState::Clock::now() + std::chrono::duration<double>(turns_.take(client.identity));
   while (ClientState::Clock::now() < due) {
     channel.check();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -266,7 +224,7 @@ Reply Server::check(const Order& order, const ClientState& client) const {
 
 OnNote Server::failures_of(const ClientState& client, const char* what) {
   return [this, &client, what](bool failed, const std::string& text) {
-    if (failed) log_.mention(client.identity, fmt::format("{} {}: {}", what, client.name, text));
+    if (failed) log_.mention(fmt::format("{} {}: {}", what, client.name, text), client.identity);
   };
 }
 

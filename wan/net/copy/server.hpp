@@ -1,4 +1,4 @@
-// A server of folders: its log, its clients, and their rights.
+// A server of folders: its clients, and their rights.
 #pragma once
 
 #include <atomic>
@@ -15,39 +15,21 @@
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/root.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/listener.hpp"
 
 namespace maki::wan::copy {
 
-// A server's log of its clients: every line is safe to show, and their number is limited. Thread-safe.
-class PeerLog {
+// The rate of each identity's orders, which all make lines of the log. Thread-safe.
+class Turns {
  public:
-  static constexpr int kAMinute = 60;               // lines of mention() for each identity
   static constexpr int kBurst = 100, kASecond = 4;  // orders of each identity
-
-  explicit PeerLog(std::function<void(const std::string& line)> sink) : sink_(std::move(sink)) {}
-
-  // An obligatory line. Code that acts for a peer waits for its turn() first.
-  void record(const std::string& line);
-  // An optional line: beyond a limit each minute, lines are only counted.
-  void mention(const std::string& identity, const std::string& line);
-  void catch_up();  // called now and then: logs how many were left out
-  // Seconds that an order of this identity must wait, so that orders do not flood the log.
-  double turn(const std::string& identity);
+  double take(const std::string& identity);         // seconds that an order has to wait
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Peer {
-    Clock::time_point minute = Clock::now();  // begin of the current minute
-    int said = 0;
-    std::uint64_t left_out = 0;
-    Clock::time_point due = {};  // when the latest order would be due at the even rate
-  };
-  void sum_up(const std::string& identity, Peer& peer);
-
-  std::function<void(const std::string& line)> sink_;
   std::mutex mutex_;
-  std::map<std::string, Peer> peers_;  // authenticated ones only
+  std::map<std::string, Clock::time_point> due_;  // when the latest order would be due at the even rate
 };
 
 // A session holds up to 200 MB.
@@ -130,6 +112,7 @@ class Server {
   std::optional<Opened> others_;
   Leases leases_;
   PeerLog log_;
+  Turns turns_;
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;                                            // guards the members below
   std::map<std::string, std::shared_ptr<UnderWay>> under_way_;  // by identity

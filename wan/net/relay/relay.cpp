@@ -152,7 +152,6 @@ using admission::Want;
 
 // After so recent a sign of life the registered listener is alive, and another one wants its name.
 constexpr double kAlive = 2.5 * kControlBeat;
-constexpr int kNotesPerSecond = 20;
 
 // Limits unsent bytes in a socket, which delay all later ones.
 void bound_unsent(const Socket& socket) {
@@ -234,7 +233,7 @@ void RelayCore::asked(RelayClient& client) {
 // A client that has gone cancels its pending connection.
 void RelayCore::gone(RelayClient& client, const std::string& why) {
   ++refused_;
-  note(fmt::format("{}: {}", client.address().text(), why));
+  refusals_.mention(fmt::format("{}: {}", client.address().text(), why));
   drop(client.number());
 }
 
@@ -263,25 +262,13 @@ void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
 
 void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason) {
   ++refused_;
-  note(fmt::format("{} (key {}) refused: {}", client.address().text(), client.request().key_id, reason));
+  refusals_.mention(fmt::format("{} (key {}) refused: {}", client.address().text(), client.request().key_id, reason));
   client.decide({code, reason}, [this](RelayClient& told) { drop(told.number()); });
 }
 
 void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
   const auto client = waiting_.find(caller);
   if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
-}
-
-// Limits the log: strangers must not be able to fill a disk.
-void RelayCore::note(const std::string& text) {
-  const auto now = EventLoop::Clock::now();
-  if (now - note_second_ > std::chrono::seconds(1)) {
-    if (notes_ > kNotesPerSecond)
-      log(LogLevel::kInfo, fmt::format("{} more lines like the last", notes_ - kNotesPerSecond));
-    note_second_ = now;
-    notes_ = 0;
-  }
-  if (++notes_ <= kNotesPerSecond) log(LogLevel::kInfo, text);
 }
 
 bool RelayCore::room_for(RelayClient& client) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "wan/net/error.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/connector.hpp"
 #include "wan/net/relay/relay.hpp"
@@ -110,7 +111,6 @@ class RelayCore {
   void enroll(RelayClient& client);
   void enrolled(RelayClient& client);
   void unenroll(const std::string& name, const std::string& reason);
-  void note(const std::string& text);
 
   RelaySettings settings_;
   KeyRing keys_;
@@ -124,8 +124,7 @@ class RelayCore {
   std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
   std::map<std::string, Registered> names_;
   std::map<std::uint64_t, Session> sessions_;
-  EventLoop::Clock::time_point note_second_{};
-  int notes_ = 0;
+  PeerLog refusals_{[](const std::string& line) { log(LogLevel::kInfo, line); }};
   std::vector<std::unique_ptr<RelayPump>> pumps_;
   std::size_t next_pump_ = 0;
   std::unique_ptr<Acceptor> acceptor_;

@@ -365,24 +365,14 @@ TEST(CopyMeter, WhatIsUnderWayIsNotThereYet) {
   EXPECT_NE(line.find(" left"), std::string::npos) << line;
 }
 
-TEST(CopyPeerLog, CountsWhatItLeavesOut) {
-  std::vector<std::string> lines;
-  PeerLog log([&](const std::string& line) { lines.push_back(line); });
-  for (int i = 0; i < 1000; ++i) log.mention("a", std::string(5000, 'x') + "\n");
-  EXPECT_EQ(lines.size(), static_cast<std::size_t>(PeerLog::kAMinute));
-  for (const std::string& line : lines) EXPECT_LE(line.size(), 1000u);
-  log.mention("b", "b\x1b");
-  EXPECT_EQ(lines.back(), "b\\x1b");
-}
-
-TEST(CopyPeerLog, OrdersWaitForTheirTurnAfterABurst) {
-  PeerLog log({});
+TEST(CopyTurns, OrdersWaitAfterABurst) {
+  Turns turns;
   double wait = 0;
-  for (int i = 0; i < PeerLog::kBurst; ++i) wait = log.turn("a");
+  for (int i = 0; i < Turns::kBurst; ++i) wait = turns.take("a");
   EXPECT_LE(wait, 0.3);
-  for (int i = 0; i < 40 * PeerLog::kASecond; ++i) wait = log.turn("a");
+  for (int i = 0; i < 40 * Turns::kASecond; ++i) wait = turns.take("a");
   EXPECT_GT(wait, 5);
-  EXPECT_LE(log.turn("b"), 0.3);
+  EXPECT_LE(turns.take("b"), 0.3);
 }
 
 }  // namespace
