@@ -44,7 +44,7 @@ wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double 
 PathChoices read_copy_options(const PathOptions& given) {
   PathChoices choices = read_path_options(given);
   auto& unmatched = choices.settings.unmatched_limit;
-  unmatched = std::min(unmatched, wan::copy::PathChannel::kUnmatched);
+  unmatched = std::min(unmatched, wan::copy::MessageChannel::kUnmatched);
   return choices;
 }
 

@@ -30,7 +30,7 @@ struct CopyOptions {
 class Client {
  public:
   explicit Client(std::unique_ptr<MessageChannel> channel) : channel_(std::move(channel)) {}
-  explicit Client(Path path) : Client(std::make_unique<PathChannel>(std::move(path))) {}
+  explicit Client(Path path) : Client(std::make_unique<MessageChannel>(std::move(path))) {}
   ~Client();
 
   // A folder is copied into `destination` under its name, or without one if its Source has none. A single file becomes

@@ -85,19 +85,19 @@ std::size_t posted_of(Tag tag) { return tag == kDataTag ? kBatchesPosted : tag =
 
 }  // namespace
 
-PathChannel::~PathChannel() {
+MessageChannel::~MessageChannel() {
   path_ = Path();  // closed: nothing is in flight after this
   for (const Lane& lane : lanes_) *all_ -= lane.bytes;
 }
 
 template <class Start>
-Request PathChannel::start(Start start) {
+Request MessageChannel::start(Start start) {
   const std::lock_guard lock(closing_);
   check();
   return start();
 }
 
-void PathChannel::wait_for_oldest(Lane& lane) {
+void MessageChannel::wait_for_oldest(Lane& lane) {
   auto& [request, bytes] = lane.sent.front();
   request.wait();
   lane.bytes -= bytes;
@@ -105,11 +105,11 @@ void PathChannel::wait_for_oldest(Lane& lane) {
   lane.sent.pop_front();
 }
 
-bool PathChannel::has_room(const Lane& lane, std::size_t bytes) const {
+bool MessageChannel::has_room(const Lane& lane, std::size_t bytes) const {
   return lane.sent.empty() || (lane.bytes + bytes <= kUnderWay && *all_ + bytes <= kAllUnderWay);
 }
 
-void PathChannel::send(Tag tag, Bytes message) {
+void MessageChannel::send(Tag tag, Bytes message) {
   Lane& to = lane(tag);
   const std::lock_guard lock(to.sending);
   while (!to.sent.empty() && (to.sent.front().first.test() || !has_room(to, message.size))) wait_for_oldest(to);
@@ -119,7 +119,7 @@ void PathChannel::send(Tag tag, Bytes message) {
   *all_ += bytes;
 }
 
-std::optional<Bytes> PathChannel::receive_for(Tag tag, double seconds) {
+std::optional<Bytes> MessageChannel::receive_for(Tag tag, double seconds) {
   const std::lock_guard lock(lane(tag).receiving);
   std::deque<Request>& posted = lane(tag).posted;
   while (posted.size() < posted_of(tag))
@@ -130,14 +130,14 @@ std::optional<Bytes> PathChannel::receive_for(Tag tag, double seconds) {
   return next.take();
 }
 
-void PathChannel::flush() {
+void MessageChannel::flush() {
   for (Lane& lane : lanes_) {
     const std::lock_guard lock(lane.sending);
     while (!lane.sent.empty()) wait_for_oldest(lane);
   }
 }
 
-void PathChannel::give_up() {
+void MessageChannel::give_up() {
   given_up_ = true;
   const std::lock_guard lock(closing_);
   path_.close(0);

@@ -82,46 +82,34 @@ class Notes {
 
 // ---- messages in flight --------------------------------------------------------------------------------------------
 
-// Thread-safe, but for each tag one thread sends and one receives at a time. All throw PathError once the connection is
-// lost.
-class MessageChannel {
- public:
-  virtual ~MessageChannel() = default;
-  // Returns when the message fits among those in flight.
-  virtual void send(Tag tag, Bytes message) = 0;
-  virtual std::optional<Bytes> receive_for(Tag tag, double seconds) = 0;  // nothing if none arrived in time
-  Bytes receive(Tag tag) { return *receive_for(tag, 1e9); }
-  virtual std::uint64_t under_way() = 0;  // bytes sent that the other machine does not have yet
-  virtual void flush() = 0;               // until it has all of them
-  virtual void give_up() = 0;             // breaks the connection: waiting calls throw PathError now
-  virtual bool given_up() const = 0;
-  virtual std::string peer() const = 0;
-  // Throws PathError after give_up(): for threads busy with other things than messages.
-  void check() const {
-    if (given_up()) throw PathError("The connection to " + peer() + " was given up");
-  }
-};
-
 // Bytes that several connections have in flight together.
 using UnderWay = std::atomic<std::size_t>;
 
-class PathChannel : public MessageChannel {
+// Thread-safe, but for each tag one thread sends and one receives at a time. All throw PathError once the connection is
+// lost. Virtual: what tests have happen between messages.
+class MessageChannel {
  public:
   static constexpr std::size_t kUnderWay = 64 << 20;      // bytes of file contents each way
   static constexpr std::size_t kAllUnderWay = 256 << 20;  // of all that share an UnderWay; above, one message each
   // The most that a conforming peer sends before it is received: suitable as a path's unmatched_limit.
   static constexpr std::size_t kUnmatched = kUnderWay + kMaxBatch + 8 * kMaxMessage;
 
-  explicit PathChannel(Path path, std::shared_ptr<UnderWay> all = std::make_shared<UnderWay>(0))
+  explicit MessageChannel(Path path, std::shared_ptr<UnderWay> all = std::make_shared<UnderWay>(0))
       : peer_(path.status().peer), all_(std::move(all)), path_(std::move(path)) {}
-  ~PathChannel() override;
-  void send(Tag tag, Bytes message) override;
-  std::optional<Bytes> receive_for(Tag tag, double seconds) override;
-  std::uint64_t under_way() override { return path_.status().outstanding; }
-  void flush() override;
-  void give_up() override;
-  bool given_up() const override { return given_up_; }
-  std::string peer() const override { return peer_; }
+  virtual ~MessageChannel();
+  // Returns when the message fits among those in flight.
+  virtual void send(Tag tag, Bytes message);
+  virtual std::optional<Bytes> receive_for(Tag tag, double seconds);  // nothing if none arrived in time
+  Bytes receive(Tag tag) { return *receive_for(tag, 1e9); }
+  // Bytes sent that the other machine does not have yet.
+  std::uint64_t under_way() { return path_.status().outstanding; }
+  void flush();    // until it has all of them
+  void give_up();  // breaks the connection: waiting calls throw PathError now
+  const std::string& peer() const { return peer_; }
+  // Throws PathError after give_up(): for threads busy with other things than messages.
+  void check() const {
+    if (given_up_) throw PathError("The connection to " + peer_ + " was given up");
+  }
   Path& path() { return path_; }
 
  private:

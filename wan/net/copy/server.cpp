@@ -34,7 +34,7 @@ void Server::start(Accepted& accepted) {
   const std::lock_guard lock(mutex_);
   auto& under_way = under_way_[accepted.identity];
   if (!under_way) under_way = std::make_shared<UnderWay>(0);
-  session->channel = std::make_shared<PathChannel>(std::move(accepted.path), under_way);
+  session->channel = std::make_shared<MessageChannel>(std::move(accepted.path), under_way);
   session->client.surplus = !make_room(accepted.identity);
   session->thread = std::jthread([this, running = session.get()] { host(*running); });
   if (stopped_) dismiss(*session);
@@ -43,7 +43,7 @@ void Server::start(Accepted& accepted) {
 
 // Also closes the path, which may wait for the peer; no other thread does.
 void Server::host(Session& session) {
-  std::shared_ptr<PathChannel> channel;
+  std::shared_ptr<MessageChannel> channel;
   {
     const std::lock_guard lock(mutex_);
     channel = session.channel;

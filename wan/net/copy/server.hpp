@@ -86,7 +86,7 @@ class Server {
   // A connected client, with a thread of its own.
   struct Session {
     ClientState client;
-    std::shared_ptr<PathChannel> channel;            // null after its end
+    std::shared_ptr<MessageChannel> channel;         // null after its end
     std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is running
     std::jthread thread, farewell;                   // last: they use the others until they are joined
     bool counts() const { return channel && !farewell.joinable() && !client.surplus; }

@@ -1,5 +1,4 @@
-// What the tests of copying share: folders that go away, trees of files, servers, and a connection within the process
-// that can be cut.
+// What the tests of copying share: folders that go away, trees of files, servers, and a connection that is cut.
 #pragma once
 
 #include <fcntl.h>
@@ -7,14 +6,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <condition_variable>
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -130,83 +127,21 @@ class RunningServer {
   std::thread thread_;
 };
 
-// Two ends that pass messages to each other in memory; after `budget` bytes of file contents, both ways together, the
-// connection breaks as a lost path would.
-class PipeState {
+// Breaks as a lost path would once it has sent `budget` bytes of file contents, all of which arrive.
+class CutChannel : public MessageChannel {
  public:
-  explicit PipeState(std::uint64_t budget) : budget_(budget) {}
-  void put(int end, Tag tag, Bytes message) {
-    std::unique_lock lock(mutex_);
-    auto& queue = queues_[{end, tag}];
-    changed_.wait(lock, [&] { return broken_ || queue.size() < kMostQueued; });
-    if (tag == kDataTag) {
-      if (message.size > budget_) broken_ = true;
-      budget_ -= std::min<std::uint64_t>(budget_, message.size);
+  CutChannel(Path path, std::uint64_t budget) : MessageChannel(std::move(path)), budget_(budget) {}
+  void send(Tag tag, Bytes message) override {
+    if (tag == kDataTag && message.size > budget_) {
+      flush();
+      give_up();
     }
-    changed_.notify_all();
-    if (broken_) throw PathError("the connection was cut");
-    queue.push_back(std::move(message));
-  }
-  // What had arrived is still delivered, as by a path.
-  std::optional<Bytes> take_for(int end, Tag tag, double seconds) {
-    std::unique_lock lock(mutex_);
-    auto& queue = queues_[{end, tag}];
-    const auto there = [&] { return broken_ || (!queue.empty() && tag != held_); };
-    if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds), there)) return {};
-    if (queue.empty()) throw PathError("the connection was cut");
-    Bytes message = std::move(queue.front());
-    queue.pop_front();
-    changed_.notify_all();
-    return message;
-  }
-  void cut() {
-    const std::lock_guard lock(mutex_);
-    broken_ = true;
-    changed_.notify_all();
-  }
-  bool broken() const {
-    const std::lock_guard lock(mutex_);
-    return broken_;
-  }
-  // Messages of this tag wait to be taken from hold() to release(); wait_for(): until there is one.
-  void hold(Tag tag) {
-    const std::lock_guard lock(mutex_);
-    held_ = tag;
-  }
-  void wait_for(Tag tag) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return broken_ || !queues_[{0, tag}].empty() || !queues_[{1, tag}].empty(); });
-  }
-  void release() {
-    const std::lock_guard lock(mutex_);
-    held_ = 0;
-    changed_.notify_all();
+    if (tag == kDataTag) budget_ -= std::min<std::uint64_t>(budget_, message.size);
+    MessageChannel::send(tag, std::move(message));
   }
 
  private:
-  static constexpr std::size_t kMostQueued = 32;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::pair<int, Tag>, std::deque<Bytes>> queues_;
   std::uint64_t budget_;
-  bool broken_ = false;
-  Tag held_ = 0;
-};
-
-class PipeChannel : public MessageChannel {
- public:
-  PipeChannel(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
-  void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
-  std::optional<Bytes> receive_for(Tag tag, double seconds) override { return state_->take_for(end_, tag, seconds); }
-  std::uint64_t under_way() override { return 0; }
-  void flush() override {}
-  void give_up() override { state_->cut(); }
-  bool given_up() const override { return state_->broken(); }
-  std::string peer() const override { return "the other end"; }
-
- private:
-  std::shared_ptr<PipeState> state_;
-  int end_;
 };
 
 }  // namespace maki::wan::copy

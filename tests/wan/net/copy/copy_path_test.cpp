@@ -275,8 +275,8 @@ class CopyServer : public ::testing::Test {
     EXPECT_TRUE(client.push({(here_ / "local").string()}, to).complete());
   }
   // A client that begins a copy and says no more.
-  std::unique_ptr<PathChannel> begin(const char* key) const {
-    auto channel = std::make_unique<PathChannel>(path(key));
+  std::unique_ptr<MessageChannel> begin(const char* key) const {
+    auto channel = std::make_unique<MessageChannel>(path(key));
     Order order;
     order.action = Order::Action::kPush;
     channel->send(kControlTag, encode(order));
@@ -315,7 +315,7 @@ TEST_F(CopyServer, OneKeyDoesNotLockOutOthers) {
   options_.limits.of_each = 3;
   options_.shares[id_of("b")].read_only = false;
   start();
-  std::vector<std::unique_ptr<PathChannel>> held;
+  std::vector<std::unique_ptr<MessageChannel>> held;
   for (int i = 0; i < 3; ++i) held.push_back(begin("a"));
   EXPECT_THROW(push("a", "x"), PathError);  // for now: another time it may
   push("b", "x");
@@ -333,7 +333,7 @@ TEST_F(CopyServer, WhoHasFewTakesAPlaceOfWhoHasMost) {
   options_.limits.all = 4;
   options_.shares[id_of("b")].read_only = false;
   start();
-  std::vector<std::unique_ptr<PathChannel>> held;
+  std::vector<std::unique_ptr<MessageChannel>> held;
   for (int i = 0; i < 4; ++i) held.push_back(begin("a"));
   held.push_back(begin("b"));
   EXPECT_THROW(push("a", "x"), PathError);
@@ -341,7 +341,7 @@ TEST_F(CopyServer, WhoHasFewTakesAPlaceOfWhoHasMost) {
 
 TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
   start();
-  std::vector<std::unique_ptr<PathChannel>> held;
+  std::vector<std::unique_ptr<MessageChannel>> held;
   for (int i = 0; i < 8; ++i) held.push_back(begin("a"));
   const auto start = std::chrono::steady_clock::now();
   server_.reset();

@@ -1,13 +1,14 @@
-// Copies between two folders, over a connection within the process; those that are cut off, that run out of room, and
-// whose files change meanwhile.
+// Copies between two folders; those that are cut off, that run out of room, and whose files change meanwhile.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,7 +27,7 @@ namespace {
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kSmallBatch = 64 << 10;
 
-// A server's folder and a client's, joined by a connection within the process.
+// A server's folder and a client's, joined by a path.
 class TwoFolders : public ::testing::Test {
  protected:
   TwoFolders() {
@@ -47,19 +48,13 @@ class TwoFolders : public ::testing::Test {
   // Calls work(client), with the server at the other end; the connection breaks after `budget` bytes.
   template <class Work>
   auto with_client(Work work, std::uint64_t budget = kUnlimited) {
-    auto state = std::make_shared<PipeState>(budget);
-    PipeChannel far(state, 1);
-    ClientState seen_from_there;
-    std::thread serving([&] { server_->serve(far, seen_from_there); });
-    struct End {
-      PipeState& state;
-      std::thread& thread;
-      ~End() {
-        state.cut();
-        thread.join();
-      }
-    } end{*state, serving};
-    Client client(std::make_unique<PipeChannel>(state, 0));
+    test::Pair pair(test::streams(1));
+    const std::jthread serving([&] {
+      CutChannel far(std::move(pair.there), budget);
+      ClientState seen_from_there;
+      server_->serve(far, seen_from_there);
+    });
+    Client client(std::make_unique<CutChannel>(std::move(pair.here), budget));
     return work(client);
   }
   CopyReport push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
@@ -293,11 +288,10 @@ TEST_F(InterruptedCopy, AChangedSourceIsSentAgain) {
 TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
   const std::string text = random_text(2 << 20, 11);
   write_file(local() / "f", text);
-  auto stuck = std::make_shared<PipeState>(kUnlimited);
-  PipeChannel far(stuck, 1);
+  test::Pair stuck(test::streams(1));
+  MessageChannel far(std::move(stuck.there)), near(std::move(stuck.here));
   ClientState client;
   std::thread serving([&] { server_->serve(far, client); });
-  PipeChannel near(stuck, 0);
   Order order;
   order.action = Order::Action::kPush;
   order.sole_file = true;
@@ -326,7 +320,7 @@ TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
   const Results results = decode_results(near.receive(kBackTag).view());
   ASSERT_EQ(results.failures.size(), 1u);
   EXPECT_NE(results.failures[0].text.find("taken over"), std::string::npos);
-  stuck->cut();
+  near.give_up();
   serving.join();
   EXPECT_EQ(read_file(served() / "f"), text);
 }
@@ -352,28 +346,39 @@ TEST_F(InterruptedCopy, AFullDisk) {
   EXPECT_EQ(difference(local() / "t", small / "t"), "");
 }
 
+// Calls `change` when the answer to the first list has come, before the sender sees it.
+class ChangesOnAnswer : public MessageChannel {
+ public:
+  ChangesOnAnswer(Path path, std::function<void()> change)
+      : MessageChannel(std::move(path)), change_(std::move(change)) {}
+  std::optional<Bytes> receive_for(Tag tag, double seconds) override {
+    auto message = MessageChannel::receive_for(tag, seconds);
+    if (message && tag == kBackTag && change_) std::exchange(change_, nullptr)();
+    return message;
+  }
+
+ private:
+  std::function<void()> change_;
+};
+
 TEST_F(InterruptedCopy, ASourceThatVanishesOrGrows) {
   for (const char* name : {"a", "b", "c"}) write_file(local() / "t" / name, name);
   const auto root = std::make_shared<const Root>((local() / "t").string());
   // Listed, but gone by the time that it is asked for: between the two there is a round trip.
-  auto state = std::make_shared<PipeState>(kUnlimited);
-  PipeChannel far(state, 1), near(state, 0);
+  test::Pair pair(test::streams(1));
+  MessageChannel far(std::move(pair.there));
+  ChangesOnAnswer near(std::move(pair.here), [&] {
+    fs::remove(local() / "t/b");
+    write_file(local() / "t/c", "longer now");
+  });
   Progress progress;
   Leases leases;
   const Root there(served().string());
   Receiver receiver(far, there, leases, {.path = "x/"}, progress, {});
   Progress sent;
   Sender sender(near, {{root, "", ""}}, sent, {}, kSmallBatch);
-  state->hold(kBackTag);
   std::thread receiving([&] { receiver.run(); });
-  std::thread removing([&] {
-    state->wait_for(kBackTag);
-    fs::remove(local() / "t/b");
-    write_file(local() / "t/c", "longer now");
-    state->release();
-  });
   const CopyReport report = sender.run();
-  removing.join();
   receiving.join();
   EXPECT_EQ(report.counts.failed, 1u);
   EXPECT_EQ(report.counts.files, 2u);

@@ -14,12 +14,12 @@ namespace maki::wan::copy {
 class HostilePeer {
  public:
   HostilePeer() : pair_(test::streams(2)) {
-    ours_ = std::make_unique<PathChannel>(std::move(pair_.here));
-    theirs_ = std::make_unique<PathChannel>(std::move(pair_.there));
+    ours_ = std::make_unique<MessageChannel>(std::move(pair_.here));
+    theirs_ = std::make_unique<MessageChannel>(std::move(pair_.there));
   }
-  PathChannel& ours() { return *ours_; }
-  std::unique_ptr<PathChannel> take_ours() { return std::move(ours_); }
-  PathChannel& theirs() { return *theirs_; }
+  MessageChannel& ours() { return *ours_; }
+  std::unique_ptr<MessageChannel> take_ours() { return std::move(ours_); }
+  MessageChannel& theirs() { return *theirs_; }
   void leave() { theirs_.reset(); }
 
   template <class Message>
@@ -36,7 +36,7 @@ class HostilePeer {
 
  private:
   test::Pair pair_;
-  std::unique_ptr<PathChannel> ours_, theirs_;
+  std::unique_ptr<MessageChannel> ours_, theirs_;
 };
 
 inline void put_file(RecordWriter& writer, std::uint64_t index, const std::string& text, std::uint32_t mode = 0644) {

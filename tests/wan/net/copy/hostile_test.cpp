@@ -294,7 +294,7 @@ TEST_F(HostileServer, ThatNeverAnswersDoesNotHoldASync) {
   options.connect = [&] { return std::move(pair.here); };
   Sync sync(options);
   auto running = std::async(std::launch::async, [&] { return sync.run(); });
-  PathChannel server(std::move(pair.there));
+  MessageChannel server(std::move(pair.there));
   decode_order(server.receive(kControlTag).view());  // and nothing more is said
   stop = true;
   EXPECT_TRUE(is_over(running));
