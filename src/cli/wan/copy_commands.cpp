@@ -15,6 +15,7 @@
 #include "src/cli/wan/path_options.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
+#include "wan/net/copy/sync.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 

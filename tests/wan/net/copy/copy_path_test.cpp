@@ -12,6 +12,7 @@
 #include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
+#include "wan/net/copy/sync.hpp"
 
 namespace maki::wan::copy {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "wan/net/copy/client.hpp"
+#include "wan/net/copy/sync.hpp"
 
 namespace maki::wan::copy {
 namespace {
