@@ -168,9 +168,7 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
   lease();
   if (entry.size > 0) wanted.partial = read_partial(folder, wanted.path, check_);
   if (!wanted.partial) return {.request = FileRequest::kSend};
-  return {.request = FileRequest::kContinue,
-          .size = wanted.partial->size,
-          .checksum = wanted.partial->digester.checksum()};
+  return {FileRequest::kContinue, wanted.partial->size, wanted.partial->digester.checksum()};
 }
 
 // The checksum of an existing file; false where it cannot be read.
@@ -415,10 +413,7 @@ void Receiver::end() {
   counts_.failed = notes_.failed();
   const std::lock_guard lock(telling_);
   send_failures();
-  Results results;
-  results.done = true;
-  results.counts = counts_;
-  channel_.send(kBackTag, encode(results));
+  channel_.send(kBackTag, encode(Results{.failures = {}, .done = true, .counts = counts_}));
   channel_.flush();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "wan/net/copy/receiver.hpp"
 #include "wan/net/copy/sender.hpp"
@@ -100,13 +101,13 @@ void Server::dismiss(Session& session) {
 }
 
 void Server::remove_ended() {
-  std::list<std::unique_ptr<Session>> ended;  // their threads are joined after the lock
+  std::vector<std::unique_ptr<Session>> ended;  // their threads are joined after the lock
   const std::lock_guard lock(mutex_);
-  for (auto it = sessions_.begin(); it != sessions_.end();) {
-    const auto next = std::next(it);
-    if ((*it)->ended && !(*it)->leaving) ended.splice(ended.end(), sessions_, it);
-    it = next;
-  }
+  std::erase_if(sessions_, [&](auto& session) {
+    if (!session->ended || session->leaving) return false;
+    ended.push_back(std::move(session));
+    return true;
+  });
 }
 
 // ---- orders --------------------------------------------------------------------------------------------------------
