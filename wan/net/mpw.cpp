@@ -94,9 +94,10 @@ std::vector<int> numbers(const int* channels, int count) {
 Lanes lanes_of(const int* channels, int count) { return table().lanes(numbers(channels, count)); }
 Lanes lanes_of(int path) { return table().lanes(table().channels_of(path)); }
 
+// Nothing is sent from an empty one, nor received.
 struct Buffer {
-  char* data;
-  long long size;
+  char* data = nullptr;
+  long long size = 0;
   std::vector<Part> parts(const Lanes& lanes) const { return split(data, size, static_cast<int>(lanes.size())); }
 };
 
@@ -122,27 +123,6 @@ int create_path(const std::string& host, int base_port, int channels) {
   return path;
 }
 
-// `which`: a path, or channels and their number.
-template <class... Which>
-int send_over(Buffer out, Which... which) {
-  return guarded([&] {
-    const Lanes to = lanes_of(which...);
-    Exchange exchange;
-    exchange.send(to, out.parts(to));
-    exchange.wait();
-  });
-}
-
-template <class... Which>
-int receive_over(Buffer in, Which... which) {
-  return guarded([&] {
-    const Lanes from = lanes_of(which...);
-    Exchange exchange;
-    exchange.receive(from, in.parts(from));
-    exchange.wait();
-  });
-}
-
 void begin(Exchange& exchange, const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
   const auto going = out.parts(to);
   exchange.receive(from, in.parts(from));
@@ -161,6 +141,7 @@ long long send_receive_unknown(const Lanes& to, Buffer out, const Lanes& from, B
   return static_cast<long long>(exchange_unknown(to, going, from, split(in.data, in.size, 1).front()));
 }
 
+// `which`: a path, or channels and their number.
 template <class... Which>
 int send_receive_over(Buffer out, Buffer in, Which... which) {
   return guarded([&] {
@@ -204,8 +185,12 @@ int MPW_CreatePathWithoutConnect(std::string host, int server_side_base_port, in
   return reported([&] { return table().add_path(host, server_side_base_port, streams_in_path); });
 }
 
-int MPW_Send(char* sendbuf, long long int sendsize, int path) { return send_over({sendbuf, sendsize}, path); }
-int MPW_Recv(char* recvbuf, long long int recvsize, int path) { return receive_over({recvbuf, recvsize}, path); }
+int MPW_Send(char* sendbuf, long long int sendsize, int path) {
+  return send_receive_over({sendbuf, sendsize}, {}, path);
+}
+int MPW_Recv(char* recvbuf, long long int recvsize, int path) {
+  return send_receive_over({}, {recvbuf, recvsize}, path);
+}
 
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
   return send_receive_over({sendbuf, sendsize}, {recvbuf, recvsize}, path);
@@ -221,11 +206,10 @@ int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long lon
 }
 
 int MPW_Send(char* buf, long long int size, int* channels, int num_channels) {
-  return send_over({buf, size}, channels, num_channels);
+  return send_receive_over({buf, size}, {}, channels, num_channels);
 }
-
 int MPW_Recv(char* buf, long long int size, int* channels, int num_channels) {
-  return receive_over({buf, size}, channels, num_channels);
+  return send_receive_over({}, {buf, size}, channels, num_channels);
 }
 
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* channel,
@@ -418,7 +402,6 @@ long long int MPW_DSendRecv_c(char* sendbuf, long long int sendsize, char* recvb
 int MPW_CreatePath_c(char* host, int server_side_base_port, int num_streams) {
   return MPW_CreatePath(host, server_side_base_port, num_streams);
 }
-
 int MPW_CreatePathWithoutConnect_c(char* host, int server_side_base_port, int streams_in_path) {
   return MPW_CreatePathWithoutConnect(host, server_side_base_port, streams_in_path);
 }
