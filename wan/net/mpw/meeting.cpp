@@ -112,7 +112,7 @@ class Meeting {
   void collect();
   void add(Path path, bool called);
   bool settled(Candidate& candidate);
-  bool drop(Candidate& candidate, const std::string& why);
+  void drop(std::list<Candidate>::iterator candidate);
   Met take(Candidate& candidate);
   void give_up() const;
 
@@ -216,11 +216,9 @@ void Meeting::collect() {
   }
 }
 
-// Returns true: the candidate is to be removed.
-bool Meeting::drop(Candidate& candidate, const std::string& why) {
-  if (!why.empty()) log(LogLevel::kInfo, why);
-  if (candidate.called && caller_) caller_->again();
-  return true;
+void Meeting::drop(std::list<Candidate>::iterator candidate) {
+  if (candidate->called && caller_) caller_->again();
+  candidates_.erase(candidate);
 }
 
 // True if it is the chosen one.
@@ -272,16 +270,16 @@ Met Meeting::run() {
   prepare();
   while (true) {
     collect();
-    for (auto at = candidates_.begin(); at != candidates_.end();) {
-      bool gone = false;
+    for (auto next = candidates_.begin(); next != candidates_.end();) {
+      const auto at = next++;
       try {
         if (settled(*at)) return take(*at);
       } catch (const PathError&) {  // closed in favour of another one, or lost
-        gone = drop(*at, "");
+        drop(at);
       } catch (const ProtocolError& error) {
-        gone = drop(*at, error.what());
+        log(LogLevel::kInfo, error.what());
+        drop(at);
       }
-      at = gone ? candidates_.erase(at) : std::next(at);
     }
     const double waited = seconds_since(begun_);
     if (waited > plan_.environment.wait) give_up();

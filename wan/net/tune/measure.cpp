@@ -67,6 +67,8 @@ void check_tuning(std::vector<Limit>& limits, const char* name, std::uint64_t bo
 
 }  // namespace
 
+bool KernelLimits::allows_bbr() const { return std::ranges::find(congestions, "bbr") != congestions.end(); }
+
 KernelLimits KernelLimits::of_this_machine() {
   KernelLimits limits;
   limits.rmem_max = number_at("core/rmem_max", 0);
@@ -115,8 +117,7 @@ std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& set
     limits.push_back({fmt::format("with {}, streams start slowly again after each pause", congestion),
                       "sysctl -w net.ipv4.tcp_slow_start_after_idle=0"});
   }
-  const bool has_bbr = std::count(kernel.congestions.begin(), kernel.congestions.end(), "bbr") > 0;
-  if (!has_bbr && round_trip > 0.005) {
+  if (!kernel.allows_bbr() && round_trip > 0.005) {
     limits.push_back({"the congestion control bbr, which bears losses better, cannot be used here",
                       "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_allowed_congestion_control=\"" +
                           (congestion.empty() ? std::string("cubic") : congestion) + " bbr\""});
@@ -126,13 +127,13 @@ std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& set
 
 // ---- the measurement -----------------------------------------------------------------------------------------------
 
-namespace {
-
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
+
+namespace {
 
 std::string megabytes(std::size_t bytes) { return fmt::format("{:.4g} MB", 1e-6 * static_cast<double>(bytes)); }
 

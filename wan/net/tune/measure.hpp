@@ -21,6 +21,7 @@ struct KernelLimits {
   std::vector<std::string> congestions;  // available to this program
 
   static KernelLimits of_this_machine();
+  bool allows_bbr() const;
   bool operator==(const KernelLimits&) const = default;
 };
 
@@ -99,6 +100,8 @@ struct BenchResult {
   double cpu_here = 0, cpu_there = 0;  // processor seconds per 10^9 bytes that one end sends and the other receives
   std::vector<std::size_t> left_out;
 };
+
+double median(std::vector<double> values);  // 0 of none
 
 // Measures a link with given settings: latency, messages of several sizes, after silence, processor time.
 BenchResult measure(MeasuredLink& link, const Trial& trial, const BenchOptions& options);

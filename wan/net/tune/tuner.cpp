@@ -100,9 +100,7 @@ class Tuner {
       out.push_back(timing.out);
       in.push_back(timing.in);
     }
-    std::sort(out.begin(), out.end());
-    std::sort(in.begin(), in.end());
-    return {out[out.size() / 2], in[in.size() / 2]};
+    return {median(out), median(in)};
   }
 
   Timing transfer() {
@@ -124,8 +122,8 @@ class Tuner {
   // Enough streams to hold twice the data in flight within the kernels' bounds, so that one that repairs a loss does
   // not hold back the others; a window if even the most streams do not suffice.
   void choose_sockets() {
-    if (!options_.keep_congestion && result_.round_trip > kVeryLongWay && allows_bbr(link_.kernel_here()) &&
-        allows_bbr(link_.kernel_there()) && !uses_bbr(options_.base.settings))
+    if (!options_.keep_congestion && result_.round_trip > kVeryLongWay && link_.kernel_here().allows_bbr() &&
+        link_.kernel_there().allows_bbr() && !uses_bbr(options_.base.settings))
       consider(with_sockets("bbr"));
     if (result_.tried.empty()) consider(with_sockets(options_.base.settings.congestion));
   }
@@ -136,10 +134,6 @@ class Tuner {
     if (!options_.keep_streams) trial.settings.streams = enough_streams(trial.settings);
     if (!options_.keep_window) trial.settings.window = needed_window(trial.settings);
     return trial;
-  }
-
-  static bool allows_bbr(const KernelLimits& kernel) {
-    return std::ranges::find(kernel.congestions, "bbr") != kernel.congestions.end();
   }
 
   bool uses_bbr(const PathSettings& settings) const {
