@@ -135,8 +135,7 @@ void PeerLog::mention(const std::string& line, const std::string& peer) {
 
 void PeerLog::sum_up(const std::string& peer, Minute& minute) {
   if (minute.lines > kAMinute)
-    record(fmt::format("{} more lines about {} were left out", minute.lines - kAMinute,
-                       peer.empty() ? "peers without a key" : peer));
+    record(fmt::format("{} more lines{} were left out", minute.lines - kAMinute, peer.empty() ? "" : " about " + peer));
   minute = {};
 }
 
