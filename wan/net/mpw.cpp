@@ -323,7 +323,9 @@ int MPW_ISendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long lon
 bool MPW_Has_NBE_Finished(int NBE_id) {
   return guarded([&] {
     const auto exchange = table().begun(NBE_id);
-    return !exchange || exchange->test();
+    if (exchange && !exchange->test()) return false;
+    table().forget(NBE_id);  // MPW_Wait has nothing left to do
+    return true;
   });
 }
 

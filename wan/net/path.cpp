@@ -44,8 +44,8 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
   settings.check();
   const RelayRoute& relay = options.relay;
   DialPlan plan;
-  plan.addresses = resolve(relay.used() ? relay.relay : peer);
-  try_options(plan.addresses.front(), settings);
+  plan.addresses = HostAddresses(relay.used() ? relay.relay : peer);
+  try_options(plan.addresses.now().front(), settings);
   plan.host = relay.used() ? relay.target : peer.host;
   plan.settings = settings;
   plan.security = SecurityContext::make(security);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -52,11 +53,22 @@ void Watch::scan() {
   if (fstat(root_.folder("")->descriptor(), &watched) != 0 || stat(folder_.c_str(), &named) != 0 ||
       named.st_ino != watched.st_ino || named.st_dev != watched.st_dev)
     throw Error("the folder '" + printable(folder_) + "' was removed or replaced", "", "begin again");
-  if (lost_)  // a file's close event may be among the lost ones; if not, its next event opens it again
-    for (auto& [path, file] : waiting_)
-      if (file.open) file = {Clock::now() + settle_, false};
+  // A file's close event may be among the lost ones; if not, its next event opens it again. truncate(2) has none.
+  for (auto& [path, file] : waiting_)
+    if (file.open && (lost_ || (Clock::now() - file.due > settle_ && nobody_writes(path))))
+      file = {Clock::now() + settle_, false};
   lost_ = false;
   scan_folder("");
+}
+
+// Whether no process has the file open for writing: only then the kernel grants a lease. False where that is not known.
+bool Watch::nobody_writes(const std::string& path) const try {
+  struct stat status;
+  const Descriptor file = root_.open_file(path, status);
+  fcntl(file.descriptor(), F_SETSIG, SIGURG);                 // ignored; a writer who comes now would else send SIGIO
+  return fcntl(file.descriptor(), F_SETLEASE, F_RDLCK) == 0;  // until it is closed
+} catch (const FileProblem&) {
+  return false;
 }
 
 // Watched before it is read, so that no event is missed in between.
@@ -124,7 +136,7 @@ void Watch::take_event(int watch, unsigned what, const std::string& name) {
     waiting_.erase(path);
     known_.erase(path);
   } else if (what & IN_MODIFY) {
-    waiting_[path].open = true;
+    waiting_[path] = {Clock::now(), true};
   } else if (what & (IN_CLOSE_WRITE | IN_MOVED_TO)) {
     waiting_[path] = {Clock::now() + settle_, false};
   }

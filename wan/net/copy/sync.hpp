@@ -40,11 +40,12 @@ class Watch {
  private:
   using Clock = std::chrono::steady_clock;
   struct File {
-    Clock::time_point due;
-    bool open = false;  // written to, and not closed since
+    Clock::time_point due;  // or, where it is open, the time of the last event
+    bool open = false;      // written to, and not closed since
   };
   void scan_folder(const std::string& path);
   void see_file(const std::string& path, const struct stat& status);
+  bool nobody_writes(const std::string& path) const;
   void read_events();
   void take_event(int watch, unsigned what, const std::string& name);
   void forget_folder(const std::string& path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <future>
 #include <map>
@@ -113,13 +114,16 @@ std::vector<Lane> Table::lanes(const std::vector<int>& channels) {
 
 int Table::add_exchange(std::shared_ptr<Exchange> exchange) {
   const std::lock_guard lock(mutex_);
-  exchanges_[next_exchange_] = std::move(exchange);
-  return next_exchange_++;
+  const int number = next_exchange_;
+  exchanges_[number] = std::move(exchange);
+  next_exchange_ = number == INT_MAX ? 0 : number + 1;
+  every_number_used_ = every_number_used_ || next_exchange_ == 0;
+  return number;
 }
 
 std::shared_ptr<Exchange> Table::begun(int number) {
   const std::lock_guard lock(mutex_);
-  if (number < 0 || number >= next_exchange_)
+  if (number < 0 || (number >= next_exchange_ && !every_number_used_))
     throw Error(fmt::format("There is no exchange {}", number), "", "use what MPW_ISendRecv gave");
   const auto found = exchanges_.find(number);
   return found == exchanges_.end() ? nullptr : found->second;
@@ -306,6 +310,7 @@ void Table::finalize() {
     paths_.clear();
     exchanges_.clear();
     next_exchange_ = 0;
+    every_number_used_ = false;
     environment_.reset();
     send_chunk_ = receive_chunk_ = 0;
     pacing_ = -1;

@@ -40,7 +40,7 @@ class Table {
   std::vector<Lane> lanes(const std::vector<int>& channels);
   std::string describe();  // a line for each channel
 
-  // Exchanges that were begun and not waited for, numbered from 0. begun: null if it has been waited for.
+  // Exchanges that were begun and not waited for, numbered from 0. begun: null if it has ended.
   int add_exchange(std::shared_ptr<Exchange> exchange);
   std::shared_ptr<Exchange> begun(int exchange);
   void forget(int exchange);
@@ -78,6 +78,7 @@ class Table {
   std::vector<std::optional<std::vector<int>>> paths_;
   std::map<int, std::shared_ptr<Exchange>> exchanges_;
   int next_exchange_ = 0;
+  bool every_number_used_ = false;                  // numbers begin again at 0
   std::size_t send_chunk_ = 0, receive_chunk_ = 0;  // 0: the environment's
   std::atomic<double> pacing_ = -1;
   std::atomic<bool> autotuning_ = true;

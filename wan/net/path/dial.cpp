@@ -13,7 +13,7 @@ Dial::Dial(EventLoop& loop, const DialPlan& plan, Done done, Failed failed)
   std::optional<RelayAdmission> admission;
   if (relay.used()) admission.emplace(read_key(relay.key_file), admission::Want::kConnect, relay.target);
   connector_.emplace(
-      loop_, plan_.addresses, plan_.settings, std::move(admission),
+      loop_, plan_.addresses.now(), plan_.settings, std::move(admission),
       [this](Socket socket, const Address& peer) { connected(std::move(socket), peer); },
       [this](Connector::Failure failure, const std::string& reason) {
         fail(failure == Connector::Failure::kAgain ? DialFailure::kAgain : unless_it_stood(), reason);

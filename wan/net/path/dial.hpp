@@ -11,12 +11,13 @@
 #include "wan/net/relay/connector.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
+#include "wan/net/socket/host_addresses.hpp"
 
 namespace maki::wan {
 
 struct DialPlan {
-  std::vector<Address> addresses;  // of the peer, or of the relay
-  std::string host;                // as given by the user, for messages and certificates
+  HostAddresses addresses;  // of the peer, or of the relay
+  std::string host;         // as given by the user, for messages and certificates
   PathSettings settings;
   std::shared_ptr<const SecurityContext> security;
   RelayRoute relay;

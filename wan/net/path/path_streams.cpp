@@ -100,6 +100,7 @@ void PathCore::dial_failed(int number, DialFailure failure, const std::string& r
     return;
   }
   if (!standing_ && !quiet_) log_streams(fmt::format("waiting for {} ({})", peer_, reason));
+  plan_.addresses.look_up_again();
   retry_later(number);
 }
 

@@ -293,14 +293,14 @@ std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const Rel
 
 HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
     : loop_(loop), name_(route.target), relay_(route.relay), settings_(settings), arrived_(std::move(arrived)),
-      key_(read_key(route.key_file)), addresses_(resolve(route.relay)), wait_(kFirstWait) {
+      key_(read_key(route.key_file)), addresses_(route.relay), wait_(kFirstWait) {
   RelayAdmission(key_, Want::kListen, name_);  // throws for an invalid name
 }
 
 void HiddenListener::enroll() {
   again_ = 0;
   dial_ = std::make_unique<Connector>(
-      loop_, addresses_, settings_, RelayAdmission(key_, Want::kListen, name_),
+      loop_, addresses_.now(), settings_, RelayAdmission(key_, Want::kListen, name_),
       [this](Socket socket, const Address&) { enrolled(std::move(socket)); },
       [this](Connector::Failure failure, const std::string& reason) { not_enrolled(failure, reason); });
 }
@@ -340,6 +340,7 @@ void HiddenListener::log_problem(const std::string& text) {
 
 // Random delays: the listeners that a relay's end has cut off do not return all at once.
 void HiddenListener::again() {
+  addresses_.look_up_again();
   again_ = loop_.after(wait_ * std::uniform_real_distribution<>(0.5, 1.0)(random_), [this] { enroll(); });
   wait_ = std::min(2 * wait_, kMaxWait);
 }
@@ -367,7 +368,7 @@ void HiddenListener::answer_waiting() {
 void HiddenListener::answer(const std::string& token) {
   const auto place = answers_.emplace(answers_.end());
   *place = std::make_unique<Connector>(
-      loop_, addresses_, settings_, RelayAdmission(key_, Want::kAnswer, token),
+      loop_, addresses_.now(), settings_, RelayAdmission(key_, Want::kAnswer, token),
       [this, place](Socket socket, const Address& relay) {
         const Address from = relay;
         answers_.erase(place);

@@ -15,6 +15,7 @@
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/event_loop.hpp"
+#include "wan/net/socket/host_addresses.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
@@ -166,7 +167,7 @@ class HiddenListener {
   PathSettings settings_;
   Arrived arrived_;
   Key key_;
-  std::vector<Address> addresses_;
+  HostAddresses addresses_;
   std::promise<First> first_;
   bool settled_ = false;
   bool problem_logged_ = false;

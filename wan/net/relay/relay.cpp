@@ -164,7 +164,7 @@ void bound_unsent(const Socket& socket) {
 RelayCore::RelayCore(const RelaySettings& settings, int threads)
     : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
   settings_.socket.streams = 1;
-  for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = resolve(endpoint);
+  for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = HostAddresses(endpoint);
   for (int i = 0; i < threads; ++i) {
     pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
                                                  [this](const SessionReport& report) {
@@ -298,18 +298,19 @@ void RelayCore::connect(RelayClient& client) {
   refuse(client, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
 }
 
-void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses) {
+void RelayCore::dial(RelayClient& client, const HostAddresses& addresses) {
   PathSettings settings = settings_.socket;
   settings.connect_timeout = settings_.answer_timeout;
   const std::uint64_t caller = client.number();
   dials_[caller] = std::make_unique<Connector>(
-      loop_, addresses, settings, std::nullopt,
+      loop_, addresses.now(), settings, std::nullopt,
       [this, caller, name = client.request().name](Socket socket, const Address& peer) {
         const std::string to = fmt::format("'{}' at {}", name, peer.text());
         dials_.erase(caller);
         join(caller, std::move(socket), to);
       },
-      [this, caller](Connector::Failure, const std::string& reason) {
+      [this, caller, addresses](Connector::Failure, const std::string& reason) {
+        addresses.look_up_again();
         dials_.erase(caller);
         refuse_caller(caller, "the relay cannot reach it (" + reason + ")");
       });
@@ -385,8 +386,16 @@ void RelayCore::enroll(RelayClient& client) {
                     fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
   } else if (names_.size() >= static_cast<std::size_t>(settings_.names)) {
     return refuse(client, Code::kBusy, "the relay has all the names that it can");
+  } else if (keys_.size() > 1 && 2 * names_of(client.request().key_id) >= settings_.names) {
+    return refuse(client, Code::kBusy,
+                  "this key has half of the names that the relay can have: the rest is for others");
   }
   client.decide({}, [this](RelayClient& told) { enrolled(told); });
+}
+
+int RelayCore::names_of(const std::string& key_id) const {
+  return static_cast<int>(
+      std::ranges::count_if(names_, [&](const auto& item) { return item.second.key_id == key_id; }));
 }
 
 void RelayCore::enrolled(RelayClient& client) {

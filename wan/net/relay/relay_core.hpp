@@ -104,17 +104,18 @@ class RelayCore {
 
   void connect(RelayClient& client);
   bool room_for(RelayClient& client);
-  void dial(RelayClient& client, const std::vector<Address>& addresses);
+  void dial(RelayClient& client, const HostAddresses& addresses);
   void call(RelayClient& client, Registered& listener);
   void answer(RelayClient& client);
   void join(std::uint64_t caller, Socket target, const std::string& to);
   void enroll(RelayClient& client);
   void enrolled(RelayClient& client);
+  int names_of(const std::string& key_id) const;
   void unenroll(const std::string& name, const std::string& reason);
 
   RelaySettings settings_;
   KeyRing keys_;
-  std::map<std::string, std::vector<Address>> destinations_;
+  std::map<std::string, HostAddresses> destinations_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
   Clients asking_;                                             // not admitted yet
   Crowd<RelayClient> strangers_;                               // the same, by network

@@ -184,6 +184,26 @@ TEST_F(CopySync, FilesThatAreWrittenWhileEventsAreLostAreNotComplete) {
   }));
 }
 
+// truncate(2) changes a file without an event of closing: a scan finds it. One that is still open for writing is not
+// complete, however long nothing is written.
+TEST_F(CopySync, ATruncatedFileIsCompleteAndAnOpenOneIsNot) {
+  fs::create_directories(here_ / "local");
+  Watch watch((here_ / "local").string(), 0.1);
+  watch.scan();
+  write_file(here_ / "local/cut", "0123456789");
+  EXPECT_TRUE(comes_true([&] { return watch.ready(0.1) == std::vector<std::string>{"cut"}; }));
+  fs::resize_file(here_ / "local/cut", 3);
+  std::ofstream open(here_ / "local/open");
+  open << "some" << std::flush;
+  EXPECT_TRUE(watch.ready(0.3).empty());
+  watch.scan();
+  EXPECT_TRUE(comes_true([&] { return watch.ready(0.1) == std::vector<std::string>{"cut"}; }));
+  watch.scan();  // finds the one that is not marked as handled again
+  for (const std::string& path : watch.ready(0.3)) EXPECT_EQ(path, "cut");
+  open.close();
+  EXPECT_TRUE(comes_true([&] { return watch.ready(0.1) == std::vector<std::string>{"open"}; }));
+}
+
 TEST_F(CopySync, AFolderThatIsReplacedIsToldOf) {
   fs::create_directories(here_ / "local");
   Watch watch((here_ / "local").string(), 0.5);

@@ -33,9 +33,9 @@ struct Dialled {
   std::string reason;
 };
 
-DialPlan plan_to(std::vector<Address> addresses, const Hello& hello = hello_of(0, 1)) {
+DialPlan plan_to(const std::vector<Address>& addresses, const Hello& hello = hello_of(0, 1)) {
   DialPlan plan;
-  plan.addresses = std::move(addresses);
+  plan.addresses = HostAddresses({}, [addresses](const Endpoint&) { return addresses; });
   plan.host = "127.0.0.1";
   plan.security = SecurityContext::make(insecure());
   plan.hello = hello;
