@@ -33,6 +33,12 @@ double BlockedFft::floats(int m) {
   return static_cast<double>(LineFft::real_row(cells) * rows_of_plane(cells)) * m;
 }
 
+double BlockedFft::work_bytes(int m) {
+  const double plane = floats(m) / m,
+               lines = static_cast<double>(LineFft::complex_row(static_cast<std::size_t>(m))) * m;
+  return 2 * sizeof(float) * std::max(plane, lines) * omp_get_max_threads();
+}
+
 void BlockedFft::make_buffers(std::size_t floats) {
   buffers_.resize(floats * static_cast<std::size_t>(omp_get_max_threads()));
 }

@@ -36,6 +36,7 @@ class BlockedFft {
   std::size_t size() const { return plane() * m_; }                          // floats of a mesh, aligned to 64 bytes
   static double floats(int m);                                               // size(), for estimates
   std::size_t bytes() const { return buffers_.capacity() * sizeof(float); }  // work space
+  static double work_bytes(int m);                                           // bytes() at most, for estimates
 
   // Signs as in RealFft3d; not normalised.
   void forward(const Stream& stream, float* mesh);

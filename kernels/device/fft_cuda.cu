@@ -62,6 +62,7 @@ RealFft3d::~RealFft3d() = default;
 std::size_t RealFft3d::row() const { return 2 * (static_cast<std::size_t>(m_) / 2 + 1); }
 std::size_t RealFft3d::lines() const { return static_cast<std::size_t>(m_); }
 double RealFft3d::floats(int m) { return static_cast<double>(m) * m * (m + 2); }
+double RealFft3d::work_bytes(int) { return 0; }
 std::size_t RealFft3d::bytes() const { return plans_->work.capacity(); }
 BlockedFft* RealFft3d::blocks() const { return nullptr; }
 

@@ -249,7 +249,7 @@ MeshBytes mesh_bytes(const MeshOptions& options) {
 
 double particle_mesh_bytes(const MeshOptions& options, double particles) {
   const MeshBytes bytes = mesh_bytes(options);
-  return bytes.meshes + bytes.tables + assigner_bytes(options.cells, particles);
+  return bytes.meshes + bytes.tables + assigner_bytes(options.cells, particles) + RealFft3d::work_bytes(options.cells);
 }
 
 void check_mesh_cells(int cells) {

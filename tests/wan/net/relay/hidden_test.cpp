@@ -137,6 +137,20 @@ TEST(RelayHidden, ANameBelongsToItsKeyAndToOneListener) {
   expect_joined(reach(rig.at(), other, "amsterdam"), hidden);
 }
 
+// Where the relay has several keys, none takes all names.
+TEST(RelayHidden, AKeyHasHalfOfTheNames) {
+  Rig rig;
+  rig.second_key();
+  rig.settings.names = 4;
+  rig.start();
+  Hidden amsterdam(rig.route("amsterdam")), tokyo(rig.route("tokyo"));
+  RelayAdmission third(rig.key, Want::kListen, "helsinki");
+  EXPECT_THROW(admit(rig.at(), third), Error);
+  EXPECT_TRUE(third.try_again());
+  Hidden helsinki(RelayRoute{rig.at(), rig.folder / "second.key", "helsinki"});
+  EXPECT_EQ(rig.relay->status().names, 3);
+}
+
 // A listener that says nothing any more is replaced, and its callers are told.
 TEST(FullRelayHidden, SilentListenerLosesItsName) {
   Rig rig;
