@@ -24,12 +24,22 @@ class Listener : public RunObserver {
 class AnyRun {
   template <class Part>
   auto part(Part&& part) {
-    return filed_ ? filed_->logged(part) : part();
+    if (!error_.empty()) throw Error(fmt::format("the run had an error ({})", error_), "", after_error_);
+    try {
+      return filed_ ? filed_->logged(part) : part();
+    } catch (const std::exception& error) {
+      error_ = error.what();
+      if (filed_) filed_->close_files();
+      throw;
+    }
   }
 
  public:
   // Both use the selected device.
-  explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {}
+  explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {
+    after_error_ =
+        fmt::format("maki.resume('{}') goes on from its last restart, if it has one", filed_->files().directory());
+  }
   AnyRun(Prepared run, const Admission& admission) : device_(device_of(run.config)) {
     listener_ = std::make_unique<Listener>();
     for (const auto& notes : {run.notes, admission.notes})
@@ -52,11 +62,15 @@ class AnyRun {
     part([&] { on_device().begin(); });
   }
   bool long_step(double until) {
+    simulation().check_moment(until);  // no error of the run
     return part([&] {
       const bool more = on_device().long_step(until);
       if (filed_) filed_->files().settle_snapshot();  // so that the caller finds the files of an output complete
       return more;
     });
+  }
+  void stop(const std::string& reason) {
+    part([&] { on_device().stop(reason); });
   }
   RunResult finish() {
     return part([&] {
@@ -65,9 +79,17 @@ class AnyRun {
       return result;
     });
   }
+  bool ended() const { return error_.empty() && simulation().ended(); }
+  RunResult result() const {
+    RunResult result = simulation().so_far();
+    if (!error_.empty()) result.stopped_by = "an error";
+    return result;
+  }
 
  private:
   int device_, threads_ = thread_count();
+  std::string error_;  // of a part of the run
+  std::string after_error_ = "begin the run again";
   std::unique_ptr<FiledRun> filed_;
   std::unique_ptr<Listener> listener_;
   std::optional<Stream> stream_;
@@ -163,16 +185,14 @@ void bind_simulation(nb::module_& module) {
   nb::class_<AnyRun>(module, "Run")
       .def("begin", &AnyRun::begin, nb::call_guard<Computing>())
       .def("long_step", &long_step, "until"_a)
-      .def(
-          "stop", [](AnyRun& run, const std::string& why) { run.on_device().stop(why); }, "reason"_a,
-          nb::call_guard<Computing>())
+      .def("stop", &AnyRun::stop, "reason"_a, nb::call_guard<Computing>())
       .def("finish", &AnyRun::finish, nb::call_guard<Computing>())
       .def("snapshot", &snapshot)
       .def("messages", &AnyRun::messages)
       .def_prop_ro("time", [](const AnyRun& run) { return run.simulation().time(); })
       .def_prop_ro("comoving", [](const AnyRun& run) { return run.simulation().frame().periodic; })
-      .def_prop_ro("ended", [](const AnyRun& run) { return run.simulation().ended(); })
-      .def_prop_ro("result", [](const AnyRun& run) { return run.simulation().so_far(); });
+      .def_prop_ro("ended", &AnyRun::ended)
+      .def_prop_ro("result", &AnyRun::result);
   module.def("run_in_memory", &run_in_memory, "config"_a, "set"_a.none());
   module.def("run_with_files", &run_with_files, "config"_a, "quiet"_a);
   module.def("resume", &resume, "directory"_a, "settings"_a, "quiet"_a);

@@ -66,6 +66,9 @@ class FiledRun {
       throw;
     }
   }
+  // After an error, if steps are made one by one: frees the directory, from which another run may go on. The state of
+  // simulation() can still be looked at; files() is gone.
+  void close_files() { files_.reset(); }
   // After the last step, if steps are made one by one: writes the end of the log and the report, and leaves the other
   // sites. Returns the exit code: 0, or why the run ended early (run_files.hpp).
   int finish(const RunResult& result);

@@ -103,6 +103,7 @@ class RunFiles : public RunObserver {
   void fail(const std::string& error) noexcept;
   void let_go() { lock_.reset(), options_.lock.reset(); }  // frees the directory for other runs, as the destructor does
 
+  const std::string& directory() const { return options_.directory; }
   std::string path(const std::string& name) const;
   const Communicator& ranks() const { return place_.ranks; }
   const RunPlace& place() const { return place_; }

@@ -116,12 +116,16 @@ void Simulation::first_forces() {
   take_film();  // the observer's first file is that of the first record
 }
 
+void Simulation::check_moment(double until) const {
+  if (std::isnan(on_timeline(until)))
+    throw Error(fmt::format("a run cannot go to {}", until), "", "give a scale factor or a time");
+}
+
 bool Simulation::long_step(double until) {
   if (ended()) return false;
+  check_moment(until);
   const Target target = targets_[reached_];
-  const double wanted = on_timeline(until);
-  if (std::isnan(wanted)) throw Error(fmt::format("a run cannot go to {}", until), "", "give a scale factor or a time");
-  const double end = std::min(target.t, wanted);
+  const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
   do one_step(end);
   while (!integrator_->at_boundary());

@@ -131,6 +131,7 @@ class Simulation {
   // Makes the steps to the end of the next long step, at most to `until` (scale factor, or time), which is hit exactly.
   // Returns whether the run goes on; does nothing where `until` is not ahead.
   bool long_step(double until = std::numeric_limits<double>::infinity());
+  void check_moment(double until) const;  // throws Error where long_step() cannot go there
   // Ends the run now, as if the observer had stopped it: with a restart, and the output of index -1. No effect after
   // its end.
   void stop(const std::string& reason);

@@ -172,6 +172,25 @@ def test_the_log_ends_with_the_error_that_ends_a_run(tmp_path):
     assert "The run ends by an error: cannot write" in last and "snapshot_000.hdf5" in last
 
 
+def test_an_error_of_a_run_with_files_is_not_its_end(tmp_path):
+    place = tmp_path / "run"
+    run = maki.Simulation(**SPHERE, end_time=0.5, files=True, image=False, output_directory=place, restart_steps=1)
+    with pytest.raises(maki.Error, match="cannot go to nan"):
+        run.step(until=numpy.nan)
+    assert run.step()
+    (place / "snapshot_000.hdf5").mkdir()
+    with pytest.raises(maki.Error, match="it is a directory"):
+        run.evolve()
+    (place / "snapshot_000.hdf5").rmdir()
+    for call in (run.step, run.stop, run.finish, run.evolve):
+        with pytest.raises(maki.Error, match="had an error .*it is a directory.*maki.resume.* goes on from its last"):
+            call()
+    assert not run.ended and run.result.stopped_by == "an error" and len(run.positions) == 500
+    assert not (place / "snapshot_000.hdf5").exists()
+    result = maki.resume(place, quiet=True)
+    assert result.stopped_by == "" and len(maki.read(place / "snapshot_000.hdf5")) == 500
+
+
 def test_a_run_that_does_not_fit_is_refused_before_it_begins():
     with pytest.raises(maki.Error, match="memory"):
         maki.Simulation(particles_per_side=8192, box={"size": 100})
