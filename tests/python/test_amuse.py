@@ -110,6 +110,22 @@ def test_units_that_are_given():
     numpy.testing.assert_allclose(gravity.get_position(1), [0, 10, 0], atol=0.05)
 
 
+@pytest.mark.parametrize("keys, said", [(dict(end_time=0.1), "end_time is no key .* evolve_model"),
+                                        ({"time.end_time": 0.1}, "evolve_model"), (dict(time={"end_time": 0.1}), "evolve_model"),
+                                        (dict(softening=0.1), "softening is no key .* eps2")])
+def test_keys_that_calls_decide_are_refused(keys, said):
+    with pytest.raises(maki.Error, match=said):
+        maki.amuse.Maki(eps2=1e-4, **keys)
+
+
+def test_a_file_of_settings_does_not_end_the_model(tmp_path):
+    (tmp_path / "run.toml").write_text("[time]\nend_time = 0.05\n")
+    gravity = maki.amuse.Maki(eps2=1e-4, config=tmp_path / "run.toml")
+    gravity.new_particle([1, 1e-6], [0, 1], [0, 0], [0, 0], [0, 0], [0, 1], [0, 0])
+    gravity.evolve_model(0.2)
+    assert gravity.get_position(1)[1] == pytest.approx(0.2, rel=0.02)
+
+
 def test_nothing_is_no_model():
     with pytest.raises(maki.Error, match="no particles"):
         maki.amuse.Maki().evolve_model(1)

@@ -13,6 +13,7 @@ maki.Error. Numbers are N-body units (G = 1), or those of `units`, with G in the
 import numpy
 
 from . import _core
+from .configuration import settings_of
 from .files import snapshot as make_snapshot, isolated_header
 from .measure import forces
 from .simulation import Simulation
@@ -21,6 +22,7 @@ PLACE = ("x", "y", "z")
 MOTION = ("vx", "vy", "vz")
 FEW = 1000  # particles for which threads would wait for each other longer than they compute
 FIELDS = ("mass", *PLACE, *MOTION, "radius")
+ELSEWHERE = {"softening": "give eps2, its square", "end_time": "evolve_model() says how far a run goes"}
 
 
 class Maki:
@@ -36,6 +38,7 @@ class Maki:
     def __init__(self, eps2=1e-4, units=None, **keys):
         self.parameters = dict(eps2=float(eps2), begin_time=0.)
         self.units = units
+        self._refuse(keys)
         self.keys = {"gravity.method": keys.pop("method")} if "method" in keys else {}
         self.keys.update(keys)
         self.initialize_code()
@@ -209,6 +212,13 @@ class Maki:
 
     # ---- implementation
 
+    @staticmethod
+    def _refuse(keys):
+        for setting in settings_of(keys):
+            name = setting.split("=")[0].split(".")[-1]
+            if name in ELSEWHERE:
+                raise _core.Error(f"{name} is no key of this interface: {ELSEWHERE[name]}")
+
     def _changed(self):
         self._simulation = self._forces = None
 
@@ -261,7 +271,8 @@ class Maki:
         """A run of what there is now; kept until a particle or a parameter changes. It counts time from its own start."""
         if self._simulation is None:
             self._begun_at = self._time
-            self._simulation = Simulation(self._snapshot(), output={"energy_interval": 0}, **self._settings())
+            settings = dict(self._settings(), **{"time.end_time": 1e300})  # also where a file of settings has an end
+            self._simulation = Simulation(self._snapshot(), output={"energy_interval": 0}, **settings)
         return self._simulation
 
     def _take(self, simulation):
