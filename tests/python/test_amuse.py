@@ -126,6 +126,17 @@ def test_a_file_of_settings_does_not_end_the_model(tmp_path):
     assert gravity.get_position(1)[1] == pytest.approx(0.2, rel=0.02)
 
 
+def test_a_bad_value_changes_nothing(cluster):
+    before = cluster.get_state(0)
+    cluster.evolve_model(0)
+    for bad in ([1, 2], "far"):
+        with pytest.raises(ValueError):
+            cluster.set_state(0, 100., bad, 0, 0, 0, 0, 0)
+    assert cluster.get_state(0) == before
+    cluster.set_mass(0, [0.5])
+    assert cluster.get_mass(0) == 0.5
+
+
 def test_nothing_is_no_model():
     with pytest.raises(maki.Error, match="no particles"):
         maki.amuse.Maki().evolve_model(1)

@@ -243,7 +243,8 @@ class Maki:
         return tuple(self._table[name][rows] for name in names)
 
     def _set(self, index, names, values):
-        rows = self._rows(index)
+        rows = numpy.atleast_1d(self._rows(index))
+        values = [numpy.broadcast_to(numpy.asarray(value, dtype=float), rows.shape) for value in values]
         for name, value in zip(names, values):
             self._table[name][rows] = value
         self._changed()
