@@ -106,6 +106,11 @@ def test_a_callback_stops_a_run_that_goes_on(tmp_path):
     numpy.testing.assert_allclose(end.positions, whole.positions, atol=1e-3)
 
 
+def test_a_callback_answers_in_numpy(tmp_path):
+    settings = dict(SPHERE, end_time=5, image=False, output_directory=tmp_path / "run", quiet=True)
+    assert maki.run(callback=lambda state: state.positions.max() < 0, **settings).stopped_by == "the callback"
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_signals_stop_a_run_with_a_restart(tmp_path, name):
     def ask(state):

@@ -5,6 +5,8 @@ import os
 import signal
 import threading
 
+import numpy
+
 from . import _core
 from .configuration import Configuration, for_set, settings_of
 
@@ -176,7 +178,8 @@ def sigterm_asks(simulation):
 def _wants_to_stop(simulation, callback):
     """Asks the callback; what it throws ends the run with a restart too."""
     try:
-        if callback is not None and callback(simulation) is False:
+        answer = callback(simulation) if callback is not None else None
+        if isinstance(answer, (bool, numpy.bool_)) and not answer:
             return "the callback"
     except BaseException as error:
         simulation.stop("Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__} in the callback")
