@@ -256,7 +256,7 @@ std::unique_ptr<FiledRun> FiledRun::start(const Config& config, Prepared prepare
 // Writes the first lines of the log, makes the stream, and starts watching memory.
 void FiledRun::introduce(const Prepared& run, const Admission& admission, const Communicator& ranks) {
   if (ranks.size() > 1) files_->message(describe_ranks(ranks));
-  for (const auto& lines : {ring_.describe(), summary(run), admission.notes})
+  for (const auto& lines : {ring_.describe(), summary(run), admission.notes, admission.disk})
     for (const std::string& line : lines) files_->message(line);
   pool_watch({{"mesh.", "fft."}});
   device_ = device_of(run.config);

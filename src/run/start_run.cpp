@@ -34,7 +34,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
     throw;
   }
   const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or("output")));
-  if (!known && !disk.empty()) admission.notes.push_back(disk);  // a resumed run has some files on the disk already
+  if (!known && !disk.empty()) admission.disk.push_back(disk);  // a resumed run has some files on the disk already
   admission.list_budget = list_budget(config, particles, memory);
   if (!config.run.ignore_memory)  // the rest is for code of kernels, plans of transforms, and other programs
     pool_set_limit(pool_report().reserved + static_cast<std::size_t>(0.95 * memory.device_free));

@@ -17,6 +17,7 @@ namespace maki {
 
 struct Admission {
   std::vector<std::string> notes;
+  std::vector<std::string> disk;  // notes on room for the files of a new run
   std::size_t list_budget = 0;
 };
 // Checks, once the device is selected and before anything is allocated or written, that the run fits into memory beside

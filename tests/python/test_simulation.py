@@ -111,6 +111,16 @@ def test_a_callback_answers_in_numpy(tmp_path):
     assert maki.run(callback=lambda state: state.positions.max() < 0, **settings).stopped_by == "the callback"
 
 
+def test_warnings_are_told_as_warnings(caplog):
+    header = maki.Header()
+    header.box_size, header.gravitational_constant, header.omega0, header.hubble = 1., 1., 1., 1.
+    header.redshift = 9
+    places = numpy.random.default_rng(1).uniform(size=(64, 3)) + 1.5
+    with caplog.at_level("INFO", "maki"):
+        maki.Simulation(maki.snapshot(places, 0 * places, 1., header=header), end_redshift=8)
+    assert [one.levelname for one in caplog.records if "were wrapped" in one.message] == ["WARNING"]
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_signals_stop_a_run_with_a_restart(tmp_path, name):
     def ask(state):

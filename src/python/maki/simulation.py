@@ -55,7 +55,7 @@ class Simulation:
                 return call()
             finally:
                 for text in self._run.messages():
-                    log.info("%s", text)
+                    log.log(logging.WARNING if "Warning: " in text else logging.INFO, "%s", text)
 
     def __iter__(self):
         while self.step():
