@@ -22,6 +22,7 @@ class Listener : public RunObserver {
 
 // A run in memory, or one with its output directory.
 class AnyRun {
+  // Does a part of the run. After an error only the state can be looked at.
   template <class Part>
   auto part(Part&& part) {
     if (!error_.empty()) throw Error(fmt::format("the run had an error ({})", error_), "", after_error_);
@@ -101,11 +102,13 @@ FiledRun::Options options_of(bool quiet) {
   options.progress = quiet ? nullptr : stdout;
   // Python's own handlers work for one process; many ranks have to stop at the same step, as with the run's handlers.
   options.signals = Communicator::world().size() > 1;
+  options.over_sites = false;
   return options;
 }
 
 std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
   const Computing computing;
+  require_one_site(config);
   const Communicator ranks = Communicator::world();
   use_device(config);
   if (!set) {

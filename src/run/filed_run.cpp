@@ -224,6 +224,7 @@ void take_share(Prepared& run, const Config& config, sites::Sites& sites, const 
 }  // namespace
 
 std::unique_ptr<FiledRun> FiledRun::begin(Config config, const Options& options) {
+  if (!options.over_sites) require_one_site(config);
   const ThisSite site = choose_site(config, options.site);
   const Communicator ranks = Communicator::world();
   use_device(config);
@@ -305,6 +306,7 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
   require_restart(there, directory);
   const RestartInfo& newest = there.own.back();
   Config config = configuration_of(newest, settings, from);
+  if (!options.over_sites) require_one_site(config);
   const ThisSite site = choose_site(config, options.site);
   check_place(newest, site);
   if (there.ended && !site.over_sites() && has_same_end(there, config)) {

@@ -27,6 +27,7 @@ class FiledRun {
  public:
   struct Options {
     std::string site;              // value of --site
+    bool over_sites = true;        // false: a run over several sites is refused
     std::FILE* progress = stdout;  // nullptr: silent, except for the log
     bool signals = true;           // RunFileOptions
     std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();

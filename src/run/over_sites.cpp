@@ -43,6 +43,13 @@ ThisSite choose_site(Config& config, const std::string& name) {
   return site;
 }
 
+void require_one_site(const Config& config) {
+  if (config.sites.ring.size() < 2) return;
+  throw Error("runs over several sites are made by the program",
+              fmt::format("sites.ring has {}", fmt::join(config.sites.ring, ", ")),
+              "use 'maki run' or 'maki resume' with --site NAME at each site, or leave sites.ring out");
+}
+
 std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mine) {
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);
   std::vector<std::string> texts;

@@ -27,6 +27,8 @@ struct ThisSite {
 // `name`: value of --site, "" where not given. Sets the output directory of a run over several sites to
 // output/NAME/<site> where the configuration has none. Throws Error that lists the known sites.
 ThisSite choose_site(Config& config, const std::string& name);
+// Throws Error where the configuration is that of a run over several sites.
+void require_one_site(const Config& config);
 
 inline constexpr const char* kResume = "maki resume";
 inline constexpr const char* kRunOrResume = "maki run --resume";

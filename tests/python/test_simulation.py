@@ -214,6 +214,17 @@ def test_a_run_that_does_not_fit_is_refused_before_it_begins():
     assert maki.Simulation(**SPHERE, end_time=0.01).evolve().ended
 
 
+def test_runs_over_several_sites_belong_to_the_program(tmp_path):
+    (tmp_path / "two.toml").write_text('[sites]\nring = ["a", "b"]\na = {address = "127.0.0.1:9001"}\nb = {}\n')
+    start = maki.initial_conditions(**BOX)
+    for call in (lambda config: maki.run(config, quiet=True, output_directory=tmp_path / "run", **BOX),
+                 lambda config: maki.Simulation(config, **BOX), lambda config: maki.Simulation(start, config=config),
+                 lambda config: maki.Simulation(config, files=True, output_directory=tmp_path / "run", **BOX)):
+        with pytest.raises(maki.Error, match="several sites are made by the program .*'maki run'"):
+            call(tmp_path / "two.toml")
+    assert not (tmp_path / "run").exists()
+
+
 def test_time_goes_forward_to_one_moment():
     sphere = maki.Simulation(**SPHERE).evolve(time=0.01)
     for wrong, said in [(dict(time=0.005), "forward only"), (dict(time=numpy.nan), "forward only"),
