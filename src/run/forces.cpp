@@ -1,5 +1,7 @@
 #include "src/run/forces.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -153,6 +155,19 @@ Snapshot as_particles(const SnapshotHeader& header, const std::vector<std::array
   return set;
 }
 
+constexpr double kSidesPerReach = 8.02;  // of isolated_box(), at most
+
+void check_distance(double softening, double side) {
+  const double largest = softening * kSideToUnits / kLeastSofteningUnits;
+  if (side <= largest) return;
+  throw Error("a point is too far from the particles",
+              fmt::format("the box around both has a side of {:.6g}; coordinates are 2^-32 of it, and the softening, "
+                          "{:.6g}, has to be {:g} of them",
+                          side, softening, kLeastSofteningUnits),
+              fmt::format("give points not farther than {:.3g}, or the method 'direct', which has no limit",
+                          largest / kSidesPerReach));
+}
+
 // Enlarges the box of an isolated set to hold the points too.
 void hold_points(Prepared& run, const Snapshot& points) {
   if (run.initial.header.comoving) return;
@@ -163,7 +178,7 @@ void hold_points(Prepared& run, const Snapshot& points) {
   run.side = box.side;
   run.centre = box.centre;
   run.config.box.size = Quantity{box.side, ""};
-  check_resolution(number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units), box.side);
+  check_distance(number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units), box.side);
 }
 
 // Opens cells as open_as_a_run() does where forces nearly cancel, which is never coarser.
@@ -260,10 +275,10 @@ SetForces run_forces_at(const Prepared& run, const Frame& frame, const Snapshot&
 
 SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::array<double, 3>>& points) {
   const Snapshot places = as_particles(run.initial.header, points);
-  hold_points(run, places);
+  const bool exact = method != ForceMethod::kRun || run.config.gravity.method == Method::kDirect;
+  if (!exact) hold_points(run, places);
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   check_method(method, frame.periodic);
-  const bool exact = method != ForceMethod::kRun || run.config.gravity.method == Method::kDirect;
   SetForces forces = exact ? reference_forces(run, frame, in_sides(frame, points)) : run_forces_at(run, frame, places);
   to_run_units(frame, forces);
   return forces;

@@ -42,6 +42,20 @@ def test_points_in_an_isolated_set(sphere):
     numpy.testing.assert_allclose(potential, phi, rtol=1e-3)
 
 
+def test_points_far_from_an_isolated_set(sphere):
+    total = sphere.masses.sum(dtype=float)
+    for far, methods in [(2e4, ("run", "direct")), (1e12, ("direct",))]:
+        for method in methods:
+            acceleration, potential = maki.forces(sphere, [[far, 0, 0]], method=method, softening=SOFTENING)
+            assert potential[0] == pytest.approx(-total / far, rel=1e-3)
+            assert acceleration[0, 0] == pytest.approx(-total / far ** 2, rel=1e-3)
+    near = [[1., 0, 0], [1e12, 0, 0]]
+    exact = maki.forces(sphere, near[:1], method="direct", softening=SOFTENING)[0]
+    numpy.testing.assert_array_equal(maki.forces(sphere, near, method="direct", softening=SOFTENING)[0][0], exact[0])
+    with pytest.raises(maki.Error, match="point is too far .* give points not farther than 2.*'direct'"):
+        maki.forces(sphere, [[1e6, 0, 0]], softening=SOFTENING)
+
+
 def test_settings_of_a_run_with_outputs_serve(box, tmp_path):
     (tmp_path / "run.toml").write_text('[gravity]\nsoftening = "20 kpc/h"\n[lightcone]\nobservers = [0, 0, 0]\nedges = [0.1, 3]\n')
     with_cones, _ = maki.forces(box, config=tmp_path / "run.toml")
