@@ -126,6 +126,8 @@ def test_ways_to_write_that_there_are_not_are_refused(box, tmp_path, wrong, said
                                          (dict(masses=numpy.ones((10, 1))), "one number for all"),
                                          (dict(positions=numpy.ones((10, 3)) * 1j), "complex128: give real numbers"),
                                          (dict(velocities=numpy.full((10, 3), "1")), "velocities are of the type"),
+                                         (dict(velocities=numpy.ones((10, 2))), r"velocities have the shape \(10, 2\)"),
+                                         (dict(ids=numpy.ones((10, 1))), r"ids have the shape \(10, 1\)"),
                                          (dict(ids=numpy.arange(10) + 0.5), "whole numbers"),
                                          (dict(ids=-numpy.arange(10)), "whole numbers")])
 def test_arrays_that_would_lose_something_are_refused(wrong, said):
@@ -133,5 +135,10 @@ def test_arrays_that_would_lose_something_are_refused(wrong, said):
     assert maki.snapshot(**right).ids.tolist() == list(range(10))
     with pytest.raises(maki.Error, match=said):
         maki.snapshot(**dict(right, **wrong))
+    own = maki.snapshot(**right)
+    for name, values in wrong.items():
+        with pytest.raises(maki.Error, match="one .*for each particle" if name == "masses" else said):
+            setattr(own, name, values)
+    assert own.ids.tolist() == list(range(10))
     with pytest.raises(TypeError, match="maki.Snapshot"):
         maki.forces(right["positions"], softening=0.1)

@@ -25,23 +25,52 @@ def real_numbers(values, name):
     return numpy.asarray(given, dtype=numpy.float64, order="C")
 
 
+def vectors(values, name):
+    given = real_numbers(values, name)
+    if given.ndim != 2 or given.shape[1] != 3:
+        raise _core.Error(f"{name} have the shape {given.shape}: give n x 3 numbers")
+    return given
+
+
+def column(values, name):
+    given = real_numbers(values, name)
+    if given.ndim != 1:
+        raise _core.Error(f"{name} have the shape {given.shape}: give one for each particle")
+    return given
+
+
+def whole_numbers(values, name):
+    """An array of unsigned integers, of numbers that lose nothing by it."""
+    given, whole = column(values, name), numpy.asarray(values).astype(numpy.uint64)
+    if (whole != given).any():
+        raise _core.Error(f"{name} have to be whole numbers, 0 to 2^64 - 1")
+    return whole
+
+
 def snapshot(positions, velocities, masses, ids=None, header=None):
     """A Snapshot of arrays: n x 3 positions and velocities, n masses (or one for all), n ids (1, 2, ... where there are
     none). Without a header the set is isolated, in pure numbers with G = 1; Header() is that of a comoving box, in Mpc/h,
     1e10 Msun/h and km/s, whose box_size, time and cosmology are yours to set."""
-    positions = real_numbers(positions, "positions")
-    if positions.ndim != 2 or positions.shape[1] != 3:
-        raise _core.Error(f"positions have the shape {positions.shape}: give n x 3 numbers")
+    positions, velocities = vectors(positions, "positions"), vectors(velocities, "velocities")
     masses = real_numbers(masses, "masses")
     if masses.shape not in ((), (1,), positions.shape[:1]):
         raise _core.Error(f"masses have the shape {masses.shape} (there are {len(positions)} particles): give one for each "
                           "particle, or one number for all")
     masses = numpy.ascontiguousarray(numpy.broadcast_to(masses, positions.shape[:1]))
     if ids is not None:
-        given, ids = real_numbers(ids, "ids"), numpy.asarray(ids).astype(numpy.uint64)
-        if (ids != given).any():
-            raise _core.Error("ids have to be whole numbers, 0 to 2^64 - 1")
-    return _core.Snapshot(positions, real_numbers(velocities, "velocities"), masses, ids, header or isolated_header())
+        ids = whole_numbers(ids, "ids")
+    return _core.Snapshot(positions, velocities, masses, ids, header or isolated_header())
+
+
+def check_what_is_put(name, check):
+    """Arrays that are put into a Snapshot are held to the same as those of snapshot()."""
+    plain = getattr(_core.Snapshot, name)
+    setattr(_core.Snapshot, name, property(plain.fget, lambda own, values: plain.fset(own, check(values, name)),
+                                           doc=plain.__doc__))
+
+
+for _name, _check in dict(positions=vectors, velocities=vectors, masses=column, ids=whole_numbers).items():
+    check_what_is_put(_name, _check)
 
 
 def read(path):

@@ -5,7 +5,7 @@ import numpy
 
 from . import _core
 from .configuration import Configuration, for_set, tell
-from .files import real_numbers
+from .files import vectors
 
 AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -26,9 +26,7 @@ def forces(snapshot, points=None, method="run", config=None, **keys):
     start = snapshot.header.time
     end = ["time.end_redshift=-0.9"] if snapshot.header.comoving else [f"time.end_time={abs(start) + start + 1!r}"]
     if points is not None:
-        points = real_numbers(points, "points")
-        if points.ndim != 2 or points.shape[1] != 3:
-            raise _core.Error(f"points have the shape {points.shape}: give n x 3 numbers")
+        points = vectors(points, "points")
     acceleration, potential, notes = _core.forces(snapshot, for_set(snapshot, config, keys, end).core, method, points)
     tell(notes)
     return acceleration, potential
