@@ -285,6 +285,7 @@ void write_group_catalogue(const std::string& path, const GroupCatalogue& catalo
                 "choose a shorter linking length");
   }
   SafeFile file(path, overwrite);
+  const Hdf5Turn turn;
   H5Id hdf5 = create_hdf5(file.temporary_path());
   write_contents(hdf5, catalogue, provenance);
   close_hdf5(hdf5, path);

@@ -39,6 +39,7 @@ using gadget::kTypes;  // of particles
 }  // namespace
 
 CatalogueGroups read_catalogue_groups(const std::string& path) {
+  const Hdf5Turn turn;
   H5Id file = open_hdf5(path);
   if (!hdf5_exists(file, "Group") || !hdf5_exists(file, "Header"))
     throw Error(fmt::format("'{}' is no catalogue of groups", path), "it has no /Group", "give a file of maki groups");
@@ -202,6 +203,7 @@ void write_links(hid_t file, const std::vector<ProgenitorLink>& links) {
 void write_merger_links(const std::string& path, const MergerLinks& links, const CatalogueGroups& earlier,
                         const CatalogueGroups& later, bool overwrite) {
   SafeFile safe(path, overwrite);
+  const Hdf5Turn turn;
   H5Id file = create_hdf5(safe.temporary_path());
   write_header(file, earlier, later);
   gadget::write_provenance(file, later.provenance);

@@ -157,6 +157,7 @@ void describe_links(hid_t file, Lines& lines) {
 
 // False where the file holds particles, or something else.
 bool describe_groups(const std::string& path, Lines& lines) {
+  const Hdf5Turn turn;
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(path, unreadable) || !is_hdf5(path)) return false;
   H5Id file = open_hdf5(path);

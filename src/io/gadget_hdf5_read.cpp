@@ -283,6 +283,7 @@ void check_cube(const std::string& path, hid_t group) {
 }  // namespace
 
 FileHeader read_hdf5_header(const std::string& path) {
+  const Hdf5Turn turn;
   H5Id file = open_hdf5(path);
   if (!hdf5_exists(file, "Header")) {
     throw Error(fmt::format("cannot read '{}'", path), "an HDF5 file without the group 'Header'",
@@ -324,6 +325,7 @@ FileHeader read_hdf5_header(const std::string& path) {
 
 void read_hdf5_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& snapshot,
                          std::vector<std::string>& notes) {
+  const Hdf5Turn turn;
   H5Id file = open_hdf5(path);
   std::uint64_t type_begin = 0;
   for (std::size_t type = 0; type < kTypes; type_begin += header.counts[type], ++type) {
@@ -346,6 +348,7 @@ void read_hdf5_particles(const std::string& path, const FileHeader& header, cons
 namespace maki {
 
 std::vector<double> read_extra_dataset(const std::string& path, const std::string& name) {
+  const Hdf5Turn turn;
   H5Id file = open_hdf5(path);
   if (!hdf5_exists(file, "PartType1") || !hdf5_exists(open_group(file, "PartType1"), name)) {
     throw Error(fmt::format("'{}' has no dataset 'PartType1/{}'", path, name), "", "write it with 'maki forces'");

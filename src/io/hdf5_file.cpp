@@ -49,7 +49,14 @@ H5Id access_without_locks() {
   return access;
 }
 
+std::recursive_mutex& library() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
 }  // namespace
+
+Hdf5Turn::Hdf5Turn() : lock_(library()) {}
 
 H5Id& H5Id::operator=(H5Id&& other) noexcept {
   if (this != &other) {
@@ -86,6 +93,7 @@ H5Id dataset_properties() {
 }
 
 bool is_hdf5(const std::string& path) {
+  const Hdf5Turn turn;
   prepare_hdf5();
   return H5Fis_hdf5(path.c_str()) > 0;
 }

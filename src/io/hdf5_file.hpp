@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,16 @@
 #include "kernels/error.hpp"
 
 namespace maki {
+
+// Keeps other threads out of HDF5, which mostly is built without locks of its own. Held by every function that calls it,
+// for longer than identifiers last; one thread can hold several. Threads of a program in Python meet here.
+class Hdf5Turn {
+ public:
+  Hdf5Turn();
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+};
 
 // Owns one HDF5 identifier. Converts to hid_t for calls of the library.
 class H5Id {

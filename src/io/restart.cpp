@@ -149,6 +149,7 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool kn
   Restart restart;
   restart.info = info;
   all_succeed(ranks, [&] {
+    const Hdf5Turn turn;
     const std::size_t files = info.particles.size();
     std::vector<std::uint64_t> escapers;
     for (std::size_t file = 0; file < files; ++file)
@@ -285,6 +286,7 @@ std::string write_file(RankFile& begun) {
 void RestartWriter::begin(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
                           const RestartRows& rows, int keep, std::uint64_t needed) {
   begun_ = std::chrono::steady_clock::now();
+  const Hdf5Turn turn;
   folder_ = std::make_shared<Folder>(Folder{directory, of, keep, needed});
   RestartInfo& info = folder_->info;
   info.format = kRestartFormat;

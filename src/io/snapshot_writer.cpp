@@ -338,7 +338,11 @@ bool in_subset(std::uint64_t id, double fraction) {
 
 SnapshotWriter::SnapshotWriter(const RunPlace& writers) : writers_(writers), threads_(writers.ranks) {}
 
-SnapshotWriter::~SnapshotWriter() = default;
+SnapshotWriter::~SnapshotWriter() {
+  threads_.wait();
+  const Hdf5Turn turn;
+  job_.reset();
+}
 
 std::vector<std::string> SnapshotWriter::begin(const std::string& path, SnapshotToWrite set,
                                                const Provenance& provenance, const WriteOptions& options) {
@@ -348,6 +352,7 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
   job->set = std::move(set);
   const gadget::Part all =
       gadget::whole_set(*job->set.particles, chosen_of(job->set, options.selection), options, writers_);
+  const Hdf5Turn turn;  // other sites may be threads of this process, and were waited for
   for (const gadget::Part& part : gadget::own_parts(all, options.files)) {
     const gadget::FileName name = begin_file(path, part, options, job->files);
     job->names.push_back(name.path);
@@ -380,6 +385,7 @@ SnapshotOutcome SnapshotWriter::wait() {
 // work.
 std::optional<SnapshotOutcome> SnapshotWriter::advance() {
   const std::string problem = threads_.problem();
+  const Hdf5Turn turn;
   if (!problem.empty() || job_->naming) return conclude(problem);
   try {
     while (job_->handed_over < job_->outputs.size()) {

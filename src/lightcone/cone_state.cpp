@@ -205,6 +205,7 @@ void write_maps(hid_t file, const std::map<std::size_t, MapShare>& maps) {
 
 void write_state(const std::string& path, const ConeState& state, int ranks) {
   SafeFile safe(path, true);
+  const Hdf5Turn turn;
   H5Id file = create_hdf5(safe.temporary_path());
   write_attribute<std::int32_t>(file, "Ranks", ranks);
   const std::string spools = lines_of(state.spools);
@@ -227,6 +228,7 @@ MapShare read_map(hid_t group, const std::string& name, const std::string& path)
 }
 
 ConeState read_state(const std::string& path, int ranks) {
+  const Hdf5Turn turn;
   const H5Id file = open_hdf5(path);
   ConeState state;
   const std::string spools = read_text_dataset(file, "Spools");
@@ -246,6 +248,7 @@ int ranks_of(const std::string& folder, std::uint64_t step, const Communicator& 
     if (!fs::exists(path))
       throw Error(fmt::format("the light cone in '{}' has no state of step {}", folder, step),
                   "the run cannot go on with it from there", "resume another restart, or begin with maki run");
+    const Hdf5Turn turn;
     count = read_scalar<std::int32_t>(open_hdf5(path), "Ranks").value_or(0);
   });
   ranks.broadcast(&count, sizeof count, 0);

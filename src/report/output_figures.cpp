@@ -317,6 +317,7 @@ std::array<double, 2> two_of(hid_t header, const char* name, const std::string& 
 }
 
 void read_particles(const std::string& path, Shell& shell) {
+  const Hdf5Turn turn;
   const H5Id file = open_hdf5(path);
   const H5Id header = open_group(file, "Header");
   shell.redshifts = two_of(header, "ShellRedshifts", path);

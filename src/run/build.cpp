@@ -2,12 +2,12 @@
 
 #include <fftw3.h>
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include "build_info.hpp"
 #include "git_hash.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
+#include "src/io/hdf5_file.hpp"
 
 namespace maki {
 namespace {
@@ -22,6 +22,7 @@ constexpr const char* kCompiler = "g++ " __VERSION__;
 
 std::string version_text() {
   unsigned major = 0, minor = 0, release = 0;
+  const Hdf5Turn turn;
   H5get_libversion(&major, &minor, &release);
   const bool cuda = std::string(backend_name()) == "cuda";
   const std::string nccl = nccl_version().empty() ? "without NCCL" : "NCCL " + nccl_version();

@@ -1,4 +1,6 @@
 """Particle sets as arrays, in files and with units."""
+import concurrent.futures
+
 import h5py
 import numpy
 import pytest
@@ -100,6 +102,18 @@ def test_messages_are_those_of_the_program(box, tmp_path):
     assert issubclass(maki.Error, RuntimeError) and issubclass(maki.DeviceError, maki.Error)
     with pytest.raises(maki.Error, match="format"):
         maki.write(tmp_path / "t.hdf5", box, format="csv")
+
+
+def test_threads_read_and_write_side_by_side(box, tmp_path):
+    def pass_on(k):
+        for i in range(5):
+            maki.write(tmp_path / f"{k}.hdf5", box, compression=k % 3, overwrite=True)
+            assert numpy.array_equal(maki.read(tmp_path / f"{k}.hdf5").ids, box.ids)
+            assert maki.describe(tmp_path / f"{k}.hdf5") and maki.version_text()
+        return k
+
+    with concurrent.futures.ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(pass_on, range(6))) == list(range(6))
 
 
 def test_what_is_no_set_is_not_written(box, tmp_path):

@@ -145,6 +145,25 @@ TEST(SitesSnapshot, IsOneSetOfAFileASite) {
   }
 }
 
+// A thread of a program in Python reads while another is in HDF5.
+TEST(Hdf5Turn, KeepsOtherThreadsOut) {
+  TempDir dir;
+  const Snapshot set = make_snapshot(100);
+  const auto write = [&](const char* name) { write_snapshot(dir / name, set, test::make_provenance()); };
+  write("s.hdf5");
+  std::optional<Hdf5Turn> turn(std::in_place);
+  std::vector<std::future<void>> others;
+  others.push_back(std::async(std::launch::async, [&] { expect_same(read_snapshot(dir / "s.hdf5"), set); }));
+  others.push_back(std::async(std::launch::async, [&] { EXPECT_FALSE(describe_file(dir / "s.hdf5").empty()); }));
+  others.push_back(std::async(std::launch::async, [&] { write("t.hdf5"); }));
+  for (const auto& other : others)
+    EXPECT_EQ(other.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  write("u.hdf5");
+  turn.reset();
+  for (auto& other : others) other.get();
+  expect_same(read_snapshot(dir / "t.hdf5"), set);
+}
+
 // Masses and ids of another site decide with the own ones how they are written.
 TEST(SitesSnapshot, HasOneKindOfMassesAndIds) {
   TempDir dir;
