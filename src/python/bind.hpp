@@ -13,10 +13,12 @@
 #include <omp.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "kernels/error.hpp"
 #include "src/config/config.hpp"
 #include "src/run/setup.hpp"
 
@@ -31,12 +33,28 @@ using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 template <class T>
 using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
+// What a forked process lacks: OpenMP's threads stay behind, and would be waited for.
+struct Forks {
+  static inline std::atomic<int> at_work = 0;
+  static inline std::atomic<bool> had_threads = false, lost_threads = false;
+  static void in_child() { lost_threads = had_threads || at_work > 0; }
+};
+
 // Other Python threads run during its lifetime. Its end restores the number of threads, so that the choice of one call
-// does not affect the next.
+// does not affect the next. Throws Error in a process that was forked after several threads had computed.
 class Computing {
  public:
-  Computing() = default;
-  ~Computing() { omp_set_num_threads(threads_before_); }
+  Computing() {
+    if (Forks::lost_threads)
+      throw Error("this process was forked after Maki had computed with several threads", "it has none of them",
+                  "choose multiprocessing's start method 'spawn', or set OMP_NUM_THREADS=1 before Python starts");
+    ++Forks::at_work;
+  }
+  ~Computing() {
+    if (omp_get_max_threads() > 1) Forks::had_threads = true;
+    --Forks::at_work;
+    omp_set_num_threads(threads_before_);
+  }
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 

@@ -1,5 +1,7 @@
 // The Python module maki._core: the functions of src/; here configurations and files of particles. The names for users
 // are in maki/__init__.py.
+#include <pthread.h>
+
 #include "build_info.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
@@ -120,6 +122,7 @@ static void bind_files(nb::module_& module) {
 
 NB_MODULE(_core, module) {
   using namespace maki::python;
+  pthread_atfork(nullptr, nullptr, &Forks::in_child);
   // Base class before derived class: the last registered one is tried first.
   const auto error = nb::exception<maki::Error>(module, "Error", PyExc_RuntimeError);
   nb::exception<maki::DeviceError>(module, "DeviceError", error);

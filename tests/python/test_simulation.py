@@ -1,6 +1,8 @@
 """Runs step by step, in memory and with their files."""
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy
@@ -223,6 +225,29 @@ def test_runs_over_several_sites_belong_to_the_program(tmp_path):
         with pytest.raises(maki.Error, match="several sites are made by the program .*'maki run'"):
             call(tmp_path / "two.toml")
     assert not (tmp_path / "run").exists()
+
+
+FORKED = """
+import os, signal, maki
+keys = dict(run={"kind": "isolated"}, initial={"kind": "plummer"}, particles=2000, softening=0.01)
+start = maki.initial_conditions(threads=THREADS, **keys)
+maki.forces(start, softening=0.01, threads=THREADS)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    try:
+        maki.forces(start, softening=0.01, threads=THREADS)
+        os._exit(10)
+    except maki.Error as error:
+        os._exit(11 if "method 'spawn'" in str(error) else 12)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("threads, code", [(1, 10), (2, 11)])
+def test_a_forked_process_does_not_wait_for_threads(threads, code):
+    script = FORKED.replace("THREADS", str(threads))
+    assert subprocess.run([sys.executable, "-c", script], timeout=300).returncode == code
 
 
 def test_time_goes_forward_to_one_moment():
