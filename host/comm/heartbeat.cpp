@@ -113,18 +113,21 @@ void send_to_first() {
     if (ip != 0) send(address(ip, watch->places[0].port));
 }
 
-void receive() {
+// Whether there was a datagram.
+bool receive() {
   Datagram datagram;
   sockaddr_in from{};
   socklen_t length = sizeof from;
   const auto bytes =
       recvfrom(watch->socket, &datagram, sizeof datagram, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &length);
-  if (bytes != sizeof datagram || datagram.secret != watch->secret) return;
-  if (datagram.from < 0 || datagram.from >= watch->size || (watch->rank == 0) == (datagram.from == 0)) return;
+  if (bytes < 0) return false;
+  if (bytes != sizeof datagram || datagram.secret != watch->secret) return true;
+  if (datagram.from < 0 || datagram.from >= watch->size || (watch->rank == 0) == (datagram.from == 0)) return true;
   if (watch->rank == 0) send(from);
   const std::lock_guard lock(watch->mutex);
   watch->answered_from = from;
   watch->peers[datagram.from] = {true, datagram.waiting != 0, 0};
+  return true;
 }
 
 // Called once a beat, `passed` seconds after the last.
@@ -179,6 +182,9 @@ void run() {
       pollfd ready{watch->socket, POLLIN, 0};
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(looked + kBeat - now);
       if (poll(&ready, 1, static_cast<int>(left.count())) > 0) receive();
+    }
+    // What has come while this thread did not run is no silence.
+    for (int datagrams = 0; datagrams < 4 * watch->size && receive(); ++datagrams) {
     }
     const auto now = Clock::now();
     // A longer time is no silence of others: this process itself was stopped, or its whole job suspended.

@@ -117,9 +117,8 @@ class PencilStorage : public MeshStorage {
               z.first,
               z.count()};
     lines_ = {{y.first, z.first}, {y.end, z.end}};
-    if (communicator.size() > 1 || std::string(backend_name()) != "cpu") return;
-    blocked_.emplace(cells_);
-    if (blocked_->lines() != static_cast<std::size_t>(cells_)) blocked_.reset();  // modes take more memory than cells
+    const bool fits = BlockedFft::lines(cells_) == static_cast<std::size_t>(cells_);  // no rows for modes alone
+    if (communicator.size() == 1 && std::string(backend_name()) == "cpu" && fits) blocked_.emplace(cells_);
   }
 
   std::size_t size() const override { return fft_.size(); }

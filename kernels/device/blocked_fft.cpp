@@ -23,20 +23,28 @@ std::size_t rows_of_plane(std::size_t m) {
   return std::max(m, (of_modes + row - 1) / row);
 }
 
+// Lines along x that are transformed together, in whole cache lines of the lines along y.
+std::size_t rows_together(std::size_t m, std::size_t row) {
+  return std::min(m, std::max<std::size_t>(8, kBlockFloats / row / 8 * 8));
+}
+
 }  // namespace
 
 BlockedFft::BlockedFft(int m)
     : m_(static_cast<std::size_t>(even_cells(m))), lines_(m), lines_of_plane_(rows_of_plane(m_)) {}
 
+std::size_t BlockedFft::lines(int m) { return rows_of_plane(static_cast<std::size_t>(m)); }
+
 double BlockedFft::floats(int m) {
-  const auto cells = static_cast<std::size_t>(m);
-  return static_cast<double>(LineFft::real_row(cells) * rows_of_plane(cells)) * m;
+  return static_cast<double>(LineFft::real_row(static_cast<std::size_t>(m)) * lines(m)) * m;
 }
 
 double BlockedFft::work_bytes(int m) {
-  const double plane = floats(m) / m,
-               lines = static_cast<double>(LineFft::complex_row(static_cast<std::size_t>(m))) * m;
-  return 2 * sizeof(float) * std::max(plane, lines) * omp_get_max_threads();
+  const auto cells = static_cast<std::size_t>(m);
+  const std::size_t row = LineFft::complex_row(cells);
+  const std::size_t two_planes = 2 * std::max(LineFft::real_row(cells) * lines(m), row * cells);
+  return static_cast<double>(sizeof(float) * std::max(two_planes, 3 * row * rows_together(cells, row))) *
+         omp_get_max_threads();
 }
 
 void BlockedFft::make_buffers(std::size_t floats) {
@@ -75,8 +83,7 @@ void BlockedFft::backward_planes(const Stream& stream, float* mesh, const std::v
 void BlockedFft::along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
                          const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change) {
   const std::size_t half = m_ / 2 + 1, plane = this->plane() / 2, row = mode_row();
-  // Lines along x in whole cache lines of the lines along y.
-  const std::size_t rows = std::min(m_, std::max<std::size_t>(8, kBlockFloats / row / 8 * 8));
+  const std::size_t rows = rows_together(m_, row);
   std::vector<std::array<std::size_t, 2>> runs;  // first and count of wanted planes
   for (std::size_t x = 0; x < m_; ++x) {
     if (!wanted[x]) continue;

@@ -32,6 +32,7 @@ class BlockedFft {
   std::size_t real_row() const { return lines_.real_row(); }
   std::size_t mode_row() const { return lines_.complex_row(); }
   std::size_t lines() const { return lines_of_plane_; }
+  static std::size_t lines(int m);
   std::size_t plane() const { return real_row() * lines(); }
   std::size_t size() const { return plane() * m_; }                          // floats of a mesh, aligned to 64 bytes
   static double floats(int m);                                               // size(), for estimates

@@ -33,12 +33,12 @@ class RealFft3d {
   std::size_t lines() const;  // rows from one plane to the next: on a GPU m
   std::size_t size() const { return row() * lines() * static_cast<std::size_t>(m_); }  // floats
   static double floats(int m);                                                         // size(), for estimates
-  static double work_bytes(int m);  // bytes(), for estimates; on a GPU the counts' place (MassAssigner) holds it
+  static double work_bytes(int m);  // bytes() on the CPU, for estimates; on a GPU 0
   std::size_t bytes() const;        // work space
   BlockedFft* blocks() const;       // the transform on the CPU; null on a GPU
 
   // Lends the work space, at least `bytes` long, to other users on the same stream. Their contents are lost in the next
-  // transform. Valid until the next lend(). On a GPU.
+  // transform. Valid until the next lend(). Null on the CPU.
   void* lend(std::size_t bytes);
 
   // mode_k = sum_x value_x exp(-2 pi i k x / m), and value_x = sum_k mode_k exp(+2 pi i k x / m): not normalised.

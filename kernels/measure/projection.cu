@@ -32,16 +32,19 @@ struct AddToPicture {
   std::uint32_t equal_units;
   double units_per_mass;
 
-  // Position in the window in pixels, 2^-32; false where the particle is more than a pixel outside.
-  MAKI_HD bool in_window(std::uint32_t p, std::uint32_t from, int n, std::int64_t& position) const {
-    const std::uint32_t inside = p - from, outside = from - p;
+  // Positions in the window in pixels, 2^-32, of a particle at most a pixel outside: none, one, or two where the window
+  // is nearly the whole box. Returns their number.
+  MAKI_HD int positions(std::uint32_t p, std::uint32_t from, int n, std::int64_t* found) const {
+    const std::uint32_t inside = p - from, before = from - p;
     const std::uint64_t pixel = extent / static_cast<std::uint32_t>(n);
-    const bool before = inside >= extent + pixel;
-    if (before && outside > pixel) return false;
-    const std::uint64_t distance = before ? outside : inside;
-    const auto pixels = static_cast<std::int64_t>((distance << 32) / extent * static_cast<std::uint32_t>(n));
-    position = before ? -pixels : pixels;
-    return true;
+    const auto pixels = [&](std::uint32_t distance) {
+      return static_cast<std::int64_t>((static_cast<std::uint64_t>(distance) << 32) / extent *
+                                       static_cast<std::uint32_t>(n));
+    };
+    int count = 0;
+    if (inside < extent + pixel) found[count++] = pixels(inside);
+    if (inside >= extent && before <= pixel) found[count++] = -pixels(before);
+    return count;
   }
   // Pixel number, or -1 outside of a cut window.
   MAKI_HD int pixel(int i, int n) const {
@@ -52,10 +55,14 @@ struct AddToPicture {
   MAKI_HD void operator()(std::size_t n) const {
     const SourceParticle p = particles[n];
     const std::uint32_t along = axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-    std::int64_t at_u = 0, at_v = 0;
-    if (along - front >= depth || !in_window(axis == 0 ? p.y : p.x, left, width, at_u) ||
-        !in_window(axis == 2 ? p.y : p.z, bottom, height, at_v))
-      return;
+    if (along - front >= depth) return;
+    std::int64_t u[2], v[2];
+    const int count_u = positions(axis == 0 ? p.y : p.x, left, width, u);
+    const int count_v = positions(axis == 2 ? p.y : p.z, bottom, height, v);
+    for (int i = 0; i < count_u; ++i)
+      for (int j = 0; j < count_v; ++j) add(p, u[i], v[j]);
+  }
+  MAKI_HD void add(const SourceParticle& p, std::int64_t at_u, std::int64_t at_v) const {
     // Pixel i covers [i, i + 1): the particle's own pixel and its two neighbours, by its position in that pixel.
     std::uint32_t wu[3], wv[3], share[3];
     integer_weights<3>(static_cast<std::uint32_t>(at_u), bits, wu);

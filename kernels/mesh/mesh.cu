@@ -161,13 +161,6 @@ void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* po
   spectral(stream, acceleration);
 }
 
-ModeBlock all_modes(const RealFft3d& fft) {
-  const int m = fft.cells(), half = m / 2 + 1;
-  const BlockedFft* blocks = fft.blocks();
-  if (!blocks) return {{0, 0, m, m}, half, false, 0, 0, half};
-  return {{0, 0, m, half, blocks->plane() / 2}, static_cast<int>(blocks->mode_row() / 2), true, 0, 0, half};
-}
-
 void solve_in_blocks(const Stream& stream, BlockedFft& fft, const InfluencePass& pass, const ModeBlock& block,
                      const std::vector<std::uint8_t>& planes, PhaseClock& clock) {
   const auto reals = [](const Complex* modes) { return const_cast<float*>(reinterpret_cast<const float*>(modes)); };
@@ -199,7 +192,12 @@ class WholeMesh : public MeshStorage {
 
   std::size_t size() const override { return fft_.size(); }
   std::size_t bytes() const override { return fft_.bytes() + assigner_.bytes(); }
-  ModeBlock modes() const override { return all_modes(fft_); }
+  ModeBlock modes() const override {
+    const int m = fft_.cells(), half = m / 2 + 1;
+    const BlockedFft* blocks = fft_.blocks();
+    if (!blocks) return {{0, 0, m, m}, half, false, 0, 0, half};
+    return {{0, 0, m, half, blocks->plane() / 2}, static_cast<int>(blocks->mode_row() / 2), true, 0, 0, half};
+  }
   int mode_axis(int axis) const override { return fft_.blocks() ? (axis + 2) % 3 : axis; }
   std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const override {
     return influence_function(options, law, kind);

@@ -49,8 +49,6 @@ struct ModeBlock {
   bool whole;
   int octant_x, octant_y, octant_rows;  // the first x and y of the influence function, and rows in a plane of it
 };
-// All modes of a mesh.
-ModeBlock all_modes(const RealFft3d& fft);
 
 namespace detail {
 

@@ -88,7 +88,7 @@ HalofitPower::HalofitPower(const PowerSpectrum& power, const Cosmology& cosmolog
   const CosmologyParameters& parameters = cosmology.parameters();
   const double matter = cosmology.omega_matter(scale_factor), rest = 1 - matter;
   const double lambda = matter * parameters.omega_lambda / parameters.omega0 * std::pow(scale_factor, 3);
-  fit_ = coefficients(*scale_, matter, std::fabs(rest) < 0.01 ? 1 : std::clamp(lambda / rest, 0.0, 1.0));
+  fit_ = coefficients(*scale_, matter, rest < 0.01 ? 1 : std::clamp(lambda / rest, 0.0, 1.0));
 }
 
 HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scale, double omega_matter, double flat) {

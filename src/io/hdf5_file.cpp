@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <pthread.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace maki {
 
@@ -51,6 +53,10 @@ H5Id access_without_locks() {
 
 std::recursive_mutex& library() {
   static std::recursive_mutex mutex;
+  // A forked process has only the thread that forked: no other may be in HDF5 then. That thread has another number
+  // there, which a recursive mutex would not take for its owner's: it gets a new one.
+  [[maybe_unused]] static const int for_forks =
+      pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { new (&mutex) std::recursive_mutex; });
   return mutex;
 }
 

@@ -29,10 +29,11 @@ std::string problem_of(const std::function<void()>& work) {
 
 void RankThreads::start(std::function<void()> work) {
   thread_ = std::async(std::launch::async, [work = std::move(work)]() mutable {
+    const auto begin = std::chrono::steady_clock::now();
     step_back();
     std::string problem = problem_of(work);
     work = nullptr;
-    return problem;
+    return End{std::move(problem), std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   });
 }
 
@@ -46,8 +47,9 @@ void RankThreads::wait() const {
 }
 
 std::string RankThreads::problem() {
-  const std::string mine = thread_.valid() ? thread_.get() : std::string();
-  for (const std::string& problem : gather_texts(ranks_, mine))
+  const End mine = thread_.valid() ? thread_.get() : End{};
+  seconds_ += mine.seconds;
+  for (const std::string& problem : gather_texts(ranks_, mine.problem))
     if (!problem.empty()) return problem;
   return {};
 }

@@ -2,9 +2,11 @@
 // while a run goes on. Only main threads call MPI and HDF5.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <string>
+#include <utility>
 
 #include "host/comm/communicator.hpp"
 
@@ -27,9 +29,29 @@ class RankThreads {
   // done.
   std::string problem();
 
+  // Seconds of work since the last call: of this rank's threads, and of its main thread while a MainWork existed. The
+  // time in which nobody looked at finished work does not count.
+  double take_seconds() { return std::exchange(seconds_, 0); }
+  class MainWork {
+   public:
+    explicit MainWork(RankThreads& threads) : seconds_(threads.seconds_) {}
+    ~MainWork() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+    MainWork(const MainWork&) = delete;
+    MainWork& operator=(const MainWork&) = delete;
+
+   private:
+    double& seconds_;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  };
+
  private:
+  struct End {
+    std::string problem;
+    double seconds;
+  };
   Communicator ranks_;
-  std::future<std::string> thread_;
+  std::future<End> thread_;
+  double seconds_ = 0;
 };
 
 }  // namespace maki

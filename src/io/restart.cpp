@@ -285,7 +285,7 @@ std::string write_file(RankFile& begun) {
 
 void RestartWriter::begin(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
                           const RestartRows& rows, int keep, std::uint64_t needed) {
-  begun_ = std::chrono::steady_clock::now();
+  const RankThreads::MainWork work(threads_);
   const Hdf5Turn turn;
   folder_ = std::make_shared<Folder>(Folder{directory, of, keep, needed});
   RestartInfo& info = folder_->info;
@@ -332,9 +332,8 @@ std::optional<RestartOutcome> RestartWriter::advance() {
 }
 
 RestartOutcome RestartWriter::conclude(const std::string& problem) {
-  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begun_;
   if (!problem.empty() && ranks_.rank() == 0) folder::remove(folder_->info.path);
-  RestartOutcome outcome{folder_->info.step, folder_->info.path, problem, since.count()};
+  RestartOutcome outcome{folder_->info.step, folder_->info.path, problem, threads_.take_seconds()};
   folder_.reset();
   busy_ = false;
   return outcome;

@@ -123,7 +123,7 @@ struct RestartOutcome {
   std::uint64_t step = 0;
   std::string path;     // of the folder
   std::string problem;  // the message of an Error; empty: it is complete
-  double seconds = 0;   // since begin()
+  double seconds = 0;   // of work (RankThreads::take_seconds)
 };
 
 // Writes one restart at a time. All members are collective except busy() and the destructor. The destructor waits for
@@ -153,7 +153,6 @@ class RestartWriter {
   Communicator ranks_;
   std::shared_ptr<Folder> folder_;  // of the restart under way
   bool busy_ = false, completing_ = false;
-  std::chrono::steady_clock::time_point begun_;
   std::shared_ptr<std::string> checksum_;  // of the file, by this rank's thread
   RankThreads threads_;
 };

@@ -121,7 +121,7 @@ Taken take_lock(int descriptor) {
 
 }  // namespace
 
-DirectoryLock::DirectoryLock(const std::string& directory) : name_(lock_file(directory)) {
+DirectoryLock::DirectoryLock(const std::string& directory) : name_(lock_file(directory)), process_(getpid()) {
   Taken taken = Taken::kNoLocks;
   do {
     if (descriptor_ >= 0) close(descriptor_);
@@ -138,7 +138,8 @@ DirectoryLock::DirectoryLock(const std::string& directory) : name_(lock_file(dir
 
 DirectoryLock::~DirectoryLock() {
   if (descriptor_ < 0) return;
-  if (is_still(name_, descriptor_)) unlink(name_.c_str());  // still locked: nobody else can have taken it over
+  if (process_ == getpid() && is_still(name_, descriptor_))
+    unlink(name_.c_str());  // still locked: nobody else can have taken it over
   close(descriptor_);
 }
 

@@ -42,6 +42,7 @@ class DirectoryLock {
  private:
   std::string name_;
   int descriptor_ = -1;
+  int process_;  // a forked one does not hold it
 };
 
 // Whether a run holds the directory, without taking the lock; none where that cannot be known. On file systems whose

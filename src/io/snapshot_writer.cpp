@@ -346,13 +346,12 @@ SnapshotWriter::~SnapshotWriter() {
 
 std::vector<std::string> SnapshotWriter::begin(const std::string& path, SnapshotToWrite set,
                                                const Provenance& provenance, const WriteOptions& options) {
-  begun_ = std::chrono::steady_clock::now();
+  const RankThreads::MainWork work(threads_);
   const Communicator& ranks = writers_.ranks;
+  const gadget::Part all = gadget::whole_set(*set.particles, chosen_of(set, options.selection), options, writers_);
+  const Hdf5Turn turn;  // other sites may be threads of this process, and were waited for
   auto job = std::make_unique<Job>();
   job->set = std::move(set);
-  const gadget::Part all =
-      gadget::whole_set(*job->set.particles, chosen_of(job->set, options.selection), options, writers_);
-  const Hdf5Turn turn;  // other sites may be threads of this process, and were waited for
   for (const gadget::Part& part : gadget::own_parts(all, options.files)) {
     const gadget::FileName name = begin_file(path, part, options, job->files);
     job->names.push_back(name.path);
@@ -385,6 +384,7 @@ SnapshotOutcome SnapshotWriter::wait() {
 // work.
 std::optional<SnapshotOutcome> SnapshotWriter::advance() {
   const std::string problem = threads_.problem();
+  const RankThreads::MainWork work(threads_);
   const Hdf5Turn turn;
   if (!problem.empty() || job_->naming) return conclude(problem);
   try {
@@ -403,8 +403,7 @@ std::optional<SnapshotOutcome> SnapshotWriter::advance() {
 }
 
 SnapshotOutcome SnapshotWriter::conclude(const std::string& problem) {
-  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begun_;
-  SnapshotOutcome outcome{std::move(job_->names), problem, since.count()};
+  SnapshotOutcome outcome{std::move(job_->names), problem, threads_.take_seconds()};
   job_.reset();
   return outcome;
 }

@@ -28,7 +28,7 @@ struct SnapshotToWrite {
 struct SnapshotOutcome {
   std::vector<std::string> files;
   std::string problem;  // the message of an Error; empty: the files are complete
-  double seconds = 0;   // since begin()
+  double seconds = 0;   // of work (RankThreads::take_seconds)
 };
 
 // Writes one snapshot at a time. All members are collective except busy() and the destructor. The destructor waits for
@@ -55,7 +55,6 @@ class SnapshotWriter {
   SnapshotOutcome conclude(const std::string& problem);
 
   RunPlace writers_;
-  std::chrono::steady_clock::time_point begun_;
   std::unique_ptr<Job> job_;  // of the snapshot under way
   RankThreads threads_;       // destroyed before the job
 };

@@ -46,7 +46,8 @@ class Computing {
  public:
   Computing() {
     if (Forks::lost_threads)
-      throw Error("this process was forked after Maki had computed with several threads", "it has none of them",
+      throw Error("this process was forked after Maki had computed with several threads, or while it computed",
+                  "it has none of these threads",
                   "choose multiprocessing's start method 'spawn', or set OMP_NUM_THREADS=1 before Python starts");
     ++Forks::at_work;
   }

@@ -88,6 +88,14 @@ static void bind_config(nb::module_& module) {
   module.def("initial_conditions", &initial_conditions, "config"_a);
 }
 
+// Calls that neither compute nor touch Python's objects: other Python threads run meanwhile.
+using waits_for_hdf5 = nb::call_guard<nb::gil_scoped_release>;
+
+static std::vector<double> extra_dataset(const std::string& path, const std::string& name) {
+  const nb::gil_scoped_release others_run;
+  return read_extra_dataset(path, name);
+}
+
 static void bind_files(nb::module_& module) {
   nb::class_<WriteOptions>(module, "WriteOptions")
       .def(nb::init<>())
@@ -112,10 +120,10 @@ static void bind_files(nb::module_& module) {
   module.def("read", &read, "path"_a);
   module.def("write", &write, "path"_a, "set"_a, "options"_a, "extras"_a, "configuration"_a);
   module.def("read_dataset",
-             [](const std::string& path, const std::string& name) { return array_of(read_extra_dataset(path, name)); });
-  module.def("read_configuration", &read_configuration, "path"_a,
+             [](const std::string& path, const std::string& name) { return array_of(extra_dataset(path, name)); });
+  module.def("read_configuration", &read_configuration, "path"_a, waits_for_hdf5(),
              "The configuration that a snapshot of Maki holds, as TOML; '' for others.");
-  module.def("describe", &describe_file, "path"_a);
+  module.def("describe", &describe_file, "path"_a, waits_for_hdf5());
 }
 
 }  // namespace maki::python

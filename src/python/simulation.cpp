@@ -80,6 +80,12 @@ class AnyRun {
       return result;
     });
   }
+  // Throws Error where an error came within a step, whose state is neither that before nor that after it.
+  void require_whole() const {
+    if (simulation().broke_off())
+      throw Error(fmt::format("the run had an error within a step ({})", error_), "its particles are on the way",
+                  after_error_);
+  }
   bool ended() const { return error_.empty() && simulation().ended(); }
   RunResult result() const {
     RunResult result = simulation().so_far();
@@ -154,6 +160,7 @@ bool long_step(AnyRun& run, double until) {
 
 Snapshot snapshot(AnyRun& run) {
   const Computing computing;
+  run.require_whole();
   run.on_device().synchronise();
   Snapshot set = run.simulation().snapshot();
   sort_by_id(set);

@@ -156,7 +156,7 @@ void note_table(Prepared& run) {
   if (run.config.initial.kind != InitialKind::kLpt) return;
   const auto range = linear_power(run.config, run.units).table_range();
   const double longest = 2 * std::numbers::pi / run.side;
-  const double shortest = std::sqrt(3) * longest * static_cast<double>(run.config.initial.particles_per_side / 2);
+  const double shortest = std::sqrt(3) * longest * static_cast<double>((run.config.initial.particles_per_side - 1) / 2);
   if (!range || (range->first <= longest * (1 + 1e-6) && range->second >= shortest * (1 - 1e-6))) return;
   run.notes.push_back(
       fmt::format("Warning: the box has waves of k = {:.3g} to {:.3g} in 1 / length unit, and {} has {:.3g} to {:.3g}: "

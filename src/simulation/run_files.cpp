@@ -193,9 +193,9 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }
 
-// Within the time limit a run that stops also writes a restart and stopped.hdf5.
+// Within the time limit a run that stops also writes a restart, and stopped.hdf5, which has as many bytes.
 std::string RunFiles::stop_reason(double next_seconds) {
-  return stop_.reason(next_seconds + longest_restart_ + longest_snapshot_);
+  return stop_.reason(next_seconds + longest_restart_ + std::max(longest_restart_, longest_snapshot_));
 }
 
 bool RunFiles::wants_restart(std::uint64_t steps) {

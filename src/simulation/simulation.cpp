@@ -127,8 +127,10 @@ bool Simulation::long_step(double until) {
   const Target target = targets_[reached_];
   const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
+  in_long_step_ = true;
   do one_step(end);
   while (!integrator_->at_boundary());
+  in_long_step_ = false;
   ask_observer();
   long_step_seconds_ = 0;
   if (integrator_->time() < target.t)

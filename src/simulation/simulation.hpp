@@ -137,6 +137,8 @@ class Simulation {
   void stop(const std::string& reason);
   // Kicks momenta to the time of the positions; between calls of long_step().
   void synchronise();
+  // Whether an error ended a long step on its way: positions and momenta are of different times then.
+  bool broke_off() const { return in_long_step_; }
   bool ended() const { return reached_ == targets_.size() || !result_.stopped_by.empty(); }
   RunResult finish();
   // Scale factor, or time, of the positions.
@@ -217,6 +219,7 @@ class Simulation {
   std::optional<EnergySample> sample_;
   std::uint64_t last_energy_step_ = 0;
   std::size_t next_picture_ = 0;  // of the film
+  bool in_long_step_ = false;
   int substep_ = 0;
   double long_step_seconds_ = 0;
   double elapsed_ = 0;  // wall-clock time in steps

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace maki::wan {
 
@@ -126,21 +127,27 @@ void PeerLog::record(const std::string& line) try {
 } catch (const std::exception&) {
 }
 
+// The sink, which may wait or mention something itself, is called without the lock.
 void PeerLog::mention(const std::string& line, const std::string& peer) {
-  const std::lock_guard lock(mutex_);
-  Minute& minute = minutes_[peer];
-  if (Clock::now() - minute.begin >= std::chrono::minutes(1)) sum_up(peer, minute);
-  if (++minute.lines <= kAMinute) record(line);
+  Minute over;
+  bool counts = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Minute& minute = minutes_[peer];
+    if (Clock::now() - minute.begin >= std::chrono::minutes(1)) over = std::exchange(minute, {});
+    counts = ++minute.lines <= kAMinute;
+  }
+  sum_up(peer, over);
+  if (counts) record(line);
 }
 
-void PeerLog::sum_up(const std::string& peer, Minute& minute) {
+void PeerLog::sum_up(const std::string& peer, const Minute& minute) {
   if (minute.lines > kAMinute)
     record(fmt::format("{} more lines{} were left out", minute.lines - kAMinute, peer.empty() ? "" : " about " + peer));
-  minute = {};
 }
 
 PeerLog::~PeerLog() {
-  for (auto& [peer, minute] : minutes_) sum_up(peer, minute);
+  for (const auto& [peer, minute] : minutes_) sum_up(peer, minute);
 }
 
 }  // namespace maki::wan

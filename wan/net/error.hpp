@@ -57,7 +57,7 @@ class PeerLog {
     Clock::time_point begin = Clock::now();
     int lines = 0;
   };
-  void sum_up(const std::string& peer, Minute& minute);
+  void sum_up(const std::string& peer, const Minute& minute);
 
   std::function<void(const std::string& line)> sink_;
   std::mutex mutex_;

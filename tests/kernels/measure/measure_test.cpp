@@ -151,6 +151,9 @@ TEST(Projection, IsEvenUpToTheBorderOfAWindow) {
   options.bottom = 0.3;
   options.extent = 0.25;
   for (const double density : picture(lattice, options)) EXPECT_NEAR(density, 1, 0.02);
+  options.extent = 63.0 / 64;  // a particle outside is near both borders
+  options.width = options.height = 63;
+  for (const double density : picture(lattice, options)) EXPECT_NEAR(density, 1, 0.02);
 }
 
 TEST(Projection, WrapsAndDoesNotDependOnOrder) {

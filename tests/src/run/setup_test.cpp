@@ -121,8 +121,8 @@ TEST(Setup, ATableThatEndsBeforeTheBoxsWavesIsTold) {
   };
   EXPECT_EQ(notes("100 Mpc/h").find("wider table"), std::string::npos);
   test::expect_contains(notes("1000 Mpc/h"),
-                        {"Warning", "k = 0.00628 to 0.0435", "narrow.txt has 0.01 to", "wider table"});
-  test::expect_contains(notes("5 Mpc/h"), {"k = 1.26 to 8.71", "wider table"});
+                        {"Warning", "k = 0.00628 to 0.0326", "narrow.txt has 0.01 to", "wider table"});
+  test::expect_contains(notes("5 Mpc/h"), {"k = 1.26 to 6.53", "wider table"});
 }
 
 TEST(SpreadTargets, AreEvenAndAscending) {

@@ -53,7 +53,7 @@ void Watch::scan() {
   if (fstat(root_.folder("")->descriptor(), &watched) != 0 || stat(folder_.c_str(), &named) != 0 ||
       named.st_ino != watched.st_ino || named.st_dev != watched.st_dev)
     throw Error("the folder '" + printable(folder_) + "' was removed or replaced", "", "begin again");
-  // A file's close event may be among the lost ones; if not, its next event opens it again. truncate(2) has none.
+  // A file's close event may be among the lost ones; if not, its next event opens it again. truncate(2) has no such event.
   for (auto& [path, file] : waiting_)
     if (file.open && (lost_ || (Clock::now() - file.due > settle_ && nobody_writes(path))))
       file = {Clock::now() + settle_, false};

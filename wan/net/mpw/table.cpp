@@ -112,21 +112,27 @@ std::vector<Lane> Table::lanes(const std::vector<int>& channels) {
   return lanes;
 }
 
+namespace {
+
+int after(int number) { return number == INT_MAX ? 0 : number + 1; }
+
+}  // namespace
+
 int Table::add_exchange(std::shared_ptr<Exchange> exchange) {
   const std::lock_guard lock(mutex_);
+  while (exchanges_.contains(next_exchange_)) next_exchange_ = after(next_exchange_);
   const int number = next_exchange_;
   exchanges_[number] = std::move(exchange);
-  next_exchange_ = number == INT_MAX ? 0 : number + 1;
-  every_number_used_ = every_number_used_ || next_exchange_ == 0;
+  next_exchange_ = after(number);
   return number;
 }
 
 std::shared_ptr<Exchange> Table::begun(int number) {
   const std::lock_guard lock(mutex_);
-  if (number < 0 || (number >= next_exchange_ && !every_number_used_))
+  if (const auto found = exchanges_.find(number); found != exchanges_.end()) return found->second;
+  if (number < 0 || number >= next_exchange_)
     throw Error(fmt::format("There is no exchange {}", number), "", "use what MPW_ISendRecv gave");
-  const auto found = exchanges_.find(number);
-  return found == exchanges_.end() ? nullptr : found->second;
+  return nullptr;
 }
 
 void Table::forget(int number) {
@@ -310,7 +316,6 @@ void Table::finalize() {
     paths_.clear();
     exchanges_.clear();
     next_exchange_ = 0;
-    every_number_used_ = false;
     environment_.reset();
     send_chunk_ = receive_chunk_ = 0;
     pacing_ = -1;

@@ -78,7 +78,6 @@ class Table {
   std::vector<std::optional<std::vector<int>>> paths_;
   std::map<int, std::shared_ptr<Exchange>> exchanges_;
   int next_exchange_ = 0;
-  bool every_number_used_ = false;                  // numbers begin again at 0
   std::size_t send_chunk_ = 0, receive_chunk_ = 0;  // 0: the environment's
   std::atomic<double> pacing_ = -1;
   std::atomic<bool> autotuning_ = true;

@@ -1,12 +1,11 @@
 #include "wan/net/socket/host_addresses.hpp"
 
 #include <chrono>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
-
-#include "wan/net/error.hpp"
 
 namespace maki::wan {
 namespace {
@@ -29,7 +28,7 @@ struct HostAddresses::Shared {
     std::vector<Address> found;
     try {
       found = look_up(endpoint);
-    } catch (const Error&) {  // the name server is away, as the host may be
+    } catch (const std::exception&) {  // the name server is away, as the host may be
     }
     const std::lock_guard lock(mutex);
     if (!found.empty()) addresses = std::move(found);
