@@ -17,12 +17,6 @@ constexpr std::size_t kBlockFloats = std::size_t{1} << 16;  // lines along x pro
 
 Complex* modes(float* values) { return reinterpret_cast<Complex*>(values); }
 
-// Rows of a plane, of cells or of modes, whichever take more.
-std::size_t rows_of_plane(std::size_t m) {
-  const std::size_t row = LineFft::real_row(m), of_modes = LineFft::complex_row(m) * (m / 2 + 1);
-  return std::max(m, (of_modes + row - 1) / row);
-}
-
 // Lines along x that are transformed together, in whole cache lines of the lines along y.
 std::size_t rows_together(std::size_t m, std::size_t row) {
   return std::min(m, std::max<std::size_t>(8, kBlockFloats / row / 8 * 8));
@@ -30,10 +24,14 @@ std::size_t rows_together(std::size_t m, std::size_t row) {
 
 }  // namespace
 
-BlockedFft::BlockedFft(int m)
-    : m_(static_cast<std::size_t>(even_cells(m))), lines_(m), lines_of_plane_(rows_of_plane(m_)) {}
+BlockedFft::BlockedFft(int m) : m_(static_cast<std::size_t>(even_cells(m))), lines_(m), lines_of_plane_(lines(m)) {}
 
-std::size_t BlockedFft::lines(int m) { return rows_of_plane(static_cast<std::size_t>(m)); }
+// Rows of cells or of modes, whichever take more.
+std::size_t BlockedFft::lines(int m) {
+  const auto cells = static_cast<std::size_t>(m);
+  const std::size_t row = LineFft::real_row(cells), of_modes = LineFft::complex_row(cells) * (cells / 2 + 1);
+  return std::max(cells, (of_modes + row - 1) / row);
+}
 
 double BlockedFft::floats(int m) {
   return static_cast<double>(LineFft::real_row(static_cast<std::size_t>(m)) * lines(m)) * m;

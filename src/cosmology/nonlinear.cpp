@@ -190,18 +190,18 @@ void take_lattice(const WaveShell& shell, double wave, Sampled& all) {
 
 // The mean over the closed triangles of the lattice.
 double lattice_mean(const std::function<double(double)>& power, const std::array<WaveShell, 3>& shells, double wave) {
-  const std::vector<WaveVector> third = lattice_modes(shells[2], wave);
-  if (third.empty()) return 0;
-  std::map<int, double> powers;
-  for (const WaveShell& shell : shells)
-    for (const WaveVector& mode : lattice_modes(shell, wave)) powers.try_emplace(square_of(mode), 0);
+  std::array<std::vector<WaveVector>, 3> modes;
+  std::map<int, double> powers;  // by the square of a mode
+  for (std::size_t i = 0; i < 3; ++i) {
+    modes[i] = lattice_modes(shells[i], wave);
+    for (const WaveVector& mode : modes[i]) powers.try_emplace(square_of(mode), 0);
+  }
   for (auto& [square, value] : powers) value = power(wave * std::sqrt(square));
   std::set<int> closing;
-  for (const WaveVector& mode : third) closing.insert(square_of(mode));
+  for (const WaveVector& mode : modes[2]) closing.insert(square_of(mode));
   std::map<std::array<int, 3>, double> triangles;  // by the squares of their sides
-  const std::vector<WaveVector> second = lattice_modes(shells[1], wave);
-  for (const WaveVector& a : lattice_modes(shells[0], wave))
-    for (const WaveVector& b : second)
+  for (const WaveVector& a : modes[0])
+    for (const WaveVector& b : modes[1])
       ++triangles[{square_of(a), square_of(b), square_of({a[0] + b[0], a[1] + b[1], a[2] + b[2]})}];
   double sum = 0, count = 0;
   for (const auto& [squares, number] : triangles) {
