@@ -29,19 +29,48 @@ struct ForcesArguments {
   std::uint64_t targets = 0;
 };
 
+// Settings of gravity, and where they come from.
+struct ForceSettings {
+  std::vector<std::string> lines;  // as on a command line
+  std::string origin;
+};
+
+// Those of the run that wrote the snapshot, unless a configuration is given; none where neither tells them.
+ForceSettings force_settings(const ForcesArguments& given) {
+  if (!given.config.empty()) return {{}, given.config};
+  const std::string text = read_configuration(given.snapshot);
+  if (text.empty()) return {{}, "defaults: --config FILE takes those of a run"};
+  ForceSettings found{{}, "of the run that wrote it"};
+  Config run;
+  try {
+    run = parse_config(text, given.snapshot);
+  } catch (const Error& error) {  // such as a key of another version
+    return {{}, fmt::format("defaults: {}", error.what())};
+  }
+  for (const Key& key : config_keys())
+    if (key.applies_to(run) && (key.section == "gravity" || key.path() == "run.preset"))
+      found.lines.push_back(fmt::format("{}={}", key.path(), key.get(run)));
+  return found;
+}
+
 // The configuration gives the method for forces; kind, box and units come from the set itself.
-Config forces_config(const ForcesArguments& given, const SnapshotHeader& header) {
-  std::vector<std::string> settings = given.settings;
-  settings.push_back(header.comoving ? "run.kind=cosmology" : "run.kind=isolated");
-  settings.push_back("initial.kind=file");
-  settings.push_back("initial.file=" + given.snapshot);
-  Config config = given.config.empty() ? parse_config("", "defaults", settings) : load_config(given.config, settings);
+Config forces_config(const ForcesArguments& given, const ForceSettings& run, const Snapshot& set) {
+  const std::vector<std::string> of_set{set.header.comoving ? "run.kind=cosmology" : "run.kind=isolated",
+                                        "initial.kind=file", "initial.file=" + given.snapshot};
+  const auto with = [&](const std::vector<std::string>& changes) {
+    std::vector<std::string> settings = run.lines;
+    settings.insert(settings.end(), changes.begin(), changes.end());
+    settings.insert(settings.end(), of_set.begin(), of_set.end());
+    return given.config.empty() ? parse_config("", "defaults", settings) : load_config(given.config, settings);
+  };
+  Config config = with(given.settings);
+  if (!run.lines.empty()) choose_again(config, with({}), set.size());
   const auto compression = config.output.compression;
   config.output = {};
   config.output.compression = compression;
   config.lightcone = {};
   config.time.end_redshift = -0.9;  // any end: no step is made
-  config.time.end_time = Quantity{header.time + 1, ""};
+  config.time.end_time = Quantity{set.header.time + 1, ""};
   return config;
 }
 
@@ -63,16 +92,16 @@ void compute_forces(const ForcesArguments& given) {
   Snapshot snapshot = read_snapshot(given.snapshot, &report);
   require_whole("there are no forces of the run in", given.snapshot, report);
   print_notes(report.notes);
-  const Config config = forces_config(given, snapshot.header);
+  const ForceSettings settings = force_settings(given);
+  const Config config = forces_config(given, settings, snapshot);
   const Prepared run = prepare(config, std::move(snapshot));
   print_notes(run.notes);
   use_device(run.config);
   fmt::print("{}\n", device_text());
   const Config::Gravity& gravity = run.config.gravity;
-  fmt::print("softening {:g} {}, preset {}, theta {}{}\n",
+  fmt::print("softening {:g} {}, preset {}, theta {} ({})\n",
              number_of(*gravity.softening, "gravity.softening", run.config, run.units), length_unit_name(run.units),
-             name_of(run.config.run.preset), *gravity.theta,
-             given.config.empty() ? " (--config FILE takes those of a run)" : "");
+             name_of(run.config.run.preset), *gravity.theta, settings.origin);
 
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
                              : given.ewald ? ForceMethod::kEwald
@@ -106,7 +135,8 @@ void add_forces_command(CLI::App& program) {
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
   command->add_option("KEY=VALUE", options->settings, "settings, as for 'maki run'");
   add_output_options(*command, options->output, options->overwrite, "file to write");
-  command->add_option("--config", options->config, "take gravity's settings from this configuration");
+  command->add_option("--config", options->config,
+                      "take gravity's settings from this configuration, not from the run that wrote the snapshot");
   auto* direct =
       command->add_flag("--direct", options->direct, "isolated sets: sum over all pairs in double precision");
   command->add_flag("--ewald", options->ewald, "periodic boxes: Ewald's sum over all images in double precision")
