@@ -34,20 +34,14 @@ void transpose(const Ranks& ranks, const void* mine, void* theirs, std::size_t b
 
 // Combine functions: each combines one element of all ranks, value(r) for r = 0 ... n-1, in that order.
 inline constexpr auto add = []<class Value>(const Value& value, int n) {
-  auto total = value(0);
-  if constexpr (std::is_floating_point_v<decltype(total)>) {
-    // Neumaier, Z. angew. Math. Mech. 54 (1974): rounding errors are summed beside the sum.
-    decltype(total) lost = 0;
-    for (int r = 1; r < n; ++r) {
-      const auto next = value(r), sum = total + next;
-      lost += std::abs(total) >= std::abs(next) ? (total - sum) + next : (next - sum) + total;
-      total = sum;
-    }
-    return std::isfinite(lost) ? total + lost : total;
-  } else {
-    for (int r = 1; r < n; ++r) total += value(r);
-    return total;
+  // Neumaier, Z. angew. Math. Mech. 54 (1974): rounding errors are summed beside the sum.
+  double total = value(0), lost = 0;
+  for (int r = 1; r < n; ++r) {
+    const double next = value(r), sum = total + next;
+    lost += std::abs(total) >= std::abs(next) ? (total - sum) + next : (next - sum) + total;
+    total = sum;
   }
+  return std::isfinite(lost) ? total + lost : total;
 };
 inline constexpr auto largest = []<class Value>(const Value& value, int n) {
   auto found = value(0);
@@ -62,31 +56,44 @@ inline constexpr auto smallest = []<class Value>(const Value& value, int n) {
 
 // Rank r combines the r-th share of the elements, and all gather the results: a rank sends 2 n elements. A few elements
 // are gathered and combined by all, which is one exchange instead of two.
-template <class T, class Combine>
-void reduce(const Ranks& ranks, std::span<T> values, const Combine& combine) {
+template <class Combine>
+void reduce(const Ranks& ranks, std::span<double> values, const Combine& combine) {
   constexpr std::size_t kFew = 256;
   if (ranks.size == 1 || values.empty()) return;
   const std::size_t n = values.size(), size = ranks.size;
-  const auto combined = [&](const std::vector<T>& blocks, std::size_t i) {
+  const auto combined = [&](const std::vector<double>& blocks, std::size_t i) {
     const std::size_t stride = blocks.size() / size;
     return combine([&](int r) { return blocks[r * stride + i]; }, ranks.size);
   };
   if (n <= kFew) {
-    std::vector<T> all(n * size);
-    gather(ranks, values.data(), all.data(), n * sizeof(T));
+    std::vector<double> all(n * size);
+    gather(ranks, values.data(), all.data(), n * sizeof(double));
     for (std::size_t i = 0; i < n; ++i) values[i] = combined(all, i);
     return;
   }
-  const std::size_t most = ranks.limits.piece_bytes / sizeof(T);
+  const std::size_t most = ranks.limits.piece_bytes / sizeof(double);
   const std::size_t share = std::clamp<std::size_t>((n + size - 1) / size, 1, std::max<std::size_t>(most, 1));
-  std::vector<T> mine(share * size), theirs(share * size), result(share);
+  std::vector<double> mine(share * size), theirs(share * size), result(share);
   for (std::size_t begin = 0; begin < n; begin += mine.size()) {
     const std::size_t count = std::min(mine.size(), n - begin);
-    std::fill(std::copy_n(values.begin() + begin, count, mine.begin()), mine.end(), T{});
-    transpose(ranks, mine.data(), theirs.data(), share * sizeof(T));
+    std::fill(std::copy_n(values.begin() + begin, count, mine.begin()), mine.end(), 0.0);
+    transpose(ranks, mine.data(), theirs.data(), share * sizeof(double));
     for (std::size_t i = 0; i < share; ++i) result[i] = combined(theirs, i);
-    gather(ranks, result.data(), mine.data(), share * sizeof(T));
+    gather(ranks, result.data(), mine.data(), share * sizeof(double));
     std::copy_n(mine.begin(), count, values.begin() + begin);
+  }
+}
+
+// Integers have one sum in any order: MPI's own reduction, which takes fewer messages than a gathering.
+void reduce(const Ranks& ranks, std::span<std::uint64_t> values, MPI_Op operation) {
+  if (ranks.size == 1) return;
+  const std::size_t most = std::max<std::size_t>(ranks.limits.piece_bytes / sizeof(std::uint64_t), 1);
+  for (std::size_t begin = 0; begin < values.size(); begin += most) {
+    const auto count = static_cast<int>(std::min(most, values.size() - begin));
+    MPI_Request request;
+    check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + begin, count, MPI_UINT64_T, operation, ranks.comm, &request),
+          "MPI_Iallreduce");
+    finish(ranks, request, "a reduction");
   }
 }
 
@@ -209,9 +216,9 @@ void Communicator::all_gather(const void* mine, void* all, std::size_t bytes) co
 }
 
 void Communicator::sum(std::span<double> values) const { mpi::reduce(*state_, values, mpi::add); }
-void Communicator::sum(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, mpi::add); }
+void Communicator::sum(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, MPI_SUM); }
 void Communicator::max(std::span<double> values) const { mpi::reduce(*state_, values, mpi::largest); }
-void Communicator::max(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, mpi::largest); }
+void Communicator::max(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, MPI_MAX); }
 void Communicator::min(std::span<double> values) const { mpi::reduce(*state_, values, mpi::smallest); }
 
 struct Communicator::Transfer::Parts {

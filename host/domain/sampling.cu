@@ -195,7 +195,7 @@ Samples gather_samples(const Stream& stream, const Communicator& communicator, c
   Samples samples;
   samples.cost = strata.total = strata.below.back();
   if (strata.total == 0) return samples;
-  strata.count = std::min({rate.per_rank * ranks, rate.most, strata.total});
+  strata.count = std::min(rate.samples(ranks), strata.total);
   samples.imbalance =
       static_cast<double>(std::ranges::max(weight)) * static_cast<double>(ranks) / static_cast<double>(strata.total);
 

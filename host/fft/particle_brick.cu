@@ -233,16 +233,21 @@ MassRange mass_range(const Communicator& communicator, const Stream& stream, con
 }
 
 MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
-                       std::size_t n) {
-  MassTotals totals;
-  totals.range = mass_range(communicator, stream, particles, n);
-  std::array<std::uint64_t, 3> sums = {n, finest_units(stream, particles, n, totals.range),
-                                       count_heaviest(stream, particles, n, totals.range)};
+                       std::size_t n, const MassRange& range) {
+  MassTotals totals{n, range, UnitSum(finest_units(stream, particles, n, range)),
+                    count_heaviest(stream, particles, n, range)};
+  UnitSum& units = totals.finest_units;
+  std::array<std::uint64_t, 4> sums = {n, totals.heaviest, units.high, units.low};
   communicator.sum(sums);
   totals.particles = sums[0];
-  totals.finest_units = sums[1];
-  totals.heaviest = sums[2];
+  totals.heaviest = sums[1];
+  units.high = sums[2], units.low = sums[3];
   return totals;
+}
+
+MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                       std::size_t n) {
+  return mass_totals(communicator, stream, particles, n, mass_range(communicator, stream, particles, n));
 }
 
 MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,

@@ -95,9 +95,12 @@ class BrickExchange {
 MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                      std::size_t n);
 
-// MassTotals of all ranks' particles, which their unit depends on; the same on every rank. Collective.
+// MassTotals of all ranks' particles, which their unit depends on; the same on every rank. `range`: of a larger set.
+// Collective.
 MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                        std::size_t n);
+MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                       std::size_t n, const MassRange& range);
 
 // choose_mass_unit() of all ranks' particles: the same on every rank as on one rank with all of them. Errors are the
 // same on all ranks, and nothing is rounded. Collective.

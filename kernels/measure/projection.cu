@@ -94,7 +94,7 @@ std::uint64_t units(double fraction) { return static_cast<std::uint64_t>(fractio
 
 MassUnit projection_unit(const MassTotals& totals, bool count_particles) {
   MassTotals counted = totals;
-  if (count_particles) counted = {totals.particles, {1, 1, false, false}, 0};
+  if (count_particles) counted = {totals.particles, {1, 1, false, false}, {}, 0};
   return choose_mass_unit(Assignment::kTsc, 8, counted);
 }
 

@@ -170,7 +170,7 @@ struct AddEnergies {
 
 // MomentumSums as plain numbers, since std::array has no device members.
 struct MomentumTerms {
-  DoubleDouble values[8];  // sum m p (3), sum m |p|, sum m a (3), sum m |a|
+  DoubleDouble values[8];  // sum m p (3), sum m |p|, sum m a (3), sum m |a|; of CentreSums: m, m x (3), m p (3)
 };
 
 struct MomentumOf {
@@ -198,6 +198,25 @@ struct AddMomenta {
     MomentumTerms sum;
     for (int k = 0; k < 8; ++k) sum.values[k] = a.values[k] + b.values[k];
     return sum;
+  }
+};
+
+struct CentreOf {
+  const SourceParticle* source;
+  ConstVectorView momentum;
+  MAKI_HD static double offset(std::uint32_t x) { return static_cast<double>(signed_difference(x, 1u << 31) >> 8); }
+  MAKI_HD MomentumTerms operator()(std::size_t i) const {
+    MomentumTerms terms;
+    const SourceParticle p = source[i];
+    const double mass = p.mass;
+    terms.values[0] = DoubleDouble(mass);
+    terms.values[1] = DoubleDouble(mass * offset(p.x));
+    terms.values[2] = DoubleDouble(mass * offset(p.y));
+    terms.values[3] = DoubleDouble(mass * offset(p.z));
+    terms.values[4] = DoubleDouble(mass * momentum.x[i]);
+    terms.values[5] = DoubleDouble(mass * momentum.y[i]);
+    terms.values[6] = DoubleDouble(mass * momentum.z[i]);
+    return terms;
   }
 };
 
@@ -301,6 +320,15 @@ struct AddConstant {
 };
 
 }  // namespace
+
+CentreSums centre_sums(const Stream& stream, const Particles& particles) {
+  const MomentumTerms terms =
+      reduce_over(stream, "centre_sums",
+                  Reduction{particles.size(), CentreOf{particles.source.data(), particles.momentum.view()},
+                            MomentumTerms{}, AddMomenta{}});
+  const DoubleDouble* v = terms.values;
+  return {v[0], {v[1], v[2], v[3]}, {v[4], v[5], v[6]}};
+}
 
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   return sum_over(stream, "total_mass", n, MassOf{particles});

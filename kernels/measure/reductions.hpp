@@ -68,6 +68,14 @@ struct MomentumSums {
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);
 
+// Place and motion of a set as a whole.
+struct CentreSums {
+  DoubleDouble mass;
+  std::array<DoubleDouble, 3> position{};  // sum m x; x from the middle of the box, in 2^-24 sides
+  std::array<DoubleDouble, 3> momentum{};  // sum m p
+};
+CentreSums centre_sums(const Stream& stream, const Particles& particles);
+
 // Sum of masses, for sums over ranks (sum_over_ranks() of host/comm/wide_sums.hpp).
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
 // The same, rounded once: equal for any order of particles and any number of threads.

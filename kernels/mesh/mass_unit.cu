@@ -97,23 +97,27 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
     throw Error("cannot put the masses on the mesh", "a mass is negative or not a finite number", "check the input");
   const double peak = log2_peak_weight(assignment), total_cells = std::pow(cells, 3.0);
   const auto n = static_cast<double>(totals.particles);
-  unit.bits = std::clamp(static_cast<int>(std::floor((63 - kMargin - peak - std::log2(std::max(n, 1.0))) / 3)), 10, 15);
+  const double in_cell = std::clamp(n, 1.0, std::max(kMostInCell, kMostOverMean * n / total_cells));
+  unit.bits = std::min(static_cast<int>(std::floor((63 - kMargin - peak - std::log2(in_cell)) / 3)), 15);
   const double scale = std::exp2(unit.bits);
-  double units = 0;  // of all particles
+  double units = 0, units_of_cell = 0;  // of all particles, and of those that one cell may have
   if (range.largest == 0) {
     unit.units_per_mass = 1;
   } else if (alike(range)) {
     unit.equal_units = 1u << (2 * unit.bits);
     unit.units_per_mass = unit.equal_units / static_cast<double>(range.largest);
     units = n * unit.equal_units;
+    units_of_cell = in_cell * unit.equal_units;
   } else {
     // The finest power of two for which the heaviest particle fits, then coarser until the sum does. Counting whole
     // units keeps the choice independent of the order of summation.
-    const auto sum = static_cast<double>(totals.finest_units);
-    const double excess = std::log2(sum) + unit.bits + peak + kMargin - 63;
+    const double sum = totals.finest_units.total();
+    units_of_cell = std::min(sum, in_cell * std::exp2(kMaxUnitBits));
+    const double excess = std::log2(units_of_cell) + unit.bits + peak + kMargin - 63;
     const int coarser = std::max(0, static_cast<int>(std::ceil(excess)));
     unit.units_per_mass = std::exp2(finest_exponent(range) - coarser);
     units = sum * std::exp2(-coarser);
+    units_of_cell *= std::exp2(-coarser);
     if (range.smallest * unit.units_per_mass < 50)
       throw Error("cannot put the masses on the mesh",
                   "they span a factor of " + std::to_string(range.largest / range.smallest) +
@@ -124,7 +128,7 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   unit.mean_mass = n > 0 ? units / unit.units_per_mass / n : 0;
   if (totals.heaviest == 1 && range.largest >= MassUnit::kLone * unit.mean_mass) unit.lone_mass = range.largest;
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
-  unit.largest_cell = units * scale * std::exp2(peak + kMargin);
+  unit.largest_cell = units_of_cell * scale * std::exp2(peak + kMargin);
   unit.dropped_bits = bits_to_drop(units * scale, n, total_cells, mass_bits);
   unit.shed_bits = std::max(0, unit.dropped_bits - finer_shares(n / total_cells));
   return unit;
@@ -132,8 +136,8 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
 
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits) {
-  MassTotals totals{n, mass_range(stream, particles, n), 0, 0};
-  totals.finest_units = finest_units(stream, particles, n, totals.range);
+  MassTotals totals{n, mass_range(stream, particles, n), {}, 0};
+  totals.finest_units = UnitSum(finest_units(stream, particles, n, totals.range));
   totals.heaviest = count_heaviest(stream, particles, n, totals.range);
   return choose_mass_unit(assignment, cells, totals, mass_bits);
 }

@@ -48,6 +48,16 @@ struct KickParticle {
   }
 };
 
+struct ShiftCoordinates {
+  SourceParticle* source;
+  std::uint32_t x, y, z;
+  MAKI_HD void operator()(std::size_t i) const {
+    source[i].x -= x;
+    source[i].y -= y;
+    source[i].z -= z;
+  }
+};
+
 struct HalveCoordinates {
   SourceParticle* source;
   Remainder* remainder;
@@ -141,6 +151,12 @@ void drift(const Stream& stream, Particles& particles, double factor) {
 
 void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor) {
   launch(stream, "kick", particles.size(), KickParticle{particles.momentum.view(), acceleration.view(), factor});
+}
+
+void shift_box(const Stream& stream, Particles& particles, const std::array<std::int32_t, 3>& shift) {
+  launch(stream, "shift_box", particles.size(),
+         ShiftCoordinates{particles.source.data(), static_cast<std::uint32_t>(shift[0]),
+                          static_cast<std::uint32_t>(shift[1]), static_cast<std::uint32_t>(shift[2])});
 }
 
 void double_box(const Stream& stream, Particles& particles) {

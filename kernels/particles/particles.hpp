@@ -94,6 +94,9 @@ void kick(const Stream& stream, Particles& particles, const VectorArray& acceler
 // Doubles the box of an isolated set about its middle: x -> (x + 1/2) / 2 in fractions of the new side.
 void double_box(const Stream& stream, Particles& particles);
 
+// Moves the box by so many units of the last bit on each axis: x -> x - shift, modulo a side.
+void shift_box(const Stream& stream, Particles& particles, const std::array<std::int32_t, 3>& shift);
+
 // Removes every particle with |x - 1/2| > reach on some axis (units of the last bit) from the set and returns them; the
 // others keep their order. Accelerations of the set are stale afterwards.
 HostParticles set_aside(const Stream& stream, Particles& particles, std::int64_t reach);

@@ -40,6 +40,7 @@ class Picture {
 // of `size`^2 pixels. Where a pixel and its neighbours hold fewer than a handful of particles, these are spread over
 // coarser pictures, each half as wide as the last, until there are enough. Dense pixels do not change. The sum is
 // conserved except at the edges.
+inline constexpr double kSmoothingBytes = 65;  // a pixel, on the host
 std::vector<double> smooth_where_sparse(const std::vector<double>& counts, std::size_t size);
 
 }  // namespace maki

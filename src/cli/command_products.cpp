@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
@@ -91,10 +92,9 @@ void compute_forces(const ForcesArguments& given) {
   ReadReport report;
   Snapshot snapshot = read_snapshot(given.snapshot, &report);
   require_whole("there are no forces of the run in", given.snapshot, report);
-  print_notes(report.notes);
   const ForceSettings settings = force_settings(given);
   const Config config = forces_config(given, settings, snapshot);
-  const Prepared run = prepare(config, std::move(snapshot));
+  const Prepared run = prepare(config, std::move(snapshot), std::move(report));
   print_notes(run.notes);
   use_device(run.config);
   fmt::print("{}\n", device_text());
@@ -177,6 +177,10 @@ void write_picture(const ImageArguments& given) {
                 "give a smaller one");
   if (picture.low > 0 && picture.high > 0 && picture.low >= picture.high)
     throw Error(fmt::format("--low {} is not below --high {}", picture.low, picture.high), "", "give a smaller --low");
+  for (const double x : given.centre)
+    if (!std::isfinite(x) || (set.frame.periodic && !(x >= 0 && x <= set.frame.side * (1 + 1e-9))))
+      throw Error(fmt::format("--centre holds {:g}, which is not in the box", x),
+                  fmt::format("its side is {:g}", set.frame.side), "give coordinates of the file");
   if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
   if (picture.width == 0 && !set.frame.periodic)
     picture.width = set.frame.side / 2;  // the middle half, where the set lies

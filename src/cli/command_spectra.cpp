@@ -76,13 +76,13 @@ void write_bispectrum(const BispectrumArguments& given) {
   });
 }
 
-// Adds options that spectra share.
+// Adds options that spectra share. Returns --config.
 template <class Arguments>
-void add_spectrum_options(CLI::App& command, Arguments& given, const char* mesh) {
+CLI::Option* add_spectrum_options(CLI::App& command, Arguments& given, const char* mesh) {
   command.add_option("SNAPSHOT", given.snapshot, "HDF5 or GADGET binary, of a periodic box")->required();
   add_output_options(command, given.output, given.overwrite, "text file to write");
   command.add_option("--mesh", given.mesh, mesh)->check(CLI::Range(8, 8192));
-  command.add_option("--config", given.config, "take the linear power spectrum from this configuration");
+  return command.add_option("--config", given.config, "take the linear power spectrum from this configuration");
 }
 
 }  // namespace
@@ -93,14 +93,17 @@ void add_power_command(CLI::App& program) {
       add_command(program, "power", "Measure the power spectrum of a snapshot, or the cross spectrum of two",
                   "maki power output/quickstart/snapshot_003.hdf5 -o power.txt --mesh 256 --folding 4", options,
                   write_power);
-  add_spectrum_options(*command, *options, "cells along a side, even; default: as many as particles along a side");
+  CLI::Option* const config =
+      add_spectrum_options(*command, *options, "cells along a side, even; default: as many as particles along a side");
   command
       ->add_option("--folding", options->folding,
                    "a power of two: reach so many times the mesh's Nyquist wave number, by folding the box onto itself")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option("--cross", options->other,
-                      "a second snapshot of the same box: both spectra and their cross spectrum");
+  command
+      ->add_option("--cross", options->other,
+                   "a second snapshot of the same box: both spectra and their cross spectrum")
+      ->excludes(config);
 }
 
 void add_bispectrum_command(CLI::App& program) {

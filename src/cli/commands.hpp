@@ -53,13 +53,26 @@ inline void add_output_options(CLI::App& command, std::string& output, bool& ove
   command.add_flag("--overwrite", overwrite, "replace the file where it exists");
 }
 
-// Accepts numbers above 0.
+// Accepts finite numbers above 0.
 inline CLI::Validator above_zero() {
   const auto check = [](std::string& text) {
     double number = 0;
-    return CLI::detail::lexical_cast(text, number) && number > 0 ? "" : fmt::format("'{}' is no number above 0", text);
+    return CLI::detail::lexical_cast(text, number) && number > 0 && std::isfinite(number)
+               ? ""
+               : fmt::format("'{}' is no number above 0", text);
   };
   return {check, "POSITIVE"};
+}
+
+// Accepts numbers from `least` to `most`; CLI::Range accepts NaN too.
+inline CLI::Validator within(double least, double most) {
+  const auto check = [=](std::string& text) {
+    double number = 0;
+    return CLI::detail::lexical_cast(text, number) && number >= least && number <= most
+               ? ""
+               : fmt::format("'{}' is no number from {} to {}", text, least, most);
+  };
+  return {check, fmt::format("FROM {} TO {}", least, most)};
 }
 
 // From here on SIGINT and SIGTERM only make the returned call true.

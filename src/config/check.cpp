@@ -202,15 +202,18 @@ void check_numbers(const Config& config, const UnitSystem& units, const Snapshot
   check_light_cones(config, units, start);
   check_mesh(config.gravity, softening, side);
   const auto& cosmology = config.cosmology;
-  if (*cosmology.omega_baryon > *cosmology.omega0) {
+  if (config.initial.kind != InitialKind::kPancake && *cosmology.omega_baryon > *cosmology.omega0) {
     throw Error(fmt::format("cosmology.omega_baryon = {} is more than cosmology.omega0 = {}", *cosmology.omega_baryon,
                             *cosmology.omega0),
                 "omega0 is all matter", "baryons are a part of it");
   }
-  if (config.output.image_depth && number_of(*config.output.image_depth, "output.image_depth", config, units) > side) {
-    throw Error(fmt::format("output.image_depth = {} is more than the box", to_string(*config.output.image_depth)), "",
+  const auto check_part = [&](const char* key, const std::optional<Quantity>& length) {
+    if (!length || number_of(*length, key, config, units) <= side * (1 + 1e-9)) return;
+    throw Error(fmt::format("{} = {} is more than the box", key, to_string(*length)), "",
                 "leave it out for the whole box");
-  }
+  };
+  check_part("output.image_depth", config.output.image_depth);
+  check_part("output.image_width", config.output.image_width);
 }
 
 // Keys of light cones that are valid one by one and wrong together.

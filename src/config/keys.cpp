@@ -217,7 +217,7 @@ struct Table {
     KEY(time.end_time).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("when the run ends");
     KEY(time.eta).above(0).range(0, 2)
         .means("step = eta sqrt(softening / acceleration), GADGET's ErrTolIntAccuracy is eta^2/2; auto: preset, less for "
-               "few particles");
+               "few particles of a box");
     KEY(time.max_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
         .means("longest step in ln a, but for 8 % where that spares one; auto: preset, less for few particles");
     KEY(time.long_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)

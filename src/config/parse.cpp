@@ -67,10 +67,8 @@ class Reader {
   // Refuses given keys without a meaning for this kind of run, which would be ignored silently. If the command line
   // changes the kind, keys of the file may lose their meaning: such a file is accepted, for example to continue a run.
   void check_applicable() const {
-    bool other_kind = false;
-    for (const auto& [key, place] : given_) other_kind |= place.overrides && key->name == "kind";
     for (const auto& [key, place] : given_) {
-      if (key->applies_to(config) || (other_kind && !place.overrides)) continue;
+      if (key->applies_to(config) || (other_kind_ && !place.overrides)) continue;
       const bool by_run = (key->run_kinds & bit(config.run.kind)) == 0;
       throw Error(fmt::format("{}: {} has no meaning here", place.where, key->path()),
                   by_run ? fmt::format("run.kind is \"{}\"", name_of(config.run.kind))
@@ -106,11 +104,13 @@ class Reader {
   }
 
   void set(const Key& key, const Value& value, const Place& place) {
+    const std::string before = key.get(config);
     try {
       key.set(key, config, value);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {} = {}", place.where, key.path(), error.what()));
     }
+    other_kind_ = other_kind_ || (place.overrides && key.name == "kind" && key.get(config) != before);
     given_.emplace_back(&key, place);
   }
 
@@ -183,6 +183,7 @@ class Reader {
   }
 
   std::vector<std::pair<const Key*, Place>> given_;
+  bool other_kind_ = false;  // than the file's, by an override
 };
 
 // ---- configurations as text -----------------------------------------------------------------------------------------

@@ -394,7 +394,10 @@ double number_of(const Quantity& quantity, const char* key_path, const Config& c
 void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes) {
   check_kinds(config);
   if (!config.run.output_directory) config.run.output_directory = "output/" + config.run.name;
-  if (config.run.machine) config.run.machine = std::filesystem::absolute(*config.run.machine).string();  // for resuming
+  // A run may be resumed elsewhere.
+  if (config.run.machine) config.run.machine = std::filesystem::absolute(*config.run.machine).string();
+  if (std::string& table = config.cosmology.transfer_table; !table.empty())
+    table = std::filesystem::absolute(table).string();
   const bool cosmological = config.run.kind == RunKind::kCosmology;
   if (facts.file != nullptr && facts.file->comoving != cosmological) {
     throw Error(fmt::format("run.kind is \"{}\", but '{}' is {}", name_of(config.run.kind), config.initial.file,

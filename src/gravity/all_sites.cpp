@@ -181,22 +181,15 @@ void join(MassRange& all, const MassRange& one) {
 
 MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const MeshOptions& options,
                             const SourceParticle* particles, std::size_t n) {
-  MassTotals totals = mass_totals(sites.ranks(), stream, particles, n);
-  totals.range = sites.joined(sites::Phase::kOutput, 0, totals.range, join);
-  struct Sums {
-    std::uint64_t particles, units, heaviest;
-  };
   const Communicator& ranks = sites.ranks();
-  const Sums here{totals.particles, sum_of(ranks, finest_units(stream, particles, n, totals.range)),
-                  sum_of(ranks, count_heaviest(stream, particles, n, totals.range))};
-  const Sums all = sites.joined(sites::Phase::kOutput, 0, here, [](Sums& sum, const Sums& one) {
-    sum.particles += one.particles;
-    sum.units += one.units;
-    sum.heaviest += one.heaviest;
-  });
-  totals.particles = all.particles;
-  totals.finest_units = all.units;
-  totals.heaviest = all.heaviest;
+  const MassRange range = sites.joined(sites::Phase::kOutput, 0, mass_range(ranks, stream, particles, n), join);
+  const MassTotals totals = sites.joined(sites::Phase::kOutput, 0, mass_totals(ranks, stream, particles, n, range),
+                                         [](MassTotals& sum, const MassTotals& one) {
+                                           sum.range = one.range;  // the same at all
+                                           sum.particles += one.particles;
+                                           sum.finest_units.add(one.finest_units);
+                                           sum.heaviest += one.heaviest;
+                                         });
   return choose_mass_unit(options.assignment, options.cells, totals, options.mass_bits);
 }
 

@@ -233,7 +233,7 @@ void Gravity::set_law(const ForceLaw& law) {
   tree_.set_law(law);
 }
 
-void Gravity::particles_removed() {
+void Gravity::particles_changed() {
   short_range_known_ = false;
   tree_.request_rebuild();
 }

@@ -60,7 +60,7 @@ class Gravity {
   void set_law(const ForceLaw& law);                   // new softening (also after double_box)
   void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation rebuilds
   void box_doubled();                                  // to be called after double_box(); the next evaluation rebuilds
-  void particles_removed();                            // to be called after a removal; the next evaluation rebuilds
+  void particles_changed();  // to be called after a removal, or a shift of the box; the next evaluation rebuilds
   // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
   void rms_acceleration_is(double rms) { tree_.rms_acceleration_is(rms); }
   // States the rms distance that particles have moved since the last call (the same on all ranks and sites). Kept lists

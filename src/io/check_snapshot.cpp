@@ -27,24 +27,31 @@ class Grid {
  public:
   Grid(const Snapshot& share, const Communicator& ranks) : side_(share.header.comoving ? share.header.box_size : 0) {
     if (side_ > 0) return;
-    double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
-    for (const auto& position : share.positions) {
-      for (const double x : position) low = std::min(low, x), high = std::max(high, x);
-    }
-    low_ = smallest_of(ranks, low);
-    side_ = std::max(2 * (largest_of(ranks, high) - low_), std::numeric_limits<double>::min());
+    std::array<double, 3> high;
+    low_.fill(std::numeric_limits<double>::max());
+    high.fill(std::numeric_limits<double>::lowest());
+    for (const auto& position : share.positions)
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        low_[axis] = std::min(low_[axis], position[axis]);
+        high[axis] = std::max(high[axis], position[axis]);
+      }
+    ranks.min(low_);
+    ranks.max(high);
+    side_ = std::numeric_limits<double>::min();
+    for (std::size_t axis = 0; axis < 3; ++axis) side_ = std::max(side_, 2 * (high[axis] - low_[axis]));
   }
   Point point(const std::array<double, 3>& position) const {
     Point point;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double fraction = (position[axis] - low_) / side_;
+      const double fraction = (position[axis] - low_[axis]) / side_;
       point[axis] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(fraction * 4294967296.0));
     }
     return point;
   }
 
  private:
-  double low_ = 0, side_;
+  std::array<double, 3> low_{};
+  double side_;
 };
 
 // Hash of a key's words (multiplications of Fowler, Noll and Vo), which spreads any set of keys evenly over ranks.
@@ -222,11 +229,13 @@ void check_finite(const Examined& set) {
 
 void check_masses(const Examined& set) {
   const Snapshot& s = set.share;
-  const auto found = set.find([&](std::size_t i) { return !(s.masses[i] > 0) || !std::isfinite(s.masses[i]); });
+  const auto found = set.find([&](std::size_t i) {
+    return !(s.masses[i] >= std::numeric_limits<float>::min()) || !std::isfinite(s.masses[i]);
+  });
   set.refuse(found, [&](std::size_t i) {
     return Error(fmt::format("'{}': {} has the mass {}", set.source, set.name_of(i), s.masses[i]),
                  fmt::format("{} such particles", found.count),
-                 "every particle needs a positive mass; remove or repair them");
+                 "every particle needs a mass above 0, in single precision (1e-38 to 3e38 of the file's unit)");
   });
 }
 

@@ -60,6 +60,7 @@ std::string length_name(const UnitSystem& units) {
   const double mpc = units.length_cgs / kMpcCgs;
   const char* h = units.with_h ? "/h" : "";
   if (std::abs(mpc - 1) < 1e-4) return fmt::format("Mpc{}", h);
+  if (units.length_cgs == 1) return "";
   if (std::abs(mpc * 1e3 - 1) < 1e-4) return fmt::format("kpc{}", h);
   return fmt::format("{:g} cm{}", units.length_cgs, h);
 }

@@ -198,6 +198,8 @@ bool ChunkedRows::hand_over(hid_t dataset) {
   return next_ == chunks_.count();
 }
 
+std::uint64_t ChunkedRows::turns_left() const { return (chunks_.count() - next_ + kAtOnce - 1) / kAtOnce; }
+
 namespace {
 
 // Numbers in the file have the byte order of those in memory.
@@ -355,7 +357,7 @@ void Hdf5Output::close() {
 void Hdf5Output::write_own() {
   naming(name_.path, [&] {
     for (const Chunked& chunked : chunked_) chunked.rows->filter_own();
-    if (chunked_.size() == datasets_.size()) return;
+    if (chunked_.size() == datasets_.size() || part_.count() == 0) return;
     PositionedFile file(name_.temporary, name_.path);
     for (std::size_t i = 0; i < datasets_.size(); ++i)
       if (!datasets_[i].storage.in_chunks()) write_in_place(file, part_, datasets_[i].source, addresses_[i]);
@@ -371,6 +373,12 @@ bool Hdf5Output::hand_over() {
     if (done_ == chunked_.size()) root_succeeds(part_.ranks, [&] { close(); });
   });
   return done_ == chunked_.size();
+}
+
+std::uint64_t Hdf5Output::turns_left() const {
+  std::uint64_t turns = 0;
+  for (std::size_t i = done_; i < chunked_.size(); ++i) turns += chunked_[i].rows->turns_left();
+  return turns;
 }
 
 }  // namespace maki::gadget

@@ -53,6 +53,7 @@ class ChunkedRows {
   // Writes the next chunks of all ranks to `dataset`, which rank 0 has open. Returns whether they were the last.
   // Collective; throws Error, the same on all ranks.
   bool hand_over(hid_t dataset);
+  std::uint64_t turns_left() const;  // of hand_over()
 
  private:
   using Bytes = std::vector<unsigned char>;
@@ -95,6 +96,7 @@ class Hdf5Output {
   // Passes some chunks of all ranks to HDF5. Returns whether all are written and the file is closed. Collective; throws
   // Error, the same on all ranks.
   bool hand_over();
+  std::uint64_t turns_left() const;  // of hand_over()
 
   const FileName& name() const { return name_; }
 

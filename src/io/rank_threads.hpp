@@ -29,8 +29,8 @@ class RankThreads {
   // done.
   std::string problem();
 
-  // Seconds of work since the last call: of this rank's threads, and of its main thread while a MainWork existed. The
-  // time in which nobody looked at finished work does not count.
+  // Seconds of work since the last call: of the slowest rank's threads, and of this rank's main thread while a MainWork
+  // existed. The time in which nobody looked at finished work does not count.
   double take_seconds() { return std::exchange(seconds_, 0); }
   class MainWork {
    public:

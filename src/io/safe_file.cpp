@@ -82,6 +82,9 @@ SafeFile::SafeFile(std::string path, bool overwrite) : path_(std::move(path)), o
       throw Error(fmt::format("cannot write '{}'", path_), "it is a directory", "give the name of a file");
     }
     if (!overwrite_) fail_exists(path_);
+    if (!S_ISREG(status.st_mode))
+      throw Error(fmt::format("cannot write '{}'", path_), "it is a device or a pipe", "give the name of a file");
+    path_ = std::filesystem::canonical(path_).string();  // not a link in place of its file
   }
   const std::string name = std::filesystem::path(path_).filename().string();
   for (int attempt = 0; descriptor_ < 0; ++attempt) {

@@ -145,7 +145,15 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   set.comoving = why_isolated(header).empty();
   if (!set.comoving) {
     set.redshift = 0;
-    if (!header.has_units) set.units.with_h = false;
+    set.units.with_h = false;
+    const bool cgs = set.units.length_cgs == 1 && set.units.mass_cgs == 1 && set.units.velocity_cgs == 1;
+    if (header.has_units && cgs && !(set.gravitational_constant > 0)) {
+      set.gravitational_constant = set.units.gravitational_constant();
+      notes.push_back(
+          fmt::format("Warning: the file states cgs units and no constant of gravity: G = {:.4g}; for G = 1 "
+                      "set units.gravitational_constant = 1",
+                      set.gravitational_constant));
+    }
     return;
   }
   if (!(set.time > 0)) {

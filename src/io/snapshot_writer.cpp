@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/comm/communicator.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
@@ -306,7 +307,9 @@ struct SnapshotWriter::Job {
   std::vector<SafeFile> files;  // of rank 0
   std::deque<gadget::Hdf5Output> outputs;
   std::size_t handed_over = 0;  // of these
-  bool naming = false;          // all numbers are in the files
+  std::uint64_t turns = 0;      // of handing over
+  double turn_seconds = 0;
+  bool naming = false;  // all numbers are in the files
 
   void write_own() {
     for (gadget::Hdf5Output& output : outputs) output.write_own();
@@ -328,6 +331,12 @@ std::shared_ptr<const std::vector<std::size_t>> chosen_of(const SnapshotToWrite&
   for (std::size_t i = 0; i < set.particles->size(); ++i)
     if (in_subset(set.particles->id(i), by.fraction) && (!by.in_groups || set.in_groups[i])) rows->push_back(i);
   return rows;
+}
+
+// A number of rank 0, on all ranks.
+double of_first(const Communicator& ranks, double mine) {
+  ranks.broadcast(&mine, sizeof mine, 0);
+  return mine;
 }
 
 }  // namespace
@@ -369,30 +378,35 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
   return job_->names;
 }
 
-std::optional<SnapshotOutcome> SnapshotWriter::look() {
-  return busy() && threads_.all_done() ? advance() : std::nullopt;
+std::optional<SnapshotOutcome> SnapshotWriter::look(double seconds) {
+  return busy() && threads_.all_done() ? advance(seconds) : std::nullopt;
 }
 
 SnapshotOutcome SnapshotWriter::wait() {
   for (;;) {
     threads_.wait();
-    if (std::optional<SnapshotOutcome> outcome = advance()) return *std::move(outcome);
+    if (std::optional<SnapshotOutcome> outcome = advance(HUGE_VAL)) return *std::move(outcome);
   }
 }
 
 // Proceeds from the numbers of all ranks to chunks in HDF5, to the files' names, and to the outcome. No thread is at
 // work.
-std::optional<SnapshotOutcome> SnapshotWriter::advance() {
+std::optional<SnapshotOutcome> SnapshotWriter::advance(double seconds) {
   const std::string problem = threads_.problem();
   const RankThreads::MainWork work(threads_);
   const Hdf5Turn turn;
   if (!problem.empty() || job_->naming) return conclude(problem);
   try {
+    const auto begin = WallClock::now();
     while (job_->handed_over < job_->outputs.size()) {
       gadget::Hdf5Output& output = job_->outputs[job_->handed_over];
       const bool took_time = !output.is_laid_out();
+      const auto turn_begin = WallClock::now();
       if (output.hand_over()) ++job_->handed_over;
-      if (took_time) return {};
+      if (!took_time) continue;
+      ++job_->turns;
+      job_->turn_seconds += seconds_since(turn_begin);
+      if (of_first(writers_.ranks, seconds_since(begin)) >= seconds) return {};
     }
   } catch (const Error& error) {
     return conclude(error.what());
@@ -400,6 +414,13 @@ std::optional<SnapshotOutcome> SnapshotWriter::advance() {
   job_->naming = true;
   if (writers_.ranks.rank() == 0) threads_.start([job = job_.get()] { job->commit(); });
   return {};
+}
+
+double SnapshotWriter::seconds_left() const {
+  if (!busy() || job_->turns == 0) return 0;
+  std::uint64_t left = 0;
+  for (const gadget::Hdf5Output& output : job_->outputs) left += output.turns_left();
+  return static_cast<double>(left) * job_->turn_seconds / static_cast<double>(job_->turns);
 }
 
 SnapshotOutcome SnapshotWriter::conclude(const std::string& problem) {

@@ -44,14 +44,16 @@ class SnapshotWriter {
                                  const WriteOptions& options);
 
   bool busy() const { return job_ != nullptr; }  // begun, and its outcome not returned yet; the same on all ranks
-  // The outcome, once and as soon as there is one. Takes no longer than HDF5 needs for a few chunks.
-  std::optional<SnapshotOutcome> look();
+  // The outcome, once and as soon as there is one. Passes chunks to HDF5 for `seconds` of rank 0's, at least a few.
+  std::optional<SnapshotOutcome> look(double seconds = 0);
   // Waits for the outcome. May be called where busy() is true.
   SnapshotOutcome wait();
+  // Seconds that HDF5 will take for the chunks that it has not got, by those that it has.
+  double seconds_left() const;
 
  private:
   struct Job;
-  std::optional<SnapshotOutcome> advance();
+  std::optional<SnapshotOutcome> advance(double seconds);
   SnapshotOutcome conclude(const std::string& problem);
 
   RunPlace writers_;

@@ -100,9 +100,11 @@ namespace {
 // How to go on with a run that has ended before its end.
 std::string way_on(const std::string& directory) {
   const auto is_restart = [](const std::string& name) { return name.starts_with("restart_"); };
-  return std::ranges::any_of(files_of_a_run(directory), is_restart)
-             ? "To go on: " + resume_command(directory)
-             : "It has left no restart (see the end of log.txt).";
+  const std::vector<std::string> files = files_of_a_run(directory);
+  if (std::ranges::any_of(files, is_restart)) return "To go on: " + resume_command(directory);
+  if (std::ranges::find(files, "stopped.hdf5") != files.end())
+    return fmt::format("It has left no restart; a new run begins from initial.file={}/stopped.hdf5.", directory);
+  return "It has left no restart (see the end of log.txt).";
 }
 
 }  // namespace
@@ -116,8 +118,7 @@ std::string state_text(const RunRecords& records, const std::string& directory) 
       return fmt::format("Came to its end at {}, in {}{}.", where, duration_text(records.end->elapsed),
                          records.beginnings.size() > 1 ? " since it was last resumed" : "");
     case State::kStopped:
-      return fmt::format("Stopped at {} by {}, before its end; {} goes on.", where, records.end->stopped_by,
-                         resume_command(directory));
+      return fmt::format("Stopped at {} by {}, before its end. {}", where, records.end->stopped_by, way_on(directory));
     case State::kSiteLost:
       return fmt::format("Stopped at {} by {}. To go on: maki resume at all sites.", where, records.end->stopped_by);
     case State::kFailed: return fmt::format("Ended by an error at {}: {}. {}", where, records.error, way_on(directory));
@@ -240,9 +241,11 @@ double longest(const Steps& steps) {
 }
 
 std::string clock_text(double seconds, double from_now) {
+  constexpr double kHalfDay = 43200, kHalfYear = 1.6e7;
   const auto time = static_cast<std::time_t>(seconds);
-  return from_now < 43200 ? fmt::format("{:%H:%M:%S}", fmt::localtime(time))
-                          : fmt::format("{:%a %d %b %H:%M}", fmt::localtime(time));
+  return from_now < kHalfDay    ? fmt::format("{:%H:%M:%S}", fmt::localtime(time))
+         : from_now < kHalfYear ? fmt::format("{:%a %d %b %H:%M}", fmt::localtime(time))
+                                : fmt::format("{:%d %b %Y}", fmt::localtime(time));
 }
 
 // Each step has the number of steps left if all were as long; outputs and long steps shorten single ones, so the median
@@ -261,7 +264,9 @@ double steps_left(const RunRecords& records) {
 std::string left_text(const RunRecords& records, const Signs& signs) {
   const double steps = steps_left(records);
   if (steps <= 0 || life_of(records, signs) >= Life::kDead) return "";
+  constexpr double kNever = 1e10;  // seconds
   const double left = steps * mean_seconds(recent(records));
+  if (!(left < kNever)) return fmt::format("about {:.3g} steps", steps);
   return fmt::format("about {:.0f} steps, {}; ends about {}", std::ceil(steps), duration_text(left),
                      clock_text(signs.now - signs.silent + left, left));
 }

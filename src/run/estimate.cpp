@@ -17,6 +17,7 @@
 #include "kernels/error.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
+#include "src/analysis/picture.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/source_trees.hpp"
@@ -179,8 +180,10 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
   const WriteOptions written = snapshot_options(config);
   const double members = written.selection.in_groups ? n * kMembersBytes + gathered_groups : 0;
+  const bool draws = config.output.image || config.output.film > 0;
+  const double picture = draws ? kSmoothingBytes * std::pow(static_cast<double>(config.output.image_pixels), 2) : 0;
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
-  e.host_output = std::max({gathered, groups, members, check}) + program;
+  e.host_output = std::max({gathered, groups, members, check, picture}) + program;
   e.host_snapshot = n * (OutputState::kCopyBytes + written.selection.fraction * snapshot_writer_bytes(written));
   // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
   // written.

@@ -37,7 +37,8 @@ bool makes_the_run(const Key& key) {
 // Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
-    if (!makes_the_run(key) || key.get(before) == key.get(now)) continue;
+    const std::string chosen = key.get(now);
+    if (!makes_the_run(key) || key.of_site || chosen == wan::quoted("auto") || chosen == key.get(before)) continue;
     throw Error(fmt::format("{} = {} would make another run", key.path(), key.get(now)),
                 fmt::format("the run to resume was begun with {}", key.get(before)),
                 "leave it out, or begin with maki run");
@@ -277,6 +278,12 @@ int FiledRun::finish(const RunResult& result) {
 
 namespace {
 
+// The name of a directory as the names of its files begin: a slash may end a given one.
+std::string without_slash(const std::string& directory) {
+  const fs::path path = fs::path(directory).lexically_normal();
+  return path.has_filename() || path == path.root_path() ? path.string() : path.parent_path().string();
+}
+
 // The directory is held from before its restarts are looked at: another run there may still write them.
 FiledRun::Options locked(const std::string& directory, FiledRun::Options options, const Communicator& ranks) {
   root_succeeds(ranks, [&] {
@@ -289,9 +296,10 @@ FiledRun::Options locked(const std::string& directory, FiledRun::Options options
 
 // ---- resuming -------------------------------------------------------------------------------------------------------
 
-std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const std::vector<std::string>& settings,
+std::unique_ptr<FiledRun> FiledRun::resume(const std::string& path, const std::vector<std::string>& settings,
                                            const Options& given, const std::string& from) {
   const Communicator ranks = Communicator::world();
+  const std::string directory = without_slash(path);
   const bool is_restart = restart_folder::step_of(fs::path(directory).filename().string()) >= 0;
   const fs::path parent = fs::path(directory).parent_path();
   const Options options = locked(!is_restart ? directory : parent.empty() ? "." : parent.string(), given, ranks);
@@ -328,7 +336,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   const ThisSite site = choose_site(config, given.site);
   const Communicator ranks = Communicator::world();
   use_device(config);
-  const std::string directory = config.run.output_directory.value_or("output/" + config.run.name);
+  const std::string directory = without_slash(config.run.output_directory.value_or("output/" + config.run.name));
   const Options options = locked(directory, given, ranks);
   const RestartsThere there = restarts_or_none(directory, ranks);
   std::optional<Config> before;
@@ -391,6 +399,8 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Config& config, const std::vecto
   });
   RunProducts& files = *run->files_;
   for (const std::string& text : words) files.message(text);
+  if (config.output.film > 0 && !has_same_end(there, config))
+    files.message("The pictures of the film are spread to the new end: those before this restart are not.");
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
                             ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
   run->introduce(ready.run, ready.admission, ranks);

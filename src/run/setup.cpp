@@ -115,6 +115,8 @@ void settle_units(const Config& config, const ReadReport& report, SnapshotHeader
         fmt::format("Warning: the file states no units: Mpc, 1e10 Msun and km/s are assumed, and G = {:.4f} "
                     "(set units.length, units.mass and units.velocity, or units.gravitational_constant)",
                     header.newton()));
+  } else {
+    header.units = {1, 1, 1, false};
   }
 }
 
@@ -141,6 +143,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
   SnapshotHeader& header = run.initial.header;
   if (!header.comoving) {
     header.gravitational_constant = run.gravitational_constant;
+    header.box_size = 0;  // of the file: particles may leave it
     return run;
   }
   const CosmologyParameters cosmology = cosmology_parameters(run.config);  // the user may override the file's
@@ -203,18 +206,22 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
     if (config.run.kind == RunKind::kCosmology && !report.why_isolated.empty())
       throw Error(fmt::format("run.kind is \"cosmology\", but '{}' is an isolated set", config.initial.file),
                   report.why_isolated, "set run.kind = \"isolated\", or repair the file's header");
-    settle_units(config, report, share.header, report.notes);
-    Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
-    run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
-    const std::string density = density_note(run.initial.header, report.mass);  // with the user's cosmology
-    if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
-    return run;
+    return prepare(std::move(config), std::move(share), std::move(report), ranks);
   }
   if (config.run.kind == RunKind::kCosmology) {
     return prepare_cosmological(std::move(config), with_particles, ranks);
   }
   Snapshot share = make_isolated_set(config, run_units(config, nullptr), ranks);
   return prepare_set(std::move(config), std::move(share), false, ranks);
+}
+
+Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks) {
+  settle_units(config, report, share.header, report.notes);
+  Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
+  run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
+  const std::string density = density_note(run.initial.header, report.mass);  // with the user's cosmology
+  if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
+  return run;
 }
 
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {

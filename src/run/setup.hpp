@@ -8,6 +8,7 @@
 #include "src/config/config.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/io/snapshot.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/simulation/simulation.hpp"
 
 namespace maki {
@@ -29,7 +30,8 @@ struct Prepared {
 // Makes or reads the initial conditions and resolves the configuration with them. with_particles = false does not make
 // cosmological ones where possible. Collective; everything except the share is the same on all ranks. Throws Error.
 Prepared prepare(Config config, bool with_particles = true, const Communicator& ranks = Communicator::world());
-// The same for an existing set, of which each rank has a share: `maki forces`.
+// The same for a set that was read from initial.file, and for one that has its own units. Each rank has a share.
+Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks = Communicator::self());
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
 // Initial conditions of a configuration, this rank's share of the rows (share_of,

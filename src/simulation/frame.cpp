@@ -40,6 +40,10 @@ void double_frame(Frame& frame) {
   ++frame.doublings;
 }
 
+void shift_frame(Frame& frame, const std::array<std::int32_t, 3>& shift) {
+  for (std::size_t axis = 0; axis < 3; ++axis) frame.corner[axis] += shift[axis] / kSideToUnits * frame.side;
+}
+
 void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles) {
   const double a = snapshot.header.comoving ? snapshot.header.time : 1;
   const std::size_t n = snapshot.size();

@@ -33,6 +33,9 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
 // Doubles the side about the middle; momenta keep their meaning.
 void double_frame(Frame& frame);
 
+// Moves the box by so many units of the last bit on each axis (shift_box()).
+void shift_frame(Frame& frame, const std::array<std::int32_t, 3>& shift);
+
 // Bytes a particle on the host, measured, beside the set: of load_particles().
 inline constexpr double kFrameBytes = 62;
 

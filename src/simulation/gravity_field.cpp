@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -10,32 +11,34 @@
 #include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 #include "kernels/particles/particles.hpp"
 
 namespace maki {
 
 namespace {
 
-// v^2 / 2 and 1 / r of a particle, r from the middle in sides.
+// v^2 / 2 of a particle, and that and 1 / r relative to the centre of the others; r in sides.
 struct Flight {
-  double kinetic, nearness;
+  double kinetic, relative, nearness;
 };
 
-Flight flight_of(const HostParticles& out, std::size_t i) {
-  double r2 = 0, v2 = 0;
+Flight flight_of(const HostParticles& out, std::size_t i, const SetCentre& centre) {
+  double r2 = 0, v2 = 0, relative = 0;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const double offset = out.fractions[i][axis] - 0.5;
+    const double offset = out.fractions[i][axis] - 0.5 - centre.offset[axis], v = out.momenta[i][axis];
     r2 += offset * offset;
-    v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
+    v2 += v * v;
+    relative += (v - centre.velocity[axis]) * (v - centre.velocity[axis]);
   }
-  return {0.5 * v2, 1 / std::sqrt(r2)};
+  return {0.5 * v2, 0.5 * relative, 1 / std::sqrt(r2)};
 }
 
 // 1/2 sum m v^2, sum m / r, and sum m v.
-std::array<DoubleDouble, 5> sums_of(const HostParticles& out) {
+std::array<DoubleDouble, 5> sums_of(const HostParticles& out, const SetCentre& centre) {
   std::array<DoubleDouble, 5> sums;
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
-    const Flight flight = flight_of(out, i);
+    const Flight flight = flight_of(out, i, centre);
     sums[0] = sums[0] + out.masses[i] * flight.kinetic;
     sums[1] = sums[1] + out.masses[i] * flight.nearness;
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -44,12 +47,13 @@ std::array<DoubleDouble, 5> sums_of(const HostParticles& out) {
   return sums;
 }
 
-// Number of particles that a mass in the middle would pull back; `attraction`: G times the mass over the side.
-std::uint64_t number_bound(const HostParticles& out, double attraction) {
+// Number of particles that the others' mass at their centre would pull back; `attraction`: G times the mass over the
+// side.
+std::uint64_t number_bound(const HostParticles& out, double attraction, const SetCentre& centre) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
-    const Flight flight = flight_of(out, i);
-    number += flight.kinetic < attraction * flight.nearness ? 1 : 0;
+    const Flight flight = flight_of(out, i, centre);
+    number += flight.relative < attraction * flight.nearness ? 1 : 0;
   }
   return number;
 }
@@ -63,7 +67,21 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
       refine_root_(gravity.options().law.refine_root), frame_(frame), log_(options.log), ranks_(run.ranks),
       agreement_(run.agreement),
       total_(agreement_.sites().sum(sites::Phase::kOutput, 0, sum_of(ranks_, std::uint64_t{particles.size()}))),
-      softening_(gravity.options().law.softening) {}
+      softening_(gravity.options().law.softening) {
+  if (!frame.periodic && one_outweighs_others()) gravity.refine_roots(true);
+}
+
+// Rounded roots of the forces of one body on all others would add up to more than the errors of the others' forces.
+bool GravityField::one_outweighs_others() {
+  const double heaviest =
+      largest_of(ranks_, double{mass_range(stream_, particles_.source.data(), particles_.size()).largest});
+  sites::Sites& sites = agreement_.sites();
+  const double largest =
+      sites.joined(sites::Phase::kOutput, 0, heaviest, [](double& all, double one) { all = std::max(all, one); });
+  const double mass = sites.sum(sites::Phase::kOutput, 0,
+                                over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())));
+  return largest >= 0.5 * mass;
+}
 
 FieldState GravityField::state() const {
   return {softening_, total_, escapers_.total, escapers_.energy, escapers_.momentum};
@@ -128,19 +146,65 @@ void GravityField::keep_in_box(double t) {
   if (all_are_inside()) return;
   constexpr double kFarthest = static_cast<double>(kMiddleHalf) + 0.5;
   Reach reach = measure_reach(t);
-  while (reach.anywhere > kFarthest) {
-    if (!may_double()) return take_out(t, reach.here > kMiddleHalf);
-    double_box(stream_, particles_);
-    double_frame(frame_);
-    gravity_.box_doubled();
-    agreement_.decided(static_cast<std::uint64_t>(frame_.doublings));
-    reach = measure_reach(t);
-    log_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
+  for (bool followed = false; reach.anywhere > kFarthest; reach = measure_reach(t)) {
+    if (may_double())
+      enlarge_box();
+    else if (!std::exchange(followed, true))
+      follow_centre();
+    else
+      return take_out(t, reach.here > kMiddleHalf);
   }
   if (reach.here > kMiddleHalf)
     throw Error("a particle has left the middle half of the box before the sites could agree on a larger one",
                 fmt::format("at time {:g}, side {:g}: it was thrown there within two steps", t, frame_.side),
                 "resume with a smaller time.eta or time.max_step");
+}
+
+SetCentre GravityField::centre_of_set() {
+  const CentreSums mine = centre_sums(stream_, particles_);
+  std::array<DoubleDouble, 7> sums{mine.mass,        mine.position[0], mine.position[1], mine.position[2],
+                                   mine.momentum[0], mine.momentum[1], mine.momentum[2]};
+  sum_over_ranks(ranks_, sums);
+  std::array<double, 7> values;
+  for (std::size_t k = 0; k < sums.size(); ++k) values[k] = sums[k].value();
+  sites::Sites& sites = agreement_.sites();
+  const std::array<double, 7> all =
+      sites.joined(sites::Phase::kControl, sites.next_number(sites::Phase::kControl), values,
+                   [](std::array<double, 7>& sum, const std::array<double, 7>& one) {
+                     for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += one[k];
+                   });
+  SetCentre centre{all[0], {}, {}};
+  for (std::size_t axis = 0; centre.mass > 0 && axis < 3; ++axis) {
+    centre.offset[axis] = std::ldexp(all[1 + axis] / centre.mass, -24);
+    centre.velocity[axis] = all[4 + axis] / centre.mass;
+  }
+  return centre;
+}
+
+// Moves the box after a set that moves as a whole, by up to an eighth of the side, so that particles that stay behind do
+// not come around it. By whole sixteenths: cells of the tree stay cells.
+void GravityField::follow_centre() {
+  if (!agreement_.sites().alone()) return;  // slabs of sites do not move with it
+  constexpr double kSteps = 16;
+  const SetCentre centre = centre_of_set();
+  std::array<std::int32_t, 3> shift;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const double steps = std::clamp(std::trunc(kSteps * centre.offset[axis]), -2.0, 2.0);
+    shift[axis] = static_cast<std::int32_t>(steps / kSteps * kSideToUnits);
+  }
+  if (shift == std::array<std::int32_t, 3>{}) return;
+  shift_box(stream_, particles_, shift);
+  shift_frame(frame_, shift);
+  gravity_.particles_changed();
+  if (!std::exchange(told_of_following_, true)) log_("The box follows the particles, which move as a whole.");
+}
+
+void GravityField::enlarge_box() {
+  double_box(stream_, particles_);
+  double_frame(frame_);
+  gravity_.box_doubled();
+  agreement_.decided(static_cast<std::uint64_t>(frame_.doublings));
+  log_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
 }
 
 bool GravityField::may_double() const {
@@ -150,12 +214,14 @@ bool GravityField::may_double() const {
 
 void GravityField::take_out(double t, bool from_here) {
   const HostParticles out = from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{};
-  const Left left = sums_over_all(out);
+  const SetCentre centre = centre_of_set();  // of the others
+  const Left left = sums_over_all(out, centre);
   if (left.count == 0) return;  // over sites: no particle has gone as far as the bound
   sites::Sites& sites = agreement_.sites();
-  const std::uint64_t bound = sites.sum(sites::Phase::kControl, sites.next_number(sites::Phase::kControl),
-                                        sum_of(ranks_, number_bound(out, frame_.potential_unit() * left.others)));
-  gravity_.particles_removed();
+  const std::uint64_t bound =
+      sites.sum(sites::Phase::kControl, sites.next_number(sites::Phase::kControl),
+                sum_of(ranks_, number_bound(out, frame_.potential_unit() * centre.mass, centre)));
+  gravity_.particles_changed();
   total_ -= left.count;
   if (total_ == 0)
     throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
@@ -163,7 +229,7 @@ void GravityField::take_out(double t, bool from_here) {
   keep_escapers(out, t);
   escapers_.total += left.count;
   for (std::size_t axis = 0; axis < 3; ++axis) escapers_.momentum[axis] += left.momentum[axis];
-  escapers_.energy += left.kinetic - frame_.potential_unit() * left.others * left.nearness;
+  escapers_.energy += left.kinetic - frame_.potential_unit() * centre.mass * left.nearness;
   log_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.{}",
                    left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total,
                    bound == 0 ? ""
@@ -172,13 +238,12 @@ void GravityField::take_out(double t, bool from_here) {
 }
 
 // Sums over the particles that leave, over all ranks of all sites.
-Left GravityField::sums_over_all(const HostParticles& out) {
-  std::array<DoubleDouble, 5> sums = sums_of(out);
+Left GravityField::sums_over_all(const HostParticles& out, const SetCentre& centre) {
+  std::array<DoubleDouble, 5> sums = sums_of(out, centre);
   sum_over_ranks(ranks_, sums);
   const Left left = {sum_of(ranks_, std::uint64_t{out.ids.size()}),
                      sums[0].value(),
                      sums[1].value(),
-                     over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())),
                      {sums[2].value(), sums[3].value(), sums[4].value()}};
   sites::Sites& sites = agreement_.sites();
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);
@@ -186,7 +251,6 @@ Left GravityField::sums_over_all(const HostParticles& out) {
     all.count += one.count;
     all.kinetic += one.kinetic;
     all.nearness += one.nearness;
-    all.others += one.others;
     for (std::size_t axis = 0; axis < 3; ++axis) all.momentum[axis] += one.momentum[axis];
   });
 }

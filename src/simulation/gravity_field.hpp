@@ -12,12 +12,17 @@
 
 namespace maki {
 
+// Centre of mass of all particles of all sites, from the middle of the box in sides, and its velocity.
+struct SetCentre {
+  double mass = 0;
+  std::array<double, 3> offset{}, velocity{};
+};
+
 // Sums over particles that leave the largest box.
 struct Left {
   std::uint64_t count = 0;
   double kinetic = 0;                // 1/2 sum m v^2
-  double nearness = 0;               // sum m / r, r from the middle in sides
-  double others = 0;                 // mass of the remaining particles
+  double nearness = 0;               // sum m / r, r from the others' centre of mass in sides
   std::array<double, 3> momentum{};  // sum m v
 };
 
@@ -82,7 +87,11 @@ class GravityField : public ForceField {
   bool all_are_inside();
   bool may_double() const;
   void take_out(double t, bool from_here);
-  Left sums_over_all(const HostParticles& out);
+  Left sums_over_all(const HostParticles& out, const SetCentre& centre);
+  SetCentre centre_of_set();
+  void enlarge_box();
+  void follow_centre();
+  bool one_outweighs_others();
   void keep_escapers(const HostParticles& out, double t);
 
   const Stream& stream_;
@@ -91,6 +100,7 @@ class GravityField : public ForceField {
   const Timeline& timeline_;
   const StepOptions& step_options_;
   double theta_early_, theta_;
+  bool told_of_following_ = false;
   bool refine_root_;  // where forces do not cancel
   Frame& frame_;
   std::function<void(const std::string&)> log_;

@@ -23,6 +23,8 @@ namespace maki {
 namespace {
 
 constexpr double kProgressInterval = 5;  // seconds between lines where there is no terminal
+// Share of the time of steps in which compressed numbers of a snapshot are passed to HDF5.
+constexpr double kOutputShare = 0.05;
 
 ProgressForm form_of(const RunFileOptions& options) {
   if (options.json_progress) return ProgressForm::kJson;
@@ -126,7 +128,8 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     if (speaks()) log().step(metrics, records);
   }
   if (const std::optional<RestartOutcome> restart = restart_writer_.look()) told(*restart);
-  if (const std::optional<SnapshotOutcome> snapshot = snapshot_writer_.look()) told(*snapshot);
+  if (const std::optional<SnapshotOutcome> snapshot = snapshot_writer_.look(kOutputShare * metrics.seconds))
+    told(*snapshot);
   if (log_)
     for (const std::string& news : log_->news()) message(news);
   progress_.step(
@@ -195,15 +198,19 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
 
 // Within the time limit a run that stops also writes a restart, and stopped.hdf5, which has as many bytes.
 std::string RunFiles::stop_reason(double next_seconds) {
-  return stop_.reason(next_seconds + longest_restart_ + std::max(longest_restart_, longest_snapshot_));
+  return stop_.reason(next_seconds + snapshot_writer_.seconds_left() + longest_restart_ +
+                      std::max(longest_restart_, longest_snapshot_));
 }
 
 bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
   const bool by_steps = options_.restart_steps > 0 && steps >= last_restart_step_ + options_.restart_steps;
-  // If the disk is slower than the interval, the next restart waits for it, not the run.
-  const bool by_time = options_.restart_interval > 0 && !restart_writer_.busy() && !snapshot_writer_.busy() &&
-                       stop_.elapsed() >= last_restart_ + options_.restart_interval;
+  // If the disk is slower than the interval, the next restart waits for it, not the run; but for a snapshot it waits
+  // only one interval more, and then the run waits for both: large compressed ones may take as long as from one to the
+  // next.
+  const double interval = options_.restart_interval;
+  const double waiting = snapshot_writer_.busy() ? interval : 0;
+  const bool by_time = interval > 0 && !restart_writer_.busy() && stop_.elapsed() >= last_restart_ + interval + waiting;
   return by_steps || by_time;
 }
 
@@ -324,7 +331,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::string text =
       fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
-  if (result.energy && !(result.worst_energy_error < 0.1)) text += " That is large: take shorter steps (time.eta).";
+  if (result.energy && !(result.worst_energy_error < 0.1)) text += " That is large: take shorter steps.";
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
                       1e-6 * static_cast<double>(most[0]), most[0] < sum ? " of the rank with most" : "",
                       static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(particles, 1)),

@@ -252,16 +252,14 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
   result_.long_steps += report.long_boundary ? 1 : 0;
 
+  const auto clock = WallClock::now();
   finish_energy(metrics);
   if (report.step > 0) {
     take_film();
     tell_of_drift(report);
   }
-  if (report.has_potential || kinetic_is_due(report)) {
-    const auto clock = WallClock::now();
-    sample_energy(metrics, report.has_potential, at_output);
-    seconds += seconds_since(clock);
-  }
+  if (report.has_potential || kinetic_is_due(report)) sample_energy(metrics, report.has_potential, at_output);
+  seconds += seconds_since(clock);
   timers_.collect();
   elapsed_ += seconds;
   long_step_seconds_ += seconds;

@@ -89,14 +89,15 @@ std::shared_ptr<const ParticleSource> OutputState::copy() const { return std::ma
 
 // Sorted, without repetitions, the end last. Those before the start keep their index but are left out.
 std::vector<Simulation::Target> Simulation::plan_outputs() const {
+  const double span = options_.end - header_.time;
+  const auto same = [&](double a, double b) { return std::fabs(a - b) <= kSameTime * std::min(std::fabs(b), span); };
   std::vector<double> times = options_.outputs;
-  std::erase_if(times, [this](double time) { return time > options_.end * (1 + kSameTime); });
+  std::erase_if(times, [&](double time) { return time > options_.end && !same(time, options_.end); });
   if (times.size() < options_.outputs.size())
     observer_.message(fmt::format("{} outputs lie after the end of the run and are left out.",
                                   options_.outputs.size() - times.size()));
   times.push_back(options_.end);
   std::sort(times.begin(), times.end());
-  const auto same = [](double a, double b) { return std::fabs(a - b) <= kSameTime * std::fabs(b); };
   times.erase(std::unique(times.begin(), times.end(), same), times.end());
   times.back() = options_.end;
 
@@ -224,9 +225,12 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   }
   energy_.remove(sample.escaped - removed_energy_);
   removed_energy_ = sample.escaped;
-  metrics.energy = energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a);
-
   const MomentumTotals& momentum = sums.momentum;
+  const double first = norm(first_momentum_.momentum);
+  const double bulk = sums.energy.mass > 0 ? first * first / (2 * sums.energy.mass) : 0;
+  metrics.energy =
+      energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a, bulk);
+
   std::array<double, 3> change;
   for (std::size_t axis = 0; axis < 3; ++axis)
     change[axis] = momentum.momentum[axis] + sample.escaped_momentum[axis] - first_momentum_.momentum[axis];

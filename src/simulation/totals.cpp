@@ -33,7 +33,7 @@ void EnergyTracker::add_kinetic(double a, double kinetic) {
   s_.last_kinetic = kinetic;
 }
 
-EnergyReport EnergyTracker::add(double a, double kinetic, double potential) {
+EnergyReport EnergyTracker::add(double a, double kinetic, double potential, double bulk) {
   add_kinetic(a, kinetic);
   s_.scale = std::max(s_.scale, std::fabs(a * potential));
   if (!s_.has_start) {
@@ -43,7 +43,8 @@ EnergyReport EnergyTracker::add(double a, double kinetic, double potential) {
   }
   const double now = a * (kinetic + potential) + s_.integral + s_.removed;
   double scale = s_.scale;
-  if (!comoving_ && std::fabs(s_.start) > 1e-6 * std::fabs(potential)) scale = std::fabs(s_.start);
+  const double own = std::fabs(s_.start - bulk);
+  if (!comoving_ && own > 1e-6 * std::fabs(potential)) scale = own;
   return {kinetic, potential, s_.integral, scale > 0 ? (now - s_.start) / scale : 0};
 }
 

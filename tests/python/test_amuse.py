@@ -140,3 +140,11 @@ def test_a_bad_value_changes_nothing(cluster):
 def test_nothing_is_no_model():
     with pytest.raises(maki.Error, match="no particles"):
         maki.amuse.Maki().evolve_model(1)
+
+
+def test_the_softening_is_above_zero():
+    with pytest.raises(maki.Error, match="eps2 = 0 is no squared softening"):
+        maki.amuse.Maki(eps2=0)
+    gravity = maki.amuse.Maki(eps2=1e-4)
+    with pytest.raises(maki.Error, match="eps2"):
+        gravity.set_eps2(-1)

@@ -45,11 +45,15 @@ double cube(double side) { return side * side * side; }
 // kept.
 void take_from_config(Options& given) {
   if (given.config.empty()) return;
-  const Prepared run = prepare(load_config(given.config, given.settings), false, Communicator::self());
+  const Config chosen = load_config(given.config, given.settings);
+  const Prepared run = prepare(chosen, false, Communicator::self());
+  // What the configuration leaves to its own number of particles is not that of another.
+  const bool others = given.particles > 0;
   if (given.particles == 0) given.particles = std::cbrt(static_cast<double>(run.particles));
-  if (given.mesh == 0) given.mesh = static_cast<double>(run.config.gravity.mesh.value_or(0));
+  if (given.mesh == 0 && (chosen.gravity.mesh || !others))
+    given.mesh = static_cast<double>(run.config.gravity.mesh.value_or(0));
   if (given.theta == 0) given.theta = run.config.gravity.theta.value_or(0);
-  if (given.cut == 0) given.cut = run.config.gravity.r_cut.value_or(0);
+  if (given.cut == 0 && (chosen.gravity.r_cut || !others)) given.cut = run.config.gravity.r_cut.value_or(0);
   if (given.rebuild_every == 0)
     given.rebuild_every =
         static_cast<double>(run.config.gravity.reuse.value_or(run.config.run.deterministic ? kGhostReuse : 0));
@@ -177,18 +181,20 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
       ->check(CLI::IsMember({"maki", "sushi", "fdps"}))
       ->type_name("NAME");
   command->add_option("--particles", options->particles, "along a side; of fdps, those of a process (speedup: of all)")
-      ->check(above_zero());
-  command->add_option("--mesh", options->mesh, "cells along a side")->check(above_zero());
-  command->add_option("--theta", options->theta, "opening angle; 0.5 where nothing says it")
-      ->check(CLI::Range(0.1, 1.5));
+      ->check(within(1, 1e6));
+  command->add_option("--mesh", options->mesh, "cells along a side")->check(within(8, 1e6));
+  command->add_option("--theta", options->theta, "opening angle; 0.5 where nothing says it")->check(within(0.1, 1.5));
   command->add_option("--method", options->method, "of sushi: treepm, tree, direct")
       ->check(CLI::IsMember({"treepm", "tree", "direct"}));
   command->add_flag("--block-steps", options->block_steps, "individual steps in blocks (SUSHI, section 5.2.2)");
   command->add_option("--over", options->sites, "so many sites, or up to so many")->check(CLI::Range(1, 4096));
   command->add_option("--processes", options->processes, "or ranks, in all; of 'speedup', at each site")
       ->check(above_zero());
-  command->add_option("--moved", options->moved, "bytes of particles that leave a site in a step");
-  command->add_option("--sampled", options->sampled, "share of particles sampled for domains")->capture_default_str();
+  command->add_option("--moved", options->moved, "bytes of particles that leave a site in a step")
+      ->check(within(0, 1e18));
+  command->add_option("--sampled", options->sampled, "share of particles sampled for domains")
+      ->check(within(0, 1))
+      ->capture_default_str();
   command->add_option("--group", options->group, "of fdps: particles that share a list")->check(above_zero());
   command->add_option("--reuse", options->reuse, "of fdps: steps that lists live for")->check(above_zero());
   command
@@ -198,9 +204,9 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   command
       ->add_option("--rebuild-every", options->rebuild_every,
                    "of maki: steps between new lists; else the configuration's, or 9")
-      ->check(CLI::Range(1.0, 1e6));
+      ->check(within(1, 1e6));
   command->add_option("--long-every", options->long_every, "of maki: steps between uses of the mesh")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(within(1, 1e6))
       ->capture_default_str();
   command->add_flag("--csv", options->csv, "comma-separated values");
   command->add_option("--svg", options->svg, "write a plot as well")->type_name("FILE");

@@ -175,6 +175,25 @@ TEST(MassAssigner, CountsHoldTheWholeMass) {
   }
 }
 
+// Sets too large for a test: 10^11 particles on 4096^3 cells, of one mass, and of two that are 5.4 apart, whose units do
+// not fit into 64 bits.
+TEST(MassAssigner, UnitsOfLargeSetsKeepTheirBits) {
+  const std::uint64_t n = 100'000'000'000;
+  MassTotals alike{n, {1e-11f, 1e-11f}, {}, 0}, two{n, {1e-12f, 5.4e-12f}, {}, n / 2};
+  const double finest = std::exp2(29 - std::ilogb(5.4e-12f));
+  for (int part = 0; part < 64; ++part)
+    two.finest_units.add(
+        UnitSum(n / 128 * (static_cast<std::uint64_t>(5.4e-12 * finest) + static_cast<std::uint64_t>(1e-12 * finest))));
+  for (const MassTotals& totals : {alike, two}) {
+    const MassUnit unit = choose_mass_unit(Assignment::kPcs, 4096, totals);
+    EXPECT_EQ(unit.bits, 12);
+    EXPECT_LT(unit.largest_cell, 0x1p63);
+    const double mean = totals.range.smallest == totals.range.largest ? 1e-11 : 3.2e-12;
+    EXPECT_NEAR(unit.mean_mass / mean, 1, 1e-3);
+    EXPECT_NEAR(static_cast<double>(unit.mean) * unit.quantum * 0x1p36 / (static_cast<double>(n) * mean), 1, 1e-3);
+  }
+}
+
 TEST(MassAssigner, DoesNotDependOnOrderThreadsOrInstructionSet) {
   for (bool equal : {true, false}) {
     auto particles = testing::clumped_set(20000, 1, equal);

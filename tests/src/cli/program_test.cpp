@@ -285,6 +285,19 @@ TEST_F(Program, SetsThatNeedRepairRun) {
     EXPECT_LT(relative_difference(path("a.hdf5"), path("b.hdf5"), name), 0.01) << name;
 }
 
+// Far from the origin on one axis, points that differ are not taken for one.
+TEST_F(Program, SetsFarFromTheOriginHaveNoTwins) {
+  Snapshot set = make_snapshot(512);
+  set.header = {};
+  set.header.comoving = false;
+  set.header.time = 0;
+  for (auto& position : set.positions) position[1] += 1e9;
+  write_snapshot(path("set.hdf5"), set, {}, {});
+  const Result forces = call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + " softening=0.5");
+  expect_end(forces, 0);
+  EXPECT_EQ(forces.output.find("share their point"), std::string::npos) << forces.output;
+}
+
 // A leaf cannot divide them, nor does a list or a group depend on their number.
 TEST_F(Program, ManyParticlesAtOnePlaceRun) {
   Snapshot set = make_snapshot(3000);

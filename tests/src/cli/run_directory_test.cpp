@@ -89,7 +89,8 @@ TEST_F(RunDirectory, ARunGoesOnWhereItsRestartsAre) {
   EXPECT_FALSE(fs::exists(path("two")));
   expect_end(call("resume " + path("one") + " run.output_directory=" + path("one/../one/")), 0);
   const std::vector<std::string> before = files_of_a_run(path("one"));
-  for (const Result& ended : {run("one", "--resume"), call("resume " + path("one"))})
+  for (const Result& ended : {run("one", "--resume"), call("resume " + path("one")), run("one/", "--resume"),
+                              call("resume " + path("one/")), call("resume " + path("one/./"))})
     expect_end(ended, 0, {"has come to its end", "a later end"});
   EXPECT_EQ(files_of_a_run(path("one")), before);
   EXPECT_EQ(run("one", "end_redshift=39.9 --resume").code, 0) << "the directory is among its settings";

@@ -62,6 +62,19 @@ TEST(SafeFile, RefusesToReplaceUnlessTold) {
   EXPECT_EQ(dir.entries(), 1u);
 }
 
+TEST(SafeFile, ReplacesTheFileOfALinkAndNoPipe) {
+  TempDir dir;
+  std::ofstream(dir / "a.txt") << "old";
+  std::filesystem::create_symlink("a.txt", dir / "link");
+  SafeFile file(dir / "link", true);
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(text_of(dir / "a.txt"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  expect_contains(error_of([&] { SafeFile pipe(dir / "pipe", true); }), {"pipe", "is a device or a pipe"});
+}
+
 TEST(SafeFile, DoesNotReplaceAFileThatAppearedMeanwhile) {
   TempDir dir;
   {

@@ -63,6 +63,21 @@ TEST(SnapshotWriter, WritesBesideItsCaller) {
   }
 }
 
+// Chunks go to HDF5 in turns: at least one in each look, and more within the seconds given.
+TEST(SnapshotWriter, PassesChunksForTheSecondsGiven) {
+  TempDir dir;
+  const Snapshot set = make_snapshot(1000, false);
+  const auto source = std::make_shared<HeldSource>(set);
+  source->release();
+  SnapshotWriter writer;
+  writer.begin(dir / "s.hdf5", {source}, test::make_provenance(), {.deflate = 1});
+  EXPECT_EQ(writer.seconds_left(), 0);  // none is known yet
+  while (writer.seconds_left() == 0) ASSERT_FALSE(writer.look());
+  ASSERT_FALSE(writer.look(1e9));
+  EXPECT_EQ(writer.seconds_left(), 0);
+  EXPECT_EQ(writer.wait().problem, "");
+}
+
 TEST(SnapshotWriter, TellsWhatTheThreadCouldNotDo) {
   const Snapshot set = make_snapshot(1000, false);
   for (const WriteOptions& options : kKinds) {

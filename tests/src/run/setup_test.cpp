@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/config/parse.hpp"
+#include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/forces.hpp"
 #include "tests/src/io/io_helpers.hpp"
@@ -107,6 +108,16 @@ TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   test::expect_contains(test::text_of(usual.notes), {"Warning", "states no units", "G = 43.0092", "units.length"});
   test::expect_contains(test::error_of([&] { prepared(bare, {kpc[0], kpc[1]}); }), {"units.velocity is missing"});
   test::expect_contains(test::error_of([&] { prepared(own, kpc); }), {"own.hdf5' has its own units", "leave them out"});
+
+  // Maki's own pure numbers have G = 1 in the file; one that states cgs units and no G means these.
+  EXPECT_EQ(prepared(own, {"units.gravitational_constant=1"}).gravitational_constant, 1);
+  {
+    H5Id file(H5Fopen(own.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Adelete(open_group(file, "Parameters"), "GravityConstantInternal");
+  }
+  const Prepared cgs = prepared(own, {});
+  EXPECT_NEAR(cgs.gravitational_constant, 6.674e-8, 1e-11);
+  test::expect_contains(test::text_of(cgs.notes), {"Warning", "cgs units and no constant of gravity"});
 }
 
 TEST(Setup, ATableThatEndsBeforeTheBoxsWavesIsTold) {

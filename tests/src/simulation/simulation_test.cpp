@@ -81,6 +81,51 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
   EXPECT_LT(distance(ends[0], ends[1]), 5e-6);
 }
 
+// A binary that moves far beyond its box, and the same at rest: the same orbit, and the same error of its energy.
+TEST(Simulation, TheBoxFollowsASetThatMovesAsAWhole) {
+  const TwoBodyParameters bodies{.mass2 = 0.5, .eccentricity = 0.3};
+  const double speed = 5;
+  Snapshot ends[2];
+  double errors[2];
+  for (const bool moves : {false, true}) {
+    Snapshot initial = make_two_body(bodies);
+    for (auto& velocity : initial.velocities) velocity[0] += moves ? static_cast<float>(speed) : 0;
+    SimulationOptions options = orbit_options(bodies, 8, 5);
+    Recorder recorder;
+    Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
+    errors[moves] = run.run().worst_energy_error;
+    EXPECT_EQ(run.frame().doublings, moves ? 4 : 0);
+    ASSERT_EQ(recorder.messages.size(), moves ? 5u : 0u);
+    if (moves) {
+      EXPECT_NE(recorder.messages.back().find("follows"), std::string::npos);
+    }
+    EXPECT_EQ(recorder.steps.back().particles, 2u);
+    ends[moves] = run.snapshot();
+    for (auto& position : ends[moves].positions) position[0] -= moves ? speed * options.end : 0;
+  }
+  EXPECT_LT(distance(ends[0], ends[1]), 1e-3);
+  EXPECT_GT(errors[1], errors[0] / 2);
+  EXPECT_LT(errors[1], errors[0] + 1e-4);
+}
+
+// The box does not follow a few: a cluster at rest loses the stars that it threw out, and a moving one too, but no others.
+TEST(Simulation, AMovingSetLosesOnlyItsEscapers) {
+  Snapshot initial = make_plummer({.seed = 3, .particles = 200, .truncation_radius = 3});
+  for (auto& velocity : initial.velocities) velocity[1] -= 4;
+  initial.velocities[7] = {60, 0, 0};
+  SimulationOptions options = isolated_options(16, 0.05, 30);
+  options.gravity.direct = true;
+  options.step_options.fixed_step = 1.0 / 64;
+  Recorder recorder;
+  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
+  run.run();
+  EXPECT_EQ(recorder.steps.back().particles, 199u);
+  for (const std::string& message : recorder.messages) EXPECT_EQ(message.find("Warning"), std::string::npos) << message;
+  const Snapshot end = run.snapshot();
+  EXPECT_EQ(end.size(), 200u);
+  EXPECT_NEAR(by_id(end).at(initial.ids[7])[0], 1800, 30);
+}
+
 TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   Snapshot initial = make_two_body({});
   initial.positions.push_back({0, 0, 0.3});

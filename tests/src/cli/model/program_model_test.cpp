@@ -49,6 +49,9 @@ TEST_F(ProgramModel, SaysWhatIsMissing) {
   EXPECT_EQ(call("model").code, 2);
   EXPECT_EQ(call("model predict").code, 2);
   expect_words(call("model predict" + machine("laptop")), {"no problem to model"});
+  for (const std::string wrong : {"--particles inf", "--particles 64 --mesh 1e30", "--particles 64 --mesh 1e-9",
+                                  "--theta nan", "--moved -1", "--sampled 2", "--cut inf", "--long-every nan"})
+    EXPECT_EQ(call("model predict" + machine("h100_node") + wrong).code, 2) << wrong;
   expect_words(call("model predict" + machine("global_grid") + "--particles 64"),
                {"a TreePM run has a mesh", "--mesh"});
   expect_words(call("model predict --model fdps" + machine("das3") + "--particles 64"), {"nothing of an accelerator"});
