@@ -9,6 +9,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/list_forces.hpp"
 #include "src/gravity/reference/exact_sums.hpp"
@@ -20,6 +21,9 @@ namespace maki {
 
 void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles) {
   const bool periodic = run.config.run.kind == RunKind::kCosmology;
+  const float heaviest = mass_range(stream, particles.source.data(), particles.size()).largest;
+  if (!periodic && outweighs(heaviest, total_mass(stream, particles.source.data(), particles.size())))
+    gravity.refine_roots(true);
   if (!periodic && run.config.gravity.opening == Opening::kAngle) return;
   if (periodic) gravity.set_theta(*run.config.gravity.theta_early), gravity.refine_roots(true);
   gravity.evaluate(stream, particles, Ranges::kBoth, false);
@@ -125,8 +129,8 @@ SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<s
   const std::vector<Vector3> all = in_sides(frame, run.initial.positions);
   std::vector<Vector3> places;
   for (const std::size_t target : targets) places.push_back(all[target]);
-  SetForces forces =
-      method == ForceMethod::kRun ? select(run_forces(run, frame), targets) : reference_forces(run, frame, places);
+  SetForces forces = method == ForceMethod::kRun && run.aside == 0 ? select(run_forces(run, frame), targets)
+                                                                   : reference_forces(run, frame, places);
   to_run_units(frame, forces);
   return forces;
 }
@@ -275,7 +279,7 @@ SetForces run_forces_at(const Prepared& run, const Frame& frame, const Snapshot&
 
 SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::array<double, 3>>& points) {
   const Snapshot places = as_particles(run.initial.header, points);
-  const bool exact = method != ForceMethod::kRun || run.config.gravity.method == Method::kDirect;
+  const bool exact = method != ForceMethod::kRun || run.config.gravity.method == Method::kDirect || run.aside > 0;
   if (!exact) hold_points(run, places);
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   check_method(method, frame.periodic);

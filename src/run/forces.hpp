@@ -22,7 +22,7 @@ struct SetForces {
   std::vector<double> potential;
 };
 
-// Targets are indices into run.initial, ascending. The device must have been chosen (use_device). Throws Error where
+// Exact where run.aside says that no box holds the set. Targets are indices into run.initial, ascending. The device must have been chosen (use_device). Throws Error where
 // the method does not suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 

@@ -131,13 +131,66 @@ void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
   run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : config.initial.redshift;
 }
 
+// The side is a little more than four times the reach, so that no particle is on the edge of the middle half.
+double side_of(double reach) { return std::exp2(std::ceil(std::log2(4.01 * reach))); }
+
+// A place amid most particles: medians of their coordinates, by bisection.
+std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks) {
+  auto [low, high] = extent_of(share, ranks);
+  const std::uint64_t all = sum_of(ranks, std::uint64_t{share.size()});
+  for (int round = 0; round < 100; ++round) {
+    std::array<double, 3> middle;
+    std::array<std::uint64_t, 3> below{};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      middle[axis] = (low[axis] + high[axis]) / 2;
+      for (const auto& position : share.positions) below[axis] += position[axis] < middle[axis] ? 1 : 0;
+    }
+    ranks.sum(below);
+    for (std::size_t axis = 0; axis < 3; ++axis) (2 * below[axis] > all ? high : low)[axis] = middle[axis];
+  }
+  return low;
+}
+
+double distance_from(const std::array<double, 3>& centre, const std::array<double, 3>& position) {
+  double distance = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) distance = std::max(distance, std::fabs(position[axis] - centre[axis]));
+  return distance;
+}
+
+// Where the softening is too small for a box that holds all particles of a set: a box for all but a few, up to
+// kMostAside of them, which the run begins with set aside. Sets run.aside where there is one.
+constexpr double kMostAside = 0.1;
+void leave_far_particles(Prepared& run, IsolatedBox& box, const UnitSystem& units, const Communicator& ranks) {
+  const Config& config = run.config;
+  if (config.box.size || !config.gravity.softening || !config.sites.ring.empty()) return;
+  const double largest =
+      number_of(*config.gravity.softening, "gravity.softening", config, units) * kSideToUnits / kLeastSofteningUnits;
+  if (!(largest > 0) || box.side <= largest) return;
+  const std::array<double, 3> centre = median_of(run.initial, ranks);
+  const double most = 0.24 * std::exp2(std::floor(std::log2(largest)));  // within the middle half
+  double reach = 0;
+  std::uint64_t far = 0;
+  for (const auto& position : run.initial.positions) {
+    const double distance = distance_from(centre, position);
+    distance > most ? static_cast<void>(++far) : static_cast<void>(reach = std::max(reach, distance));
+  }
+  reach = largest_of(ranks, reach);
+  far = sum_of(ranks, far);
+  if (static_cast<double>(far) > kMostAside * static_cast<double>(run.particles)) return;
+  box = {side_of(reach > 0 ? reach : most), centre};
+  run.aside = far;
+}
+
 Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
   run.initial = std::move(share);
   run.particles = sum_of(ranks, std::uint64_t{run.initial.size()});
   IsolatedBox box;
-  if (!run.initial.header.comoving) box = isolated_box(run.initial, ranks);
+  if (!run.initial.header.comoving) {
+    box = isolated_box(run.initial, ranks);
+    leave_far_particles(run, box, run_units(run.config, from_file ? &run.initial.header : nullptr), ranks);
+  }
   run.centre = box.centre;
   finish(run, from_file ? &run.initial.header : nullptr, box.side);
   SnapshotHeader& header = run.initial.header;
@@ -244,9 +297,7 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
     box.centre = middle;
     reach = extent / 2;
   }
-  if (reach == 0) reach = 0.25;  // one particle: any box will do
-  // The side is a little more than four times the reach, so that no particle is on the edge of the middle half.
-  box.side = std::exp2(std::ceil(std::log2(4.01 * reach)));
+  box.side = side_of(reach > 0 ? reach : 0.25);  // one particle: any box will do
   return box;
 }
 
@@ -356,6 +407,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.step_options = step_options(config, run.units);
   options.side = run.side;
   options.centre = run.centre;
+  options.begins_aside = run.aside > 0;
   options.energy_interval = static_cast<int>(config.output.energy_interval);
   options.largest_error = config.gravity.error.value_or(0);
   options.error_targets = static_cast<std::uint64_t>(config.output.error_targets.value_or(0));

@@ -23,6 +23,7 @@ struct Prepared {
   std::array<double, 3> centre{};  // of the box; isolated: the set's middle, else side/2
   double start_redshift = 0;
   std::uint64_t particles = 0;       // of all ranks
+  std::uint64_t aside = 0;           // of them, too far from the others for the coordinates of an isolated set's box
   std::vector<std::uint32_t> slabs;  // of an isolated set over sites: the starts of the slabs (keep_own_slab())
   std::vector<std::string> notes;    // sources of values, for the log
 };

@@ -71,7 +71,6 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
   if (!frame.periodic && one_outweighs_others()) gravity.refine_roots(true);
 }
 
-// Rounded roots of the forces of one body on all others would add up to more than the errors of the others' forces.
 bool GravityField::one_outweighs_others() {
   const double heaviest =
       largest_of(ranks_, double{mass_range(stream_, particles_.source.data(), particles_.size()).largest});
@@ -80,7 +79,7 @@ bool GravityField::one_outweighs_others() {
       sites.joined(sites::Phase::kOutput, 0, heaviest, [](double& all, double one) { all = std::max(all, one); });
   const double mass = sites.sum(sites::Phase::kOutput, 0,
                                 over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())));
-  return largest >= 0.5 * mass;
+  return outweighs(largest, mass);
 }
 
 FieldState GravityField::state() const {
@@ -213,19 +212,33 @@ bool GravityField::may_double() const {
 }
 
 void GravityField::take_out(double t, bool from_here) {
-  const HostParticles out = from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{};
+  const std::uint64_t count = keep_aside(from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{}, t);
+  if (count == 0) return;  // over sites: no particle has gone as far as the bound
+  gravity_.particles_changed();
+  total_ -= count;
+  if (total_ == 0)
+    throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
+                "check velocities and units of the initial conditions, or give a larger box.size");
+}
+
+void GravityField::begin_aside(const Snapshot& far, double t) {
+  HostParticles out{{}, far.velocities, far.masses, far.ids};
+  for (const auto& position : far.positions) {
+    std::array<double, 3>& fractions = out.fractions.emplace_back();
+    for (std::size_t axis = 0; axis < 3; ++axis) fractions[axis] = (position[axis] - frame_.corner[axis]) / frame_.side;
+  }
+  keep_aside(out, t);
+}
+
+// Returns how many particles they are, of all sites.
+std::uint64_t GravityField::keep_aside(const HostParticles& out, double t) {
   const SetCentre centre = centre_of_set();  // of the others
   const Left left = sums_over_all(out, centre);
-  if (left.count == 0) return;  // over sites: no particle has gone as far as the bound
+  if (left.count == 0) return 0;
   sites::Sites& sites = agreement_.sites();
   const std::uint64_t bound =
       sites.sum(sites::Phase::kControl, sites.next_number(sites::Phase::kControl),
                 sum_of(ranks_, number_bound(out, frame_.potential_unit() * centre.mass, centre)));
-  gravity_.particles_changed();
-  total_ -= left.count;
-  if (total_ == 0)
-    throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
-                "check velocities and units of the initial conditions, or give a larger box.size");
   keep_escapers(out, t);
   escapers_.total += left.count;
   for (std::size_t axis = 0; axis < 3; ++axis) escapers_.momentum[axis] += left.momentum[axis];
@@ -235,6 +248,7 @@ void GravityField::take_out(double t, bool from_here) {
                    bound == 0 ? ""
                               : fmt::format(" Warning: {} of them would have come back: give a box.size above {:g}.",
                                             bound, frame_.side)));
+  return left.count;
 }
 
 // Sums over the particles that leave, over all ranks of all sites.

@@ -12,6 +12,9 @@
 
 namespace maki {
 
+// Whether rounded roots in the forces of the heaviest body would add up to more than the errors of all others' forces.
+inline bool outweighs(double heaviest, double mass) { return heaviest >= 0.5 * mass; }
+
 // Centre of mass of all particles of all sites, from the middle of the box in sides, and its velocity.
 struct SetCentre {
   double mass = 0;
@@ -70,6 +73,9 @@ class GravityField : public ForceField {
 
   const Escapers& escapers() const { return escapers_; }
 
+  // Sets particles aside that are not on the device. Collective; before the first evaluation.
+  void begin_aside(const Snapshot& far, double t);
+
   // The state for a restart; to be restored, with this rank's escapers, before the first evaluation.
   FieldState state() const;
   void restore(const FieldState& state, const EscaperRows& escapers);
@@ -92,6 +98,7 @@ class GravityField : public ForceField {
   void enlarge_box();
   void follow_centre();
   bool one_outweighs_others();
+  std::uint64_t keep_aside(const HostParticles& out, double t);
   void keep_escapers(const HostParticles& out, double t);
 
   const Stream& stream_;

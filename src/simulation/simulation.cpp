@@ -29,6 +29,24 @@ void check_options(const SimulationOptions& options, double start, bool comoving
                 fmt::format("give at least {:.3g}", kLeastSofteningUnits / kSideToUnits * side));
 }
 
+// Takes particles out of the set that are not in the middle half of the box.
+Snapshot split_far(Snapshot& set, const Frame& frame) {
+  Snapshot far, near;
+  far.header = near.header = set.header;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    bool inside = true;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      inside = inside && std::fabs((set.positions[i][axis] - frame.corner[axis]) / frame.side - 0.5) <= 0.25;
+    Snapshot& to = inside ? near : far;
+    to.positions.push_back(set.positions[i]);
+    to.velocities.push_back(set.velocities[i]);
+    to.masses.push_back(set.masses[i]);
+    to.ids.push_back(set.ids[i]);
+  }
+  set = std::move(near);
+  return far;
+}
+
 }  // namespace
 
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
@@ -38,8 +56,10 @@ Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationO
       frame_(make_frame(initial.header, options.side, options.centre)), energy_(initial.header.comoving) {
   check_options(options_, header_.time, header_.comoving, frame_.side);
   header_.gravitational_constant = frame_.gravitational_constant;
+  const Snapshot far = options_.begins_aside ? split_far(initial, frame_) : Snapshot();
   load_particles(stream_, initial, frame_, particles_);
   assemble();
+  if (options_.begins_aside) field_->begin_aside(far, header_.time);
 }
 
 Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
@@ -112,6 +132,8 @@ void Simulation::first_forces() {
                                                      gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
   publish_totals(*sites_, 0, {{}, first_momentum_});
   first_momentum_ = collect_totals(*sites_, 0).momentum;
+  removed_energy_ = field_->escapers().energy;
+  for (std::size_t axis = 0; axis < 3; ++axis) first_momentum_.momentum[axis] += field_->escapers().momentum[axis];
   record(report, seconds_since(clock), true);
   take_film();  // the observer's first file is that of the first record
 }

@@ -29,6 +29,7 @@ struct SimulationOptions {
   double theta_early = 0;           // FieldOptions
   double side = 0;                  // of the box, length units
   std::array<double, 3> centre{};   // of the box
+  bool begins_aside = false;        // particles of an isolated set beyond its middle half begin set aside
   double end = 1;                   // scale factor, or time
   std::vector<double> outputs;      // scale factors, or times; the end is always an output
   std::vector<double> film;         // scale factors, or times, in order: moments of a film's pictures

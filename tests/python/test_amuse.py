@@ -148,3 +148,17 @@ def test_the_softening_is_above_zero():
     gravity = maki.amuse.Maki(eps2=1e-4)
     with pytest.raises(maki.Error, match="eps2"):
         gravity.set_eps2(-1)
+
+
+def test_a_star_that_has_flown_far_does_not_end_the_model():
+    rng = numpy.random.default_rng(5)
+    gravity = maki.amuse.Maki(eps2=1e-4)
+    index = gravity.new_particle(numpy.full(50, 0.02), *rng.normal(size=(3, 50)), *(0.3 * rng.normal(size=(3, 50))))
+    gravity.set_velocity(index[3], 1000, 0, 0)
+    gravity.evolve_model(100)
+    assert gravity.get_potential_energy() < 0
+    gravity.get_gravity_at_point(0, 0, 0, 0)
+    before = gravity.get_position(index[3])[0]
+    gravity.set_velocity(index[4], 0, 0, 0)
+    gravity.evolve_model(101)
+    numpy.testing.assert_allclose(gravity.get_position(index[3])[0] - before, 1000, rtol=1e-3)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/config/parse.hpp"
+#include "src/ic/models.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/forces.hpp"
@@ -74,6 +75,38 @@ TEST(Setup, ModelsFollowTheConstantOfGravity) {
   for (int axis = 0; axis < 3; ++axis) {
     EXPECT_FLOAT_EQ(four.initial.velocities[0][axis], 2 * one.initial.velocities[0][axis]);
   }
+}
+
+// A star that has flown 10^5 scale lengths: no box for it has coordinates fine enough for this softening.
+TEST(Setup, AFarParticleOfAnIsolatedSetBeginsSetAside) {
+  Snapshot set = make_plummer({.particles = 60, .truncation_radius = 5});
+  set.positions[7] = {0, 1e5, 0};
+  set.velocities[7] = {0, 1000, 0};
+  const Config config = parse_config("", "t",
+                                     {"run.kind=isolated", "initial.kind=file", "initial.file=s", "softening=1e-3",
+                                      "end_time=1", "energy_interval=1"});
+  const Prepared run = prepare(config, set);
+  EXPECT_EQ(run.aside, 1u);
+  EXPECT_LE(run.side, 32);
+
+  const Stream stream;
+  RunObserver nobody;
+  Simulation simulation(stream, set, simulation_options(run), timeline_of(run), nobody);
+  const RunResult result = simulation.run();
+  EXPECT_LT(result.worst_energy_error, 0.05);
+  EXPECT_LT(result.momentum_drift, 1e-4);
+  const Snapshot end = simulation.snapshot();
+  ASSERT_EQ(end.size(), 60u);
+  for (std::size_t i = 0; i < end.size(); ++i)
+    if (end.ids[i] == set.ids[7]) {
+      EXPECT_NEAR(end.positions[i][1], 1e5 + 1000, 1e-3);
+    }
+  const SetForces forces = forces_of(run, ForceMethod::kRun, {7});
+  EXPECT_NEAR(forces.potential[0] * 1e5, -59.0 * set.masses[0], 1e-3);
+
+  set.positions.resize(12), set.velocities.resize(12), set.masses.resize(12), set.ids.resize(12);
+  for (std::size_t i = 0; i < 3; ++i) set.positions[i] = {1e6, 0, static_cast<double>(i)};
+  test::expect_contains(test::error_of([&] { prepare(config, set); }), {"softening", "too small for a box"});
 }
 
 // GADGET's binary files state none.
