@@ -27,10 +27,10 @@ bool BlockPool::Watch::counts(std::string_view name) const {
                       [name](const std::string& prefix) { return name.substr(0, prefix.size()) == prefix; });
 }
 
-void* BlockPool::allocate(const char* name, std::size_t bytes, int lane) {
+void* BlockPool::allocate(const char* name, std::size_t bytes, int lane, int device) {
   if (bytes == 0) return nullptr;
   const std::size_t wanted = block_bytes(bytes);
-  const Kind kind{lane, wanted < kSmall};
+  const Kind kind{device, lane, wanted < kSmall};
   const std::lock_guard lock(mutex_);
   auto block = take_free(wanted, kind);
   if (block == blocks_.end() || splits_much(block->second, wanted)) {
@@ -74,14 +74,15 @@ BlockPool::Blocks::iterator BlockPool::add_segment(std::size_t bytes, Kind kind)
                             : bytes < kLarge ? kSharedSegment
                                              : round_up(bytes, kSegmentGrain);
   std::size_t size = roomy;
-  void* memory = ask_system(size);
+  void* memory = ask_system(size, kind.device);
   if (!memory) {
     trim_locked();
-    memory = ask_system(size);
+    memory = ask_system(size, kind.device);
   }
-  if (!memory) memory = ask_system(size = bytes);
+  if (!memory) memory = ask_system(size = bytes, kind.device);
   if (!memory) return blocks_.end();
   reserved_ += size;
+  held_[kind.device].reserved += size;
   most_reserved_ = std::max(most_reserved_, reserved_);
   ++system_allocations_;
   auto* begin = static_cast<char*>(memory);
@@ -89,8 +90,9 @@ BlockPool::Blocks::iterator BlockPool::add_segment(std::size_t bytes, Kind kind)
   return blocks_.emplace(begin, Block{size, begin, kind, nullptr, 0}).first;
 }
 
-void* BlockPool::ask_system(std::size_t bytes) {
-  return limit_ > 0 && reserved_ + bytes > limit_ ? nullptr : system_.allocate(bytes);
+void* BlockPool::ask_system(std::size_t bytes, int device) {
+  const Held& held = held_[device];
+  return held.limit > 0 && held.reserved + bytes > held.limit ? nullptr : system_.allocate(bytes);
 }
 
 void BlockPool::release(void* memory) noexcept {
@@ -158,12 +160,13 @@ std::vector<PoolUse> BlockPool::sorted_table(
   return table;
 }
 
-PoolReport BlockPool::report() {
+PoolReport BlockPool::report(int device) {
   const std::lock_guard lock(mutex_);
   PoolReport report;
   report.in_use = in_use_;
   report.high_water = watches_.front().peak;
   report.reserved = reserved_;
+  report.reserved_here = held_[device].reserved;
   report.most_reserved = most_reserved_;
   report.system_allocations = system_allocations_;
   report.arrays = sorted_table({by_name_.begin(), by_name_.end()});
@@ -186,9 +189,9 @@ void BlockPool::watch(const std::vector<std::vector<std::string>>& left_out) {
   most_reserved_ = reserved_;
 }
 
-void BlockPool::set_limit(std::size_t bytes) {
+void BlockPool::set_limit(std::size_t bytes, int device) {
   const std::lock_guard lock(mutex_);
-  limit_ = bytes;
+  held_[device].limit = bytes;
 }
 
 void BlockPool::trim() {
@@ -205,6 +208,7 @@ void BlockPool::trim_locked() {
       free_[block->second.kind].erase({block->second.bytes, block->first});
       system_.release(block->first);
       reserved_ -= block->second.bytes;
+      held_[block->second.kind.device].reserved -= block->second.bytes;
       blocks_.erase(block);
     }
     block = next;

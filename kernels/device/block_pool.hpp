@@ -1,6 +1,7 @@
 // The allocator behind pool_allocate(): blocks cut from large segments, with names, lanes and high-water marks.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,25 +24,27 @@ struct SystemMemory {
 
 // A request takes the smallest free block of its lane that is large enough. The remainder stays free, and free
 // neighbours are merged. So arrays that grow slowly, and the scratch of successive phases, reuse the same memory. Small
-// requests have segments of their own, so that they do not fragment the memory of large arrays.
+// requests have segments of their own, so that they do not fragment the memory of large arrays. Each device has memory
+// and lanes of its own; `device` is the one from which SystemMemory allocates at the time.
 class BlockPool {
  public:
   explicit BlockPool(SystemMemory system) : system_(system) {}
 
-  void* allocate(const char* name, std::size_t bytes, int lane);  // throws DeviceError naming the array
+  // Throws DeviceError naming the array.
+  void* allocate(const char* name, std::size_t bytes, int lane, int device = 0);
   void release(void* block) noexcept;
   void set_extent(void* block, std::size_t bytes) noexcept;
   std::vector<PoolBlock> blocks();
-  PoolReport report();
+  PoolReport report(int device = 0);
   void watch(const std::vector<std::vector<std::string>>& left_out);
-  void set_limit(std::size_t bytes);
+  void set_limit(std::size_t bytes, int device = 0);
   void trim();
 
  private:
   struct Kind {
-    int lane;
+    int device, lane;
     bool small;
-    bool operator<(const Kind& o) const { return lane != o.lane ? lane < o.lane : small < o.small; }
+    auto operator<=>(const Kind&) const = default;
   };
   struct Block {
     std::size_t bytes;
@@ -52,6 +55,9 @@ class BlockPool {
   };
   using Blocks = std::map<char*, Block>;
   using FreeBlocks = std::set<std::pair<std::size_t, char*>>;
+  struct Held {
+    std::size_t reserved = 0, limit = 0;  // 0: no limit
+  };
   struct Watch {
     std::vector<std::string> left_out;
     std::size_t now = 0, peak = 0;
@@ -62,7 +68,7 @@ class BlockPool {
   static bool splits_much(const Block& block, std::size_t wanted);
   Blocks::iterator take_free(std::size_t bytes, Kind kind);
   Blocks::iterator add_segment(std::size_t bytes, Kind kind);
-  void* ask_system(std::size_t bytes);
+  void* ask_system(std::size_t bytes, int device);
   void join_with_next(Blocks::iterator block);
   void add_use(const char* name, std::ptrdiff_t bytes);
   void trim_locked();
@@ -74,7 +80,7 @@ class BlockPool {
   std::map<Kind, FreeBlocks> free_;
   std::unordered_map<std::string_view, std::size_t> by_name_;
   std::vector<Watch> watches_{1};  // the first counts all arrays
-  std::size_t limit_ = 0;          // 0: none
+  std::map<int, Held> held_;       // of each device
   std::size_t in_use_ = 0, reserved_ = 0, most_reserved_ = 0;
   std::uint64_t system_allocations_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -95,6 +96,15 @@ class ThreadNumber {
 thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
+// The one of the calling thread.
+int selected_device() {
+  int device = 0;
+#if defined(__CUDACC__)
+  succeeded(cudaGetDevice(&device));
+#endif
+  return device;
+}
+
 enum class Way { kToDevice, kToHost, kOnDevice };
 
 void queue_copy(const Stream& stream, void* to, const void* from, std::size_t bytes, Way way) {
@@ -117,7 +127,7 @@ constexpr std::size_t kSmallCopy = 4096;
 #if defined(__CUDACC__)
 thread_local PinnedBuffer small_copies;
 
-// Slots of page-locked memory, used in turn: the caller's memory may be freed at once, and nobody waits.
+// Slots of page-locked memory, used in turn: the caller's memory may be freed at once, and nobody waits. Of one device.
 class SmallUploads {
  public:
   // False where the next slot has not been read yet.
@@ -139,7 +149,7 @@ class SmallUploads {
   std::array<std::optional<StreamMark>, kSlots> read_;
   std::size_t next_ = 0;
 };
-thread_local SmallUploads small_uploads;
+thread_local std::map<int, SmallUploads> small_uploads;  // by device
 #endif
 
 namespace fs = std::filesystem;
@@ -186,14 +196,14 @@ PoolLane::PoolLane(int lane) : outer_(current_lane) { current_lane = lane; }
 PoolLane::~PoolLane() { current_lane = outer_; }
 
 void* pool_allocate(const char* name, std::size_t bytes) {
-  return pool().allocate(name, bytes, thread_number.value() * kLanes + current_lane);
+  return pool().allocate(name, bytes, thread_number.value() * kLanes + current_lane, selected_device());
 }
 void pool_release(void* block) noexcept { pool().release(block); }
 void pool_set_extent(void* block, std::size_t bytes) noexcept { pool().set_extent(block, bytes); }
 void pool_watch(const std::vector<std::vector<std::string>>& left_out) { pool().watch(left_out); }
-void pool_set_limit(std::size_t bytes) { pool().set_limit(bytes); }
+void pool_set_limit(std::size_t bytes) { pool().set_limit(bytes, selected_device()); }
 void pool_trim() { pool().trim(); }
-PoolReport pool_report() { return pool().report(); }
+PoolReport pool_report() { return pool().report(selected_device()); }
 
 PinnedBuffer::~PinnedBuffer() { release(); }
 
@@ -224,7 +234,7 @@ void PinnedBuffer::reserve(std::size_t bytes) {
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
 #if defined(__CUDACC__)
-  if (bytes <= kSmallCopy && small_uploads.queue(stream, to, from, bytes)) return;
+  if (bytes <= kSmallCopy && small_uploads[selected_device()].queue(stream, to, from, bytes)) return;
   ++transfers().waits;
   // For pageable memory the driver itself may wait for the stream; here the wait notices lost ranks.
   stream.synchronize();

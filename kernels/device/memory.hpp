@@ -11,16 +11,16 @@ namespace maki {
 
 class Stream;
 
-// Blocks come from the pool and return to it; the pool asks the system only when no free block is large enough
-// (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array when memory is short.
+// Blocks of the selected device come from the pool and return to it; the pool asks the system only when no free block
+// is large enough (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array when memory is short.
 void* pool_allocate(const char* name, std::size_t bytes);
 void pool_release(void* block) noexcept;
 // Sets the extent: the owner uses only the first `bytes` of its block, and what lies beyond is out of bounds.
 void pool_set_extent(void* block, std::size_t bytes) noexcept;
 // Gives unused memory back to the system.
 void pool_trim();
-// Limits the memory held from the system to `bytes`: the pool returns unused memory, then refuses requests. 0: no
-// limit.
+// Limits the memory held from the system on the selected device to `bytes`: the pool returns unused memory, then refuses
+// requests. 0: no limit.
 void pool_set_limit(std::size_t bytes);
 
 // For estimates: upper bound on the bytes in unfilled ends of the pool's segments.
@@ -29,7 +29,8 @@ inline constexpr double kPoolRoundingBytes = 40e6;
 // While it lives, this thread's blocks come from its lane `lane` (default 0; below kLanes). A block returns to the lane
 // that it came from, and only that lane hands it out again. The reason: queued work of one stream may still use a block
 // that its owner has released. So each concurrent stream has its own lane, and no two streams share one at a time.
-// Lanes belong to a thread; when it ends, its streams with it, the next thread takes them over.
+// Lanes belong to a thread; when it ends, its streams with it, the next thread takes them over. Where streams and buffers
+// go from thread to thread, their threads take turns (DeviceTurn).
 class PoolLane {
  public:
   explicit PoolLane(int lane);
@@ -66,6 +67,7 @@ struct PoolReport {
   std::size_t in_use = 0;                // bytes handed out now
   std::size_t high_water = 0;            // most bytes handed out at one time
   std::size_t reserved = 0;              // bytes held from the system
+  std::size_t reserved_here = 0;         // on the selected device
   std::size_t most_reserved = 0;         // most bytes held from the system at one time
   std::uint64_t system_allocations = 0;  // requests to the system
   std::vector<PoolUse> arrays;           // live blocks by name, largest first

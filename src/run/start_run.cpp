@@ -37,7 +37,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   if (!known && !disk.empty()) admission.disk.push_back(disk);  // a resumed run has some files on the disk already
   admission.list_budget = list_budget(config, particles, memory);
   if (!config.run.ignore_memory)  // the rest is for code of kernels, plans of transforms, and other programs
-    pool_set_limit(pool_report().reserved + static_cast<std::size_t>(0.95 * memory.device_free));
+    pool_set_limit(pool_report().reserved_here + static_cast<std::size_t>(0.95 * memory.device_free));
   return admission;
 }
 

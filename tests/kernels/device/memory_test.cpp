@@ -170,6 +170,22 @@ TEST(BlockPool, TheLimitFirstTrimsAndThenRefuses) {
   pool.trim();
 }
 
+TEST(BlockPool, DevicesShareNeitherBlocksNorLimits) {
+  BlockPool pool = make_pool();
+  pool.set_limit(30 * kMiB, 1);
+  void* const there = pool.allocate("there", 20 * kMiB, 0, 1);
+  pool.release(there);
+  void* const here = pool.allocate("here", 20 * kMiB, 0, 0);
+  EXPECT_NE(here, there);
+  EXPECT_EQ(pool.allocate("there", 20 * kMiB, 0, 1), there);
+  EXPECT_NE(pool.allocate("here", 60 * kMiB, 0, 0), nullptr);
+  test::expect_contains(test::error_of([&] { pool.allocate("third.array", 20 * kMiB, 0, 1); }), {"third.array"});
+  EXPECT_EQ(pool.report(1).reserved_here + pool.report(0).reserved_here, pool.report().reserved);
+  for (const PoolBlock& block : pool.blocks()) pool.release(const_cast<char*>(block.begin));
+  pool.trim();
+  EXPECT_EQ(pool.report(1).reserved_here, 0u);
+}
+
 TEST(Results, ComeWithOneWaitAndAreZeroWhereNobodyWrote) {
   const Stream& stream = test::test_stream();
   Results results("test.results");
