@@ -25,6 +25,20 @@ const char* backend_name();
 // Throws DeviceError where a CUDA build finds no usable GPU.
 void select_device(int ordinal, int threads);
 
+// Whether this process has asked CUDA for anything; a process that is forked later cannot. Always false on the CPU.
+bool device_was_used();
+
+// This thread's turn with the GPU: others that want one wait. The end waits for all work on the device that was selected
+// in it. So streams, buffers and what owns them may go from thread to thread between turns: no block that was released
+// in one turn is still used by queued work in the next. On the CPU, where nothing is ever queued, threads need not wait.
+class DeviceTurn {
+ public:
+  DeviceTurn();
+  ~DeviceTurn();
+  DeviceTurn(const DeviceTurn&) = delete;
+  DeviceTurn& operator=(const DeviceTurn&) = delete;
+};
+
 // GPUs that this process sees; 1 on the CPU. 0 where there are none.
 int device_count();
 

@@ -53,6 +53,11 @@ DeviceInfo device_info() {
   return info;
 }
 
+bool device_was_used() { return false; }
+
+DeviceTurn::DeviceTurn() = default;
+DeviceTurn::~DeviceTurn() = default;
+
 int device_count() { return 1; }
 
 std::string device_address() { return ""; }

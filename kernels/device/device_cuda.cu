@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <atomic>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@ namespace maki {
 namespace {
 
 int selected = 0;
+std::atomic<bool> was_used = false, selected_in_turn = false;
 thread_local StreamWaiter stream_waiter = nullptr;
 
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
@@ -28,6 +31,7 @@ const char* backend_name() { return "cuda"; }
 
 void select_device(int ordinal, int threads) {
   if (threads > 0) omp_set_num_threads(threads);
+  was_used = true;
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (!succeeded(code) || count == 0)
@@ -39,6 +43,25 @@ void select_device(int ordinal, int threads) {
                       "choose run.device between 0 and " + std::to_string(count - 1));
   check_cuda(cudaSetDevice(ordinal), "selecting the GPU");
   selected = ordinal;
+  selected_in_turn = true;
+}
+
+bool device_was_used() { return was_used; }
+
+static std::mutex& turns() {
+  static auto* const instance = new std::mutex;  // threads may outlive static destruction
+  return *instance;
+}
+
+DeviceTurn::DeviceTurn() {
+  turns().lock();
+  selected_in_turn = false;
+}
+
+// A failure of the work shows in the next call too.
+DeviceTurn::~DeviceTurn() {
+  if (selected_in_turn) succeeded(cudaDeviceSynchronize());
+  turns().unlock();
 }
 
 DeviceInfo device_info() {
@@ -69,6 +92,7 @@ DeviceInfo device_info() {
 }
 
 int device_count() {
+  was_used = true;
   int count = 0;
   return succeeded(cudaGetDeviceCount(&count)) ? count : 0;
 }

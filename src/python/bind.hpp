@@ -15,9 +15,11 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "src/config/config.hpp"
 #include "src/run/setup.hpp"
@@ -33,26 +35,39 @@ using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 template <class T>
 using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
-// What a forked process lacks: OpenMP's threads stay behind, and would be waited for.
+// What a forked process lacks: OpenMP's threads stay behind, and would be waited for; CUDA does not work in it.
 struct Forks {
   static inline std::atomic<int> at_work = 0;
-  static inline std::atomic<bool> had_threads = false, lost_threads = false;
-  static void in_child() { lost_threads = had_threads || at_work > 0; }
-};
-
-// Other Python threads run during its lifetime. Its end restores the number of threads, so that the choice of one call
-// does not affect the next. Throws Error in a process that was forked after several threads had computed.
-class Computing {
- public:
-  Computing() {
-    if (Forks::lost_threads)
+  static inline std::atomic<bool> had_threads = false, lost_threads = false, lost_device = false;
+  static void in_child() {
+    lost_threads = had_threads || at_work > 0;
+    lost_device = device_was_used();
+  }
+  // Throws Error where something is lost.
+  static void check() {
+    if (lost_device)
+      throw Error("this process was forked after Maki had used the GPU", "CUDA does not work in such a process",
+                  "choose multiprocessing's start method 'spawn'");
+    if (lost_threads)
       throw Error("this process was forked after Maki had computed with several threads, or while it computed",
                   "it has none of these threads",
                   "choose multiprocessing's start method 'spawn', or set OMP_NUM_THREADS=1 before Python starts");
+  }
+};
+
+// Other Python threads run during its lifetime; with a GPU those that compute take turns. Its end restores the number of
+// threads, so that the choice of one call does not affect the next. Throws Error in a process that was forked after
+// several threads had computed, or after the GPU was used.
+class Computing {
+ public:
+  Computing() {
+    Forks::check();
     ++Forks::at_work;
+    turn_.emplace();
   }
   ~Computing() {
     if (omp_get_max_threads() > 1) Forks::had_threads = true;
+    turn_.reset();
     --Forks::at_work;
     omp_set_num_threads(threads_before_);
   }
@@ -61,6 +76,7 @@ class Computing {
 
  private:
   nb::gil_scoped_release others_;
+  std::optional<DeviceTurn> turn_;
   int threads_before_ = omp_get_max_threads();
 };
 
