@@ -265,6 +265,10 @@ void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, 
   Remembered& e = extent_of(w, i);
   if (e.work != work || span.low < e.begin || span.high + bytes > e.end) {
     const Extent* found = find_extent(span.low, work);
+    if (found && belongs_to_another_gpu(*found, work))
+      fatal(w, i, first_lane(lanes), "wrong device",
+            verb_of(use) + std::to_string(bytes) + " bytes " + whereabouts(span.low, work) + " of GPU " +
+                std::to_string(found->device) + ", the kernel is on GPU " + std::to_string(device_of(work)));
     if (found) e = {work, found->made, found->begin, found->end};
     if (!found || span.high + bytes > found->end) {  // more than one extent, or none
       for (Lanes m = lanes; m; m &= m - 1) {

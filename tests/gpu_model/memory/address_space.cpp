@@ -236,6 +236,10 @@ const Extent* find_extent(Address a, WorkNumber work) {
   return e && !e->cut && work >= e->made ? e : nullptr;
 }
 
+bool belongs_to_another_gpu(const Extent& extent, WorkNumber work) {
+  return extent.kind != ExtentKind::kPageLocked && extent.device != device_of(work);
+}
+
 const Extent* find_base(Address a) {
   const auto e = at_or_before(state().base, a);
   return e == state().base.end() || a >= e->second.end ? nullptr : &e->second;

@@ -52,6 +52,8 @@ void pool_block_gone(Address a);
 // The innermost extent that holds `a` and that `work` may use, or nullptr. Stays valid until the next call that makes
 // or frees memory. `Extent::end` bounds how far an access may go.
 const Extent* find_extent(Address a, WorkNumber work);
+// Whether the memory is another GPU's than that on which `work` is done.
+bool belongs_to_another_gpu(const Extent& extent, WorkNumber work);
 // Device memory, page-locked memory or a variable that holds `a` now, cut up or not.
 const Extent* find_base(Address a);
 std::size_t device_bytes_used(int device);

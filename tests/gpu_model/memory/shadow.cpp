@@ -28,6 +28,16 @@ const Extent* whole_range(WorkNumber work, Address a, std::size_t bytes, const c
   return nullptr;
 }
 
+// Not for copies.
+bool on_own_gpu(WorkNumber work, Address a, const char* verb, const char* what) {
+  const Extent* e = find_extent(a, work);
+  if (!e || !belongs_to_another_gpu(*e, work)) return true;
+  report({"wrong device", words(work),
+          std::string(what) + " on GPU " + std::to_string(device_of(work)) + " " + verb + " " + whereabouts(a, work) +
+              " of GPU " + std::to_string(e->device)});
+  return false;
+}
+
 void check_order(WorkNumber work, const Access& a, const char* verb, const char* before, const char* what, bool& told) {
   if (told || !a.work || a.work == work || after(work, a.work)) return;
   told = true;
@@ -73,8 +83,7 @@ bool after(WorkNumber work, WorkNumber earlier) {
   return true;
 }
 
-bool note_read(WorkNumber work, Address from, std::size_t bytes, const char* what) {
-  if (bytes == 0) return true;
+static bool read_range(WorkNumber work, Address from, std::size_t bytes, const char* what) {
   if (!whole_range(work, from, bytes, "reads", what)) return false;
   if (!on_device(from)) return true;
   bool told = false;
@@ -89,8 +98,7 @@ bool note_read(WorkNumber work, Address from, std::size_t bytes, const char* wha
   return true;
 }
 
-bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what) {
-  if (bytes == 0) return true;
+static bool write_range(WorkNumber work, Address to, std::size_t bytes, const char* what) {
   const Extent* e = whole_range(work, to, bytes, "writes", what);
   if (!e) return false;
   if (!on_device(to)) return true;
@@ -108,6 +116,14 @@ bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what
   return true;
 }
 
+bool note_read(WorkNumber work, Address from, std::size_t bytes, const char* what) {
+  return bytes == 0 || (on_own_gpu(work, from, "reads", what) && read_range(work, from, bytes, what));
+}
+
+bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what) {
+  return bytes == 0 || (on_own_gpu(work, to, "writes", what) && write_range(work, to, bytes, what));
+}
+
 void note_first_values(Address a, std::size_t bytes) {
   for (Address word = a; word < a + bytes; word += 4) {
     Cell& c = cell_of(word);
@@ -120,7 +136,7 @@ void note_first_values(Address a, std::size_t bytes) {
 bool note_copy(WorkNumber work, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return true;
   const bool reads = on_device(from), writes = on_device(to);
-  if ((reads && !note_read(work, from, bytes, "a copy")) || (writes && !note_write(work, to, bytes, "a copy")))
+  if ((reads && !read_range(work, from, bytes, "a copy")) || (writes && !write_range(work, to, bytes, "a copy")))
     return false;
   if (!reads || !writes) return true;
   const Extent* e = find_extent(from, work);

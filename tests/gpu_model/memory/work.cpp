@@ -15,6 +15,7 @@ struct Piece {
   std::int32_t stream = -1;
   std::uint32_t position = 0;  // in its stream, from 1
   std::uint32_t clock = 0;     // what it comes after
+  int device = 0;
   bool carried_out = false;
   const std::string* what = nullptr;
 };
@@ -80,13 +81,15 @@ std::size_t entry(int stream) {
 
 }  // namespace
 
-WorkNumber add_work(int stream, std::string what) {
+WorkNumber add_work(int stream, std::string what, int device) {
   State& s = state();
   const std::size_t k = entry(stream);
   s.known[k] = joined(s.known[k], s.host);
-  s.pieces.push_back({stream, ++s.ends[k], s.known[k], false, &*s.names.insert(std::move(what)).first});
+  s.pieces.push_back({stream, ++s.ends[k], s.known[k], device, false, &*s.names.insert(std::move(what)).first});
   return static_cast<WorkNumber>(s.pieces.size() - 1);
 }
+
+int device_of(WorkNumber work) { return state().pieces[work].device; }
 
 WorkNumber next_work() { return static_cast<WorkNumber>(state().pieces.size()); }
 

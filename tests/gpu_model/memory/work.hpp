@@ -12,7 +12,8 @@ using WorkNumber = std::uint32_t;  // from 1; 0: before all work (ordered before
 
 // A new piece of work at the end of `stream` (an index of the model's, from 0; all devices'), behind all that the
 // stream and the calling host have waited for.
-WorkNumber add_work(int stream, std::string what);
+WorkNumber add_work(int stream, std::string what, int device = 0);
+int device_of(WorkNumber work);
 // The number that the next piece of work will get: what is made or freed now is made or freed before it.
 WorkNumber next_work();
 

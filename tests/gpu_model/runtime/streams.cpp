@@ -104,7 +104,7 @@ void destroy_stream(Stream& stream) {
 
 WorkNumber add_to(Stream& stream, std::string what, std::function<Progress(WorkNumber)> carry_out) {
   order_with_legacy(stream);
-  const WorkNumber number = add_work(stream.index, std::move(what));
+  const WorkNumber number = add_work(stream.index, std::move(what), stream.device);
   stream.queue.push_back({number, std::move(carry_out), nullptr, nullptr});
   return number;
 }

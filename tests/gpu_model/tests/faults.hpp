@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ class DeathTest : public testing::Test {
     write_faults(true);
   }
   ~DeathTest() override { write_faults(false); }
+};
+
+class TwoGpusDeathTest : public DeathTest {
+ protected:
+  TwoGpusDeathTest() { setenv("MAKI_GPU_MODEL_DEVICES", "2", 1); }
+  ~TwoGpusDeathTest() override { unsetenv("MAKI_GPU_MODEL_DEVICES"); }
 };
 
 inline std::string to_string(const Fault& f) { return f.kind + ": " + f.where + ": " + f.text; }

@@ -270,6 +270,21 @@ TEST(ModelledFft, FaultsOfLayout) {
   EXPECT_EQ(kinds_of_faults(), Kinds{"FFT layout"}) << "of the work area";
 }
 
+using ModelledFftDeathTest = TwoGpusDeathTest;
+
+TEST_F(ModelledFftDeathTest, ArrayOfAnotherGpu) {
+  EXPECT_EXIT(
+      {
+        const OnDevice<std::complex<float>> values(std::vector<std::complex<float>>(64));
+        cudaSetDevice(1);
+        Plan plan;
+        plan.lines(64, CUFFT_C2C, 1, 64, 64);
+        cufftExecC2C(plan.handle, values.as<cufftComplex>(), values.as<cufftComplex>(), CUFFT_FORWARD);
+        std::exit(cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 1);
+      },
+      testing::ExitedWithCode(86), "wrong device: cufftExecC2C.* on GPU 1 reads .* of GPU 0");
+}
+
 TEST(ModelledFft, ArrayIsTooShort) {
   Plan plan;
   ASSERT_EQ(plan.lines(64, CUFFT_C2C, 16, 64, 64), CUFFT_SUCCESS);

@@ -291,6 +291,21 @@ TEST(Model, FlatWork) {
   EXPECT_NE(faults[0].text.find("some.input"), std::string::npos) << faults[0].text;
 }
 
+using ModelledGpusDeathTest = TwoGpusDeathTest;
+
+TEST_F(ModelledGpusDeathTest, KernelsUseMemoryOfTheirOwn) {
+  EXPECT_EXIT(
+      {
+        const DeviceBuffer<unsigned> in("some.input", 1000);
+        cudaSetDevice(1);
+        const Stream stream;
+        const DeviceBuffer<unsigned> out("some.output", 1000);
+        launch(stream, "square", 1000, Square{in.data(), const_cast<unsigned*>(out.data())});
+        std::exit(cudaStreamSynchronize(native(stream)) == cudaErrorIllegalAddress ? 0 : 1);
+      },
+      testing::ExitedWithCode(86), "wrong device: .* reads 4 bytes .*some.input.* of GPU 0, the kernel is on GPU 1");
+}
+
 __global__ void nothing() {}
 
 TEST(Model, LaunchesThatNoDeviceTakes) {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -95,6 +96,7 @@ class Rank {
     int devices = 0;
     EXPECT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(rank() % devices), cudaSuccess);
+    word_.emplace(4);
     EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -135,12 +137,12 @@ class Rank {
   }
   // A few bytes from one rank to another: both are past the communicator's start.
   void tell(int peer) {
-    const ncclResult_t begun = send(word_.data(), word_.size(), peer);
+    const ncclResult_t begun = send(word_->data(), word_->size(), peer);
     EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
   }
   void hear_from(std::vector<int> peers) {
     for (const int peer : peers) {
-      const ncclResult_t begun = receive(word_.data(), word_.size(), peer);
+      const ncclResult_t begun = receive(word_->data(), word_->size(), peer);
       EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
       EXPECT_EQ(settled(), ncclSuccess);
     }
@@ -148,7 +150,7 @@ class Rank {
   }
 
  private:
-  Bytes word_{4};
+  std::optional<Bytes> word_;  // of the rank's GPU
 };
 
 inline std::vector<unsigned char> pattern(int from, int to, int round, std::size_t n) {

@@ -304,8 +304,9 @@ TEST_F(ModelledRuntimeDeathTest, HostCodeThatFollowsADevicePointer) {
       testing::ExitedWithCode(86), "host code follows a device pointer.*at byte 4 of memory of GPU 0");
 }
 
-TEST_F(ModelledRuntimeDeathTest, StreamsBelongToADevice) {
-  setenv("MAKI_GPU_MODEL_DEVICES", "2", 1);
+using ModelledGpusDeathTest = TwoGpusDeathTest;
+
+TEST_F(ModelledGpusDeathTest, StreamsBelongToADevice) {
   EXPECT_EXIT(
       {
         const TestStream s;
@@ -314,7 +315,24 @@ TEST_F(ModelledRuntimeDeathTest, StreamsBelongToADevice) {
         std::exit(cudaEventRecord(event.handle, s.handle) == cudaErrorInvalidResourceHandle ? 0 : 1);
       },
       testing::ExitedWithCode(86), "wrong device: cudaEventRecord");
-  unsetenv("MAKI_GPU_MODEL_DEVICES");
+}
+
+// A copy may go from one to the other.
+TEST_F(ModelledGpusDeathTest, MemoryBelongsToADevice) {
+  EXPECT_EXIT(
+      {
+        const Numbers first(4);
+        cudaSetDevice(1);
+        const Numbers second(4);
+        const TestStream s;
+        cudaMemcpyAsync(second.data(), first.data(), 4 * sizeof(int), cudaMemcpyDeviceToDevice, s.handle);
+        s.wait();
+        if (!take_faults().empty()) std::_Exit(1);
+        cudaMemsetAsync(first.data(), 0, 4 * sizeof(int), s.handle);
+        s.wait();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(86), "wrong device: fill.* on GPU 1 writes .* of GPU 0");
 }
 
 }  // namespace
