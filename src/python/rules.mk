@@ -17,11 +17,11 @@ ifneq (,$(filter python,$(MAKECMDGOALS)))
 endif
 
 # Its tests, and other tests that read files by Python, in a separate environment; the make that pip starts gets the
-# variables of this make.
-PYTHON_ENVIRONMENT := $(abspath $(BUILD))/python/environment
-PYTHON_TESTS := $(if $(ON_MODEL),,tests/python/run)
-WITH_PYTHON = PYTHON='$(PYTHON)' BACKEND=$(BACKEND) BUILD='$(BUILD)' JOBS='$(JOBS)' STRICT=$(STRICT) \
-  PYTHON_ENVIRONMENT='$(PYTHON_ENVIRONMENT)' \
+# variables of this make. On the modelled GPU they are a few, beside the environment of the other builds.
+PYTHON_ENVIRONMENT := $(abspath $(if $(ON_MODEL),build,$(BUILD)))/python/environment
+PYTHON_TESTS := tests/python/run
+WITH_PYTHON = PYTHON='$(PYTHON)' BACKEND=$(BACKEND) DEVICE=$(DEVICE) BUILD='$(BUILD)' JOBS='$(JOBS)' STRICT=$(STRICT) \
+  PYTHON_ENVIRONMENT='$(PYTHON_ENVIRONMENT)' $(if $(ON_MODEL),$(PYTHON_ON_MODEL)) \
   MAKI_MPIRUN="$$(ls $(abspath $(BUILD))/mpirun 2>/dev/null)" \
   MAKI_PYTHON="$${MAKI_PYTHON:-$$(PYTHON='$(PYTHON)' bash tests/python/environment '$(PYTHON_ENVIRONMENT)')}"
 
