@@ -239,8 +239,8 @@ if child == 0:
         maki.forces(start, softening=0.01, threads=THREADS)
         os._exit(10)
     except maki.Error as error:
-        by_threads = "OMP_NUM_THREADS=1" in str(error)
-        os._exit(11 if "method 'spawn'" in str(error) and by_threads == (maki.backend == "cpu") else 12)
+        by_number = "before Python starts" in str(error)
+        os._exit(11 if "method 'spawn'" in str(error) and by_number == (maki.backend == "cpu") else 12)
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
