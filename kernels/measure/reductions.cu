@@ -220,6 +220,20 @@ struct CentreOf {
   }
 };
 
+struct IsBeyond {
+  const SourceParticle* source;
+  std::uint32_t x, y, z;  // the middle of the shifted box
+  std::int64_t reach;
+  MAKI_HD bool far(std::uint32_t coordinate, std::uint32_t middle) const {
+    const std::int64_t d = signed_difference(coordinate, middle);
+    return d > reach || -d > reach;
+  }
+  MAKI_HD std::uint64_t operator()(std::size_t i) const {
+    const SourceParticle p = source[i];
+    return far(p.x, x) || far(p.y, y) || far(p.z, z) ? 1 : 0;
+  }
+};
+
 MaximaOf maxima_of(const Particles& particles, const VectorArray& short_range, const VectorArray* long_range) {
   return {particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
 }
@@ -328,6 +342,15 @@ CentreSums centre_sums(const Stream& stream, const Particles& particles) {
                             MomentumTerms{}, AddMomenta{}});
   const DoubleDouble* v = terms.values;
   return {v[0], {v[1], v[2], v[3]}, {v[4], v[5], v[6]}};
+}
+
+std::uint64_t count_beyond(const Stream& stream, const Particles& particles, const std::array<std::int32_t, 3>& shift,
+                           std::int64_t reach) {
+  const auto middle = [&](int axis) {
+    return (1u << 31) + static_cast<std::uint32_t>(shift[static_cast<std::size_t>(axis)]);
+  };
+  return sum_over(stream, "count_beyond", particles.size(),
+                  IsBeyond{particles.source.data(), middle(0), middle(1), middle(2), reach});
 }
 
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n) {

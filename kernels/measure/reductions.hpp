@@ -76,6 +76,10 @@ struct CentreSums {
 };
 CentreSums centre_sums(const Stream& stream, const Particles& particles);
 
+// Particles that would be farther than `reach` from the middle on some axis (units of the last bit) after shift_box().
+std::uint64_t count_beyond(const Stream& stream, const Particles& particles, const std::array<std::int32_t, 3>& shift,
+                           std::int64_t reach);
+
 // Sum of masses, for sums over ranks (sum_over_ranks() of host/comm/wide_sums.hpp).
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
 // The same, rounded once: equal for any order of particles and any number of threads.

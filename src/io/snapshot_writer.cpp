@@ -333,8 +333,8 @@ std::shared_ptr<const std::vector<std::size_t>> chosen_of(const SnapshotToWrite&
   return rows;
 }
 
-// A number of rank 0, on all ranks.
-double of_first(const Communicator& ranks, double mine) {
+// What rank 0 has decided, on all ranks: their clocks differ.
+bool first_says(const Communicator& ranks, bool mine) {
   ranks.broadcast(&mine, sizeof mine, 0);
   return mine;
 }
@@ -406,7 +406,7 @@ std::optional<SnapshotOutcome> SnapshotWriter::advance(double seconds) {
       if (!took_time) continue;
       ++job_->turns;
       job_->turn_seconds += seconds_since(turn_begin);
-      if (of_first(writers_.ranks, seconds_since(begin)) >= seconds) return {};
+      if (first_says(writers_.ranks, seconds_since(begin) >= seconds)) return {};
     }
   } catch (const Error& error) {
     return conclude(error.what());

@@ -44,7 +44,7 @@ class SnapshotWriter {
                                  const WriteOptions& options);
 
   bool busy() const { return job_ != nullptr; }  // begun, and its outcome not returned yet; the same on all ranks
-  // The outcome, once and as soon as there is one. Passes chunks to HDF5 for `seconds` of rank 0's, at least a few.
+  // The outcome, once and as soon as there is one. Passes chunks to HDF5 for rank 0's `seconds`, at least a few.
   std::optional<SnapshotOutcome> look(double seconds = 0);
   // Waits for the outcome. May be called where busy() is true.
   SnapshotOutcome wait();

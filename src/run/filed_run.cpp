@@ -34,11 +34,22 @@ bool makes_the_run(const Key& key) {
          key.section == "lightcone" || key.path() == "run.kind";
 }
 
+// For comparisons: a file may be given by another path than before.
+Config with_full_paths(Config config) {
+  const auto complete = [](std::string& path) {
+    if (!path.empty()) path = fs::absolute(path).lexically_normal().string();
+  };
+  complete(config.cosmology.transfer_table);
+  complete(config.initial.file);
+  if (config.run.machine) complete(*config.run.machine);
+  return config;
+}
+
 // Throws Error where settings differ that a resumed run cannot change, such as its initial conditions.
-void check_unchanged(const Config& before, const Config& now) {
+void check_unchanged(const Config& given_before, const Config& given_now) {
+  const Config before = with_full_paths(given_before), now = with_full_paths(given_now);
   for (const Key& key : config_keys()) {
-    const std::string chosen = key.get(now);
-    if (!makes_the_run(key) || key.of_site || chosen == wan::quoted("auto") || chosen == key.get(before)) continue;
+    if (!makes_the_run(key) || key.get(before) == key.get(now)) continue;
     throw Error(fmt::format("{} = {} would make another run", key.path(), key.get(now)),
                 fmt::format("the run to resume was begun with {}", key.get(before)),
                 "leave it out, or begin with maki run");
@@ -70,6 +81,12 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
   const Config before = configuration_before(info);
   settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings, from);
+  // Chosen by Maki is what it chose for the run.
+  const std::string open = wan::quoted("auto");
+  for (const Key& key : config_keys())
+    if (makes_the_run(key) && key.get(config) == open && key.get(before) != open)
+      settings.push_back(fmt::format("{}={}", key.path(), key.get(before)));
+  config = parse_config(info.provenance.configuration, name, settings, from);
   check_unchanged(before, config);
   const std::string parent = std::filesystem::path(info.path).parent_path().string();
   const std::string directory = parent.empty() ? "." : parent;
@@ -195,7 +212,8 @@ void check_same_run(const Config& given, const Config& before, const std::string
 }
 
 // A message where `given`, a configuration file with its settings, chooses otherwise than the restart.
-std::vector<std::string> left_out(const Config& given, const Config& before) {
+std::vector<std::string> left_out(const Config& as_given, const Config& as_before) {
+  const Config given = with_full_paths(as_given), before = with_full_paths(as_before);
   const Config defaults;
   std::vector<std::string> others;
   for (const Key& key : config_keys()) {
@@ -278,10 +296,12 @@ int FiledRun::finish(const RunResult& result) {
 
 namespace {
 
-// The name of a directory as the names of its files begin: a slash may end a given one.
-std::string without_slash(const std::string& directory) {
-  const fs::path path = fs::path(directory).lexically_normal();
-  return path.has_filename() || path == path.root_path() ? path.string() : path.parent_path().string();
+// The name of a directory as the names of its files begin: "/" or "/." may end a given one.
+std::string without_slash(std::string directory) {
+  for (const std::string end : {"/", "/."})
+    if (directory.size() > end.size() && directory.ends_with(end))
+      return without_slash(directory.substr(0, directory.size() - end.size()));
+  return directory;
 }
 
 // The directory is held from before its restarts are looked at: another run there may still write them.

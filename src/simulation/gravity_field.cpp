@@ -68,18 +68,21 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
       agreement_(run.agreement),
       total_(agreement_.sites().sum(sites::Phase::kOutput, 0, sum_of(ranks_, std::uint64_t{particles.size()}))),
       softening_(gravity.options().law.softening) {
-  if (!frame.periodic && one_outweighs_others()) gravity.refine_roots(true);
+  choose_roots();
 }
 
-bool GravityField::one_outweighs_others() {
-  const double heaviest =
-      largest_of(ranks_, double{mass_range(stream_, particles_.source.data(), particles_.size()).largest});
+// Of an isolated set, by all of its particles, so that a resumed run chooses alike.
+void GravityField::choose_roots() {
+  if (frame_.periodic) return;
+  const SourceParticle* particles = particles_.source.data();
+  double heaviest = mass_range(stream_, particles, particles_.size()).largest;
+  DoubleDouble mass = mass_sum(stream_, particles, particles_.size());
+  for (const float one : escapers_.masses) heaviest = std::max(heaviest, double{one}), mass = mass + double{one};
   sites::Sites& sites = agreement_.sites();
-  const double largest =
-      sites.joined(sites::Phase::kOutput, 0, heaviest, [](double& all, double one) { all = std::max(all, one); });
-  const double mass = sites.sum(sites::Phase::kOutput, 0,
-                                over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())));
-  return outweighs(largest, mass);
+  const double largest = sites.joined(sites::Phase::kOutput, 0, largest_of(ranks_, heaviest),
+                                      [](double& all, double one) { all = std::max(all, one); });
+  const double all = sites.sum(sites::Phase::kOutput, 0, over_ranks(ranks_, mass));
+  gravity_.refine_roots(refine_root_ || outweighs(largest, all));
 }
 
 FieldState GravityField::state() const {
@@ -96,6 +99,7 @@ void GravityField::restore(const FieldState& state, const EscaperRows& escapers)
   escapers_.total = state.escapers;
   escapers_.energy = state.escaped_energy;
   escapers_.momentum = state.escaped_momentum;
+  choose_roots();
 }
 
 void GravityField::evaluate(double t, Ranges ranges, bool want_potential) {
@@ -180,22 +184,30 @@ SetCentre GravityField::centre_of_set() {
   return centre;
 }
 
-// Moves the box after a set that moves as a whole, by up to an eighth of the side, so that particles that stay behind do
-// not come around it. By whole sixteenths: cells of the tree stay cells.
+// Moves the box towards the centre of mass, by up to an eighth of the side, where fewer particles are then outside of its
+// middle half: after a set that moves as a whole. By whole 64ths: cells of the tree stay cells.
 void GravityField::follow_centre() {
   if (!agreement_.sites().alone()) return;  // slabs of sites do not move with it
-  constexpr double kSteps = 16;
+  using Shift = std::array<std::int32_t, 3>;
+  constexpr double kSteps = 64, kMost = kSteps / 8;
   const SetCentre centre = centre_of_set();
-  std::array<std::int32_t, 3> shift;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const double steps = std::clamp(std::trunc(kSteps * centre.offset[axis]), -2.0, 2.0);
-    shift[axis] = static_cast<std::int32_t>(steps / kSteps * kSideToUnits);
+  const auto outside = [&](const Shift& shift) {
+    return sum_of(ranks_, count_beyond(stream_, particles_, shift, kMiddleHalf));
+  };
+  const std::uint64_t now = outside({});
+  for (const double part : {1.0, 0.5, 0.25}) {
+    Shift shift;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double steps = std::clamp(std::trunc(part * kSteps * centre.offset[axis]), -kMost, kMost);
+      shift[axis] = static_cast<std::int32_t>(steps / kSteps * kSideToUnits);
+    }
+    if (shift == Shift{} || outside(shift) >= now) continue;
+    shift_box(stream_, particles_, shift);
+    shift_frame(frame_, shift);
+    gravity_.particles_changed();
+    if (!std::exchange(told_of_following_, true)) log_("The box follows the centre of the particles' mass.");
+    return;
   }
-  if (shift == std::array<std::int32_t, 3>{}) return;
-  shift_box(stream_, particles_, shift);
-  shift_frame(frame_, shift);
-  gravity_.particles_changed();
-  if (!std::exchange(told_of_following_, true)) log_("The box follows the particles, which move as a whole.");
 }
 
 void GravityField::enlarge_box() {

@@ -32,8 +32,8 @@ struct Left {
 // Particles of this rank that left an isolated set's largest box; they keep their velocities and feel no force.
 // `positions` (length units) are at `times`, when they left.
 struct Escapers : EscaperRows {
-  // Over all ranks: the number of escapers, their energy, kinetic and potential as if all other particles were in the
-  // middle of the box, and their momentum.
+  // Over all ranks: the number of escapers, their energy, kinetic and potential as if all other particles were at their
+  // centre of mass, and their momentum.
   std::uint64_t total = 0;
   double energy = 0;
   std::array<double, 3> momentum{};
@@ -97,7 +97,7 @@ class GravityField : public ForceField {
   SetCentre centre_of_set();
   void enlarge_box();
   void follow_centre();
-  bool one_outweighs_others();
+  void choose_roots();
   std::uint64_t keep_aside(const HostParticles& out, double t);
   void keep_escapers(const HostParticles& out, double t);
 

@@ -88,10 +88,12 @@ StepLog& RunFiles::log() {
 
 void RunFiles::open_log() {
   if (log_ || !speaks()) return;
-  if (options_.resumed_at)
+  if (options_.resumed_at) {
     remove_begun_files(options_.directory);
-  else
+  } else {
+    note_overwriting(options_.directory);
     remove_files_of_a_run(options_.directory);
+  }
   const sites::Sites& sites = *place_.sites;
   const RunHead head{options_.run, options_.settings, ranks().size(), sites.name(sites.me())};
   log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);

@@ -165,6 +165,7 @@ StateNumbers to_numbers(const RunState& state) {
   Writer writer{numbers};
   visit_all(writer, state);
   if (state.sample) visit_sample(writer, *state.sample);
+  if (state.energy.bulk != 0) writer("energy.bulk", state.energy.bulk);
   if (const std::optional<EnergyReport>& energy = state.result.energy)
     numbers.reals["result.energy"] = {energy->kinetic, energy->potential, energy->integral, energy->error};
   return numbers;
@@ -174,6 +175,7 @@ RunState from_numbers(const StateNumbers& numbers) {
   RunState state;
   Reader reader{numbers};
   visit_all(reader, state);
+  if (numbers.reals.contains("energy.bulk")) reader("energy.bulk", state.energy.bulk);
   if (numbers.counts.contains("sample.step")) visit_sample(reader, state.sample.emplace());
   if (!numbers.reals.contains("result.energy")) return state;
   const std::vector<double>& energy = Reader::find(numbers.reals, "result.energy", 4);

@@ -71,6 +71,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
       last_kinetic_t_(from.state.last_kinetic_t), sample_(from.state.sample),
       last_energy_step_(from.state.last_energy_step), elapsed_(from.state.elapsed) {
   check_options(options_, from.state.file_time, header_.comoving, frame_.side);
+  if (!header_.comoving) header_.box_size = 0;
   energy_.restore(from.state.energy);
   const auto taken = [&](double moment) { return moment <= from.state.file_time * (1 + kSameTime); };
   next_picture_ = static_cast<std::size_t>(std::count_if(options_.film.begin(), options_.film.end(), taken));

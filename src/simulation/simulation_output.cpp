@@ -226,8 +226,8 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   energy_.remove(sample.escaped - removed_energy_);
   removed_energy_ = sample.escaped;
   const MomentumTotals& momentum = sums.momentum;
-  const double first = norm(first_momentum_.momentum);
-  const double bulk = sums.energy.mass > 0 ? first * first / (2 * sums.energy.mass) : 0;
+  const double whole = norm(momentum.momentum);
+  const double bulk = sums.energy.mass > 0 ? whole * whole / (2 * sums.energy.mass) : 0;
   metrics.energy =
       energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a, bulk);
 

@@ -226,7 +226,13 @@ std::optional<std::string> configuration_of(const std::string& head_line) {
   return text ? std::optional<std::string>(*text) : std::nullopt;
 }
 
+constexpr const char* kOverwritten = "{\"overwritten\": true}";
+
 }  // namespace
+
+void note_overwriting(const std::string& directory) {
+  if (std::filesystem::exists(metrics_path_in(directory))) LineFile(metrics_path_in(directory)).add(kOverwritten);
+}
 
 RunThere run_in(const std::string& directory) {
   RunThere run;
@@ -237,6 +243,7 @@ RunThere run_in(const std::string& directory) {
     if (last.empty()) run.name = json_member(line, "run");
     if (line.starts_with("{\"run\": ")) head = line;
     if (line.starts_with("{\"restart\": ")) restart = line;
+    if (line == kOverwritten) restart.clear();
   }
   run.configuration = configuration_of(head);
   if (const auto step = json_member(restart, "restart")) run.last_restart = std::strtoull(step->c_str(), nullptr, 10);

@@ -89,6 +89,9 @@ struct RunThere {
   bool failed = false;                        // whether that line is an error
 };
 RunThere run_in(const std::string& directory);
+// Notes in the metrics of a run, where there are any, that another begins in their place: where that is killed before it
+// has removed them, the run is not one that has lost its restarts.
+void note_overwriting(const std::string& directory);
 // Adds to both files from another rank than the one that writes them, which may be waiting for it.
 void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line);
 

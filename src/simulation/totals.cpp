@@ -40,10 +40,11 @@ EnergyReport EnergyTracker::add(double a, double kinetic, double potential, doub
     s_.has_start = true;
     s_.integral = 0;
     s_.start = a * (kinetic + potential);
+    s_.bulk = bulk;
   }
   const double now = a * (kinetic + potential) + s_.integral + s_.removed;
   double scale = s_.scale;
-  const double own = std::fabs(s_.start - bulk);
+  const double own = std::fabs(s_.start - s_.bulk);
   if (!comoving_ && own > 1e-6 * std::fabs(potential)) scale = own;
   return {kinetic, potential, s_.integral, scale > 0 ? (now - s_.start) / scale : 0};
 }

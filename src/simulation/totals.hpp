@@ -33,10 +33,11 @@ struct EnergyState {
   double last_a = 0, last_kinetic = 0;
   double scale = 0;    // largest |a W|
   double removed = 0;  // energy of particles that were set aside
+  double bulk = 0;     // kinetic energy of the centre of mass at the first full sample
 };
 
 // Isolated: error = (E - E_0) / |E_0 - B|, or over |W| where that is negligible beside it; B is the kinetic energy of the
-// centre of mass, P^2 / 2M.
+// centre of mass at first, P^2 / 2M.
 // Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is
 // constant; error = its change over the largest |a W| so far. A softening that varies with a is not included.
 class EnergyTracker {
@@ -45,7 +46,7 @@ class EnergyTracker {
 
   // Only the kinetic energy, between full samples: refines the integral (trapezoids in a).
   void add_kinetic(double a, double kinetic);
-  // Both energies at one synchronised state.
+  // Both energies at one synchronised state; `bulk`: the kinetic energy of the centre of mass.
   EnergyReport add(double a, double kinetic, double potential, double bulk = 0);
   // Subtracts the energy (kinetic, and potential against all others) of escapers.
   void remove(double energy) { s_.removed += energy; }

@@ -45,15 +45,15 @@ double cube(double side) { return side * side * side; }
 // kept.
 void take_from_config(Options& given) {
   if (given.config.empty()) return;
-  const Config chosen = load_config(given.config, given.settings);
+  Config chosen = load_config(given.config, given.settings);
+  // What the configuration leaves to the number of particles, for the one that is asked for.
+  if (given.particles > 0 && chosen.run.kind == RunKind::kCosmology && chosen.initial.kind != InitialKind::kFile)
+    chosen.initial.particles_per_side = 2 * std::llround(std::ceil(given.particles / 2));
   const Prepared run = prepare(chosen, false, Communicator::self());
-  // What the configuration leaves to its own number of particles is not that of another.
-  const bool others = given.particles > 0;
   if (given.particles == 0) given.particles = std::cbrt(static_cast<double>(run.particles));
-  if (given.mesh == 0 && (chosen.gravity.mesh || !others))
-    given.mesh = static_cast<double>(run.config.gravity.mesh.value_or(0));
+  if (given.mesh == 0) given.mesh = static_cast<double>(run.config.gravity.mesh.value_or(0));
   if (given.theta == 0) given.theta = run.config.gravity.theta.value_or(0);
-  if (given.cut == 0 && (chosen.gravity.r_cut || !others)) given.cut = run.config.gravity.r_cut.value_or(0);
+  if (given.cut == 0) given.cut = run.config.gravity.r_cut.value_or(0);
   if (given.rebuild_every == 0)
     given.rebuild_every =
         static_cast<double>(run.config.gravity.reuse.value_or(run.config.run.deterministic ? kGhostReuse : 0));

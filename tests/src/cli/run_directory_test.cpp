@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/io/snapshot_io.hpp"
+#include "src/simulation/step_log.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki::test {
@@ -105,6 +106,26 @@ TEST_F(RunDirectory, ARunTellsWhatItDoesNotTakeOverFromAFileThatHasChanged) {
                            " output.image=false time_limit=auto --resume");
   expect_end(more, 0, {"gravity.theta = 0.7, not 0.5. What", "behind the file as key=value", "Resumed from"});
   EXPECT_EQ(more.output.find("output.image"), std::string::npos);
+}
+
+// What Maki chooses is what it chose for the run, not a default; a file may be named by another path.
+TEST_F(RunDirectory, AutomaticSettingsOfAResumedRunAreThoseOfTheRun) {
+  ASSERT_EQ(run("one", whole_ + " cosmology.omega0=0.25 cosmology.hubble_param=0.73").code, 0);
+  const std::string given = " end_redshift=39 cosmology.omega0=auto cosmology.hubble_param=auto box.size=auto";
+  ASSERT_EQ(call("resume " + path("one") + given).code, 0);
+  const SnapshotHeader header = read_snapshot(path("one/snapshot_001.hdf5")).header;
+  EXPECT_EQ(header.omega0, 0.25);
+  EXPECT_EQ(header.hubble, 0.73);
+}
+
+// A run that was killed when it had removed the restarts of the one before, and no more.
+TEST_F(RunDirectory, ARunKilledAsItBeganAnewBegins) {
+  ASSERT_EQ(run("one", whole_ + " restart_steps=2 restarts_kept=1").code, 0);
+  for (const std::string& restart : restarts_in(path("one"))) fs::remove_all(restart);
+  std::ofstream(path("one/metrics.jsonl"), std::ios::app) << "{\"restart\": 4}\n";
+  expect_end(run("one", "overwrite=true --resume"), 1, {"restarts", "are gone"});
+  note_overwriting(path("one"));
+  expect_end(run("one", "overwrite=true --resume"), 0, {"z = 49 to"});
 }
 
 TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_writer.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
@@ -103,6 +104,19 @@ TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
     }
     ranks.barrier();
     for (const auto& file : whole) std::filesystem::remove(file);
+  }
+}
+
+// Ranks that would give it different times pass the same chunks.
+TEST_F(SnapshotRanks, PassChunksTogether) {
+  const Snapshot all = make_snapshot(150000, false), own = share(all, Shares::kEven);
+  SnapshotWriter writer(ranks);
+  writer.begin(dir / "s.hdf5", {std::make_shared<SnapshotSource>(own)}, make_provenance(), {.deflate = 1});
+  std::optional<SnapshotOutcome> outcome;
+  for (int turn = 0; !outcome; ++turn) outcome = writer.look((rank + turn) % 2 == 0 ? 0 : 1e9);
+  EXPECT_EQ(outcome->problem, "");
+  if (rank == 0) {
+    EXPECT_EQ(read_snapshot(dir / "s.hdf5").ids, all.ids);
   }
 }
 

@@ -126,6 +126,28 @@ TEST(Simulation, AMovingSetLosesOnlyItsEscapers) {
   EXPECT_NEAR(by_id(end).at(initial.ids[7])[0], 1800, 30);
 }
 
+// The heavy body's place is not the middle, and the light ones that it holds are on the other side: the box stays with
+// them, as it must not double, and only the star that leaves is lost.
+TEST(Simulation, TheBoxDoesNotFollowWhereMoreWouldBeLost) {
+  Snapshot initial = make_two_body({.mass2 = 1e-6});
+  initial.positions = {{20, 0, 0}, {20, 31.9, 0}};
+  initial.velocities = {{0, 0, 0}, {0, 50, 0}};
+  for (int i = 0; i < 20; ++i) {
+    initial.positions.push_back({-25 + 0.45 * i, 0, 0});
+    initial.velocities.push_back({0, 0, 0});
+    initial.masses.push_back(1e-6f);
+    initial.ids.push_back(static_cast<std::uint64_t>(100 + i));
+  }
+  SimulationOptions options = isolated_options(128, 1e-5, 0.1);
+  options.gravity.direct = true;
+  options.step_options.fixed_step = 0.01;
+  Recorder recorder;
+  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
+  run.run();
+  EXPECT_EQ(run.frame().doublings, 0);
+  EXPECT_EQ(recorder.steps.back().particles, 21u);
+}
+
 TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   Snapshot initial = make_two_body({});
   initial.positions.push_back({0, 0, 0.3});

@@ -77,6 +77,12 @@ TEST(EnergyTracker, IsolatedErrorIsTheChangeOverTheStart) {
   EXPECT_NEAR(tracker.add(1, 0.25, -0.5).error, 0.2, 1e-12);
 }
 
+TEST(EnergyTracker, IsolatedErrorLeavesOutTheMotionOfTheWhole) {
+  EnergyTracker tracker(false);
+  tracker.add(1, 0.25 + 8, -0.5, 8);
+  EXPECT_NEAR(tracker.add(1, 0.3 + 8, -0.5, 7).error, 0.2, 1e-12);
+}
+
 TEST(EnergyTracker, IsolatedWithoutEnergyIsMeasuredAgainstThePotential) {
   EnergyTracker tracker(false);
   tracker.add(1, 0.5, -0.5);
