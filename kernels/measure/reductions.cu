@@ -224,13 +224,9 @@ struct IsBeyond {
   const SourceParticle* source;
   std::uint32_t x, y, z;  // the middle of the shifted box
   std::int64_t reach;
-  MAKI_HD bool far(std::uint32_t coordinate, std::uint32_t middle) const {
-    const std::int64_t d = signed_difference(coordinate, middle);
-    return d > reach || -d > reach;
-  }
   MAKI_HD std::uint64_t operator()(std::size_t i) const {
     const SourceParticle p = source[i];
-    return far(p.x, x) || far(p.y, y) || far(p.z, z) ? 1 : 0;
+    return beyond(p.x, x, reach) || beyond(p.y, y, reach) || beyond(p.z, z, reach) ? 1 : 0;
   }
 };
 

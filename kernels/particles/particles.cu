@@ -165,10 +165,7 @@ void double_box(const Stream& stream, Particles& particles) {
 
 namespace {
 
-MAKI_HD bool beyond(std::uint32_t coordinate, std::int64_t reach) {
-  const std::int64_t d = signed_difference(coordinate, 1u << 31);
-  return d > reach || -d > reach;
-}
+constexpr std::uint32_t kMiddle = 1u << 31;  // of the box
 
 struct MarkOutside {
   const SourceParticle* source;
@@ -177,7 +174,7 @@ struct MarkOutside {
   std::uint32_t* selected;
   MAKI_HD void operator()(std::size_t i) const {
     const SourceParticle p = source[i];
-    const bool out = beyond(p.x, reach) || beyond(p.y, reach) || beyond(p.z, reach);
+    const bool out = beyond(p.x, kMiddle, reach) || beyond(p.y, kMiddle, reach) || beyond(p.z, kMiddle, reach);
     selected[i] = out ? outside : 1 - outside;
   }
 };

@@ -28,6 +28,11 @@ struct alignas(16) SourceParticle {
 MAKI_HD std::int32_t signed_difference(std::uint32_t to, std::uint32_t from) {
   return static_cast<std::int32_t>(to - from);
 }
+// Whether a coordinate is farther than `reach` from `middle`.
+MAKI_HD bool beyond(std::uint32_t coordinate, std::uint32_t middle, std::int64_t reach) {
+  const std::int64_t d = signed_difference(coordinate, middle);
+  return d > reach || -d > reach;
+}
 
 // Separation in units of the side: an exact difference, then one rounding.
 MAKI_HD float separation(std::uint32_t to, std::uint32_t from) {

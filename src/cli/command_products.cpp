@@ -78,12 +78,7 @@ Config forces_config(const ForcesArguments& given, const ForceSettings& run, con
 Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& indices) {
   Snapshot some;
   some.header = all.header;
-  for (const std::size_t i : indices) {
-    some.positions.push_back(all.positions[i]);
-    some.velocities.push_back(all.velocities[i]);
-    some.masses.push_back(all.masses[i]);
-    some.ids.push_back(all.ids[i]);
-  }
+  for (const std::size_t i : indices) some.append(all, i);
   return some;
 }
 

@@ -61,6 +61,13 @@ struct Snapshot {
   std::vector<float> masses;
   std::vector<std::uint64_t> ids;
   std::size_t size() const { return positions.size(); }
+  // Adds a particle of another set.
+  void append(const Snapshot& from, std::size_t i) {
+    positions.push_back(from.positions[i]);
+    velocities.push_back(from.velocities[i]);
+    masses.push_back(from.masses[i]);
+    ids.push_back(from.ids[i]);
+  }
 };
 
 // Errors of forces against exact sums, on a sample of a set's particles.

@@ -37,11 +37,7 @@ Snapshot split_far(Snapshot& set, const Frame& frame) {
     bool inside = true;
     for (std::size_t axis = 0; axis < 3; ++axis)
       inside = inside && std::fabs((set.positions[i][axis] - frame.corner[axis]) / frame.side - 0.5) <= 0.25;
-    Snapshot& to = inside ? near : far;
-    to.positions.push_back(set.positions[i]);
-    to.velocities.push_back(set.velocities[i]);
-    to.masses.push_back(set.masses[i]);
-    to.ids.push_back(set.ids[i]);
+    (inside ? near : far).append(set, i);
   }
   set = std::move(near);
   return far;
