@@ -172,7 +172,10 @@ void leave_far_particles(Prepared& run, IsolatedBox& box, const UnitSystem& unit
   std::uint64_t far = 0;
   for (const auto& position : run.initial.positions) {
     const double distance = distance_from(centre, position);
-    distance > most ? static_cast<void>(++far) : static_cast<void>(reach = std::max(reach, distance));
+    if (distance > most)
+      ++far;
+    else
+      reach = std::max(reach, distance);
   }
   reach = largest_of(ranks, reach);
   far = sum_of(ranks, far);
