@@ -75,6 +75,17 @@ void check_directory(const std::string& directory, const std::vector<std::string
               "leave it out; a run moves with its directory");
 }
 
+// Settings "section.key=value" of `chosen` that `open` leaves to Maki, of those keys that `counts` accepts.
+template <class Counts>
+std::vector<std::string> choices_of(const Config& chosen, const Config& open, Counts counts) {
+  const std::string unset = wan::quoted("auto");
+  std::vector<std::string> settings;
+  for (const Key& key : config_keys())
+    if (counts(key) && key.get(open) == unset && key.get(chosen) != unset)
+      settings.push_back(fmt::format("{}={}", key.path(), key.get(chosen)));
+  return settings;
+}
+
 // The configuration of a restart with changed settings. Throws Error where these would make it another run.
 Config configuration_of(const RestartInfo& info, std::vector<std::string> settings, const std::string& from) {
   const std::string name = info.path + "/complete.toml";
@@ -82,11 +93,10 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
   settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings, from);
   // Chosen by Maki is what it chose for the run.
-  const std::string open = wan::quoted("auto");
-  for (const Key& key : config_keys())
-    if (makes_the_run(key) && key.get(config) == open && key.get(before) != open)
-      settings.push_back(fmt::format("{}={}", key.path(), key.get(before)));
-  config = parse_config(info.provenance.configuration, name, settings, from);
+  if (const auto kept = choices_of(before, config, makes_the_run); !kept.empty()) {
+    settings.insert(settings.end(), kept.begin(), kept.end());
+    config = parse_config(info.provenance.configuration, name, settings, from);
+  }
   check_unchanged(before, config);
   const std::string parent = std::filesystem::path(info.path).parent_path().string();
   const std::string directory = parent.empty() ? "." : parent;
@@ -185,10 +195,8 @@ void say_ended(const Config& config, const std::string& directory, const std::st
 // may have no restart, and compares with that.
 Config as_chosen(const RestartInfo& info, std::vector<std::string> settings, const Config& before,
                  const Config& begun) {
-  const std::string open = wan::quoted("auto");
-  for (const Key& key : config_keys())
-    if (key.get(before) == open && key.get(begun) != open)
-      settings.push_back(fmt::format("{}={}", key.path(), key.get(begun)));
+  const auto open = choices_of(begun, before, [](const Key&) { return true; });
+  settings.insert(settings.end(), open.begin(), open.end());
   return configuration_of(info, settings, "command line");
 }
 

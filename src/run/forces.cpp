@@ -21,8 +21,8 @@ namespace maki {
 
 void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles) {
   const bool periodic = run.config.run.kind == RunKind::kCosmology;
-  const float heaviest = mass_range(stream, particles.source.data(), particles.size()).largest;
-  if (!periodic && outweighs(heaviest, total_mass(stream, particles.source.data(), particles.size())))
+  if (!periodic && outweighs(mass_range(stream, particles.source.data(), particles.size()).largest,
+                             total_mass(stream, particles.source.data(), particles.size())))
     gravity.refine_roots(true);
   if (!periodic && run.config.gravity.opening == Opening::kAngle) return;
   if (periodic) gravity.set_theta(*run.config.gravity.theta_early), gravity.refine_roots(true);
