@@ -240,6 +240,7 @@ void GravityField::begin_aside(const Snapshot& far, double t) {
     for (std::size_t axis = 0; axis < 3; ++axis) fractions[axis] = (position[axis] - frame_.corner[axis]) / frame_.side;
   }
   keep_aside(out, t);
+  choose_roots();
 }
 
 // Returns how many particles they are, of all sites.
