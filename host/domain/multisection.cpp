@@ -202,10 +202,8 @@ Domains multisect(std::span<const SamplePoint> samples, Factors factors, double 
 
 Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing) {
   std::vector<SamplePoint> points(samples.begin(), samples.end());
-  std::vector<double> load(static_cast<std::size_t>(previous.count()));
-  for (const SamplePoint& p : points) load[previous.rank_of(p[0], p[1], p[2])] += 1;
   Cutter cutter{&previous, smoothing, Domains(previous.factors())};
-  if (imbalance(load) > smoothing.jump_above) cutter.smoothing.fraction = 1;
+  if (imbalance(points, previous) > smoothing.jump_above) cutter.smoothing.fraction = 1;
   cutter.cut(points, 0, 0);
   return cutter.domains;
 }
@@ -214,6 +212,12 @@ double imbalance(std::span<const double> weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (!(sum > 0)) return 1;
   return *std::ranges::max_element(weights) * static_cast<double>(weights.size()) / sum;
+}
+
+double imbalance(std::span<const SamplePoint> samples, const Domains& domains) {
+  std::vector<double> load(static_cast<std::size_t>(domains.count()));
+  for (const SamplePoint& p : samples) load[domains.rank_of(p[0], p[1], p[2])] += 1;
+  return imbalance(load);
 }
 
 }  // namespace maki

@@ -117,10 +117,13 @@ Domains multisect(std::span<const SamplePoint> samples, Factors factors, double 
 // The same, smoothed from the previous step's cuts, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing);
 
-// For estimates: most particles of one rank over the mean. Ranks have equal work, but not equally many particles.
-inline constexpr double kUneven = 1.5;
+// Particles of the rank with most over the mean: ranks have equal work, but not equally many particles. Estimates
+// suppose kUneven, which a run has at least; memory for kMostUneven suffices for any division.
+inline constexpr double kUneven = 1.5, kMostUneven = 4;
 
 // The largest weight over the mean; 1 where there is no weight.
 double imbalance(std::span<const double> weights);
+// The same of the numbers of samples in each domain.
+double imbalance(std::span<const SamplePoint> samples, const Domains& domains);
 
 }  // namespace maki

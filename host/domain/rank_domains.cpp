@@ -1,17 +1,48 @@
 #include "host/domain/rank_domains.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
 #include "host/domain/migrate.hpp"
 
 namespace maki {
+namespace {
+
+// Domains between equal work and equal numbers of particles: by some eighths of the samples of work, and the other
+// eighths of as many samples of particles.
+constexpr int kMixtures = 8;
+constexpr double kLeastBound = 1.2;  // particles of a rank over the mean: samples and smoothing are no finer
+
+// Replaces the next eighth of `points`.
+void mix(std::span<const SamplePoint> numbers, int eighth, std::span<SamplePoint> points) {
+  const std::size_t count = points.size();
+  for (auto i = static_cast<std::size_t>(eighth); i < count && !numbers.empty(); i += kMixtures)
+    points[i] = numbers[i * numbers.size() / count];
+}
+
+}  // namespace
 
 void RankDomains::cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs) {
   if (ranks_.size() == 1) return;
-  const Samples samples = gather_samples(stream, ranks_, particles, costs(), updates_++);
-  domains_ = domains_ ? multisect(samples.points, *domains_, Smoothing{})
-                      : multisect(samples.points, choose_factors(ranks_.size()));
+  Costs cost = costs();
+  Samples samples = gather_samples(stream, ranks_, particles, cost, updates_);
+  const auto divided = [&, previous = domains_] {
+    return previous ? multisect(samples.points, *previous, Smoothing{})
+                    : multisect(samples.points, choose_factors(ranks_.size()));
+  };
+  domains_ = divided();
+  if (most_particles_ > 0) {
+    cost = {nullptr, cost.groups, cost.count};
+    const Samples numbers = gather_samples(stream, ranks_, particles, cost, updates_);
+    const double mean = static_cast<double>(numbers.cost) / ranks_.size();
+    const double most = std::max(kLeastBound, static_cast<double>(most_particles_) / mean);
+    for (int mixed = 0; mixed < kMixtures && imbalance(numbers.points, *domains_) > most; ++mixed) {
+      mix(numbers.points, mixed, samples.points);
+      domains_ = divided();
+    }
+  }
+  ++updates_;
 }
 
 void RankDomains::move(const Stream& stream, Particles& particles, VectorArray* carried) const {

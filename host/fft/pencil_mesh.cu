@@ -202,15 +202,15 @@ class PencilStorage : public MeshStorage {
   OctantLines lines_;
 };
 
-double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites) {
+double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites, double uneven) {
   constexpr double edge = 8;  // cells by which a brick is wider than its particles' box: clouds, and room to move
   const int everywhere = ranks * sites;
   const double m = options.cells, cells = m * m * (m + 2);
-  const double side = std::min(m, std::cbrt(kUneven * m * m * m / everywhere) + edge);  // of a brick
+  const double side = std::min(m, std::cbrt(uneven * m * m * m / everywhere) + edge);  // of a brick
   const MeshBytes bytes = mesh_bytes(options);
   const double transposes = ranks > 1 ? bytes.meshes : 0, counts = everywhere > 1 ? sizeof(std::uint64_t) * cells : 0;
   return (bytes.meshes + bytes.tables + transposes + counts) / ranks + 2 * sizeof(std::uint64_t) * side * side * side +
-         counter_bytes(side * side, kUneven * particles / everywhere);
+         counter_bytes(side * side, uneven * particles / everywhere);
 }
 
 double shared_counts_bytes(const MeshOptions& options) {

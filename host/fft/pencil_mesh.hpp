@@ -26,9 +26,9 @@ class OutsideMasses {
 };
 
 // For estimates: device bytes of a rank with a PencilMesh, for `particles` on all `ranks` of all `sites`: pencils, as
-// much again for their transposes, and a brick of counts or forces around a domain of kUneven times an even share of
-// the volume. Each of several sites has a whole mesh of its own.
-double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites);
+// much again for their transposes, and a brick of counts or forces around a domain of `uneven` times an even share of
+// the volume and the particles. Each of several sites has a whole mesh of its own.
+double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites, double uneven);
 // The same for page-locked host memory of all ranks of a site on GPUs: counts of masses that go to other sites.
 double shared_counts_bytes(const MeshOptions& options);
 

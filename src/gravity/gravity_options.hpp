@@ -27,11 +27,12 @@ struct GravityOptions {
   // (kernels/tree/opening.hpp); theta sets the tolerated error.
   bool open_by_error = false;
   bool quadrupoles = true;
-  std::uint32_t leaf_size = 16;   // a cell with more particles is divided
-  std::uint32_t group_size = 64;  // n_crit: targets that share a list, at most
-  int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
-  double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
-  std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
+  std::uint32_t leaf_size = 16;      // a cell with more particles is divided
+  std::uint32_t group_size = 64;     // n_crit: targets that share a list, at most
+  int fixed_reuse = 0;               // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
+  double reuse_tolerance = 1.5;      // kept lists' error over a fresh list's
+  std::uint64_t most_particles = 0;  // over many ranks: for which one rank has memory; 0: for any number
+  std::size_t list_budget = 0;       // bytes for kept lists; 0: no limit; above it lists are made and used in batches
   // Over many ranks: balance work by interaction counts instead of times, so that a repeated run has the same bits
   // (docs/design.md, "Many ranks").
   bool deterministic = false;

@@ -24,9 +24,9 @@ GravityOptions with_ghosts(GravityOptions options) {
 
 TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
                          SiteAgreement& agreement)
-    : options_(with_ghosts(options)), timers_(timers), ranks_(ranks), domains_(ranks), own_(options_, timers),
-      rank_trees_(options_, timers, ranks), sites_(agreement, options_, timers), forces_(options_, timers, imports_),
-      source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)) {
+    : options_(with_ghosts(options)), timers_(timers), ranks_(ranks), domains_(ranks, options.most_particles),
+      own_(options_, timers), rank_trees_(options_, timers, ranks), sites_(agreement, options_, timers),
+      forces_(options_, timers, imports_), source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)) {
   for (TreeImports* const part : std::initializer_list<TreeImports*>{&rank_trees_, &sites_})
     if (part->others() > 0) imports_.push_back(part);
 }

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "host/comm/job.hpp"
-#include "host/domain/multisection.hpp"
 #include "host/fft/pencil_mesh.hpp"
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/device/device.hpp"
@@ -85,7 +84,7 @@ void add_light_cones(const Config& config, const Shares& n, MemoryEstimate& e) {
   e.spools = (config.run.restarts_kept > 0 ? cones.spools : cones.largest_spool) / n.sites;
   const int states = n.sites > 1 ? 1 + LightCone::kRemembered : 1;  // of the maps
   e.host_cones = cones.largest_shell / n.everywhere() + states * cones.maps / n.ranks;
-  if (e.host_cones > 0) e.host_cones = e.host_cones * (n.ranks > 1 ? kUneven : 1) + kProgramBytes;
+  if (e.host_cones > 0) e.host_cones = e.host_cones * (n.ranks > 1 ? n.most / n.even() : 1) + kProgramBytes;
 }
 
 double host_start(const Config& config, double n) {
@@ -151,11 +150,11 @@ std::uint64_t planned_particles(const Config& config, const Communicator& ranks)
   }
 }
 
-MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks) {
+MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks, double uneven) {
   resolve_presets(config, particles);
   const int sites = std::max(1, static_cast<int>(config.sites.ring.size())), everywhere = ranks * sites;
   const auto all = static_cast<double>(particles);
-  const double n = (everywhere > 1 ? kUneven : 1) * all / everywhere;
+  const double n = (everywhere > 1 ? uneven : 1) * all / everywhere;
   const bool periodic = config.run.kind == RunKind::kCosmology, tree = config.gravity.method == Method::kTree;
   MemoryEstimate e;
   e.ranks = ranks;
@@ -165,7 +164,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   if (tree) add_tree(config, {all, n, ranks, sites}, e);
   if (periodic) {
     const bool pencils = everywhere > 1 || (config.run.deterministic && !ParticleMesh::has_bits_of_pencils());
-    e.mesh = pencils ? pencil_mesh_bytes(mesh_options(config), all, ranks, sites)
+    e.mesh = pencils ? pencil_mesh_bytes(mesh_options(config), all, ranks, sites, uneven)
                      : particle_mesh_bytes(mesh_options(config), all);
     if (sites > 1 && std::string(backend_name()) != "cpu")
       e.host_mesh = shared_counts_bytes(mesh_options(config)) / ranks;
@@ -221,8 +220,21 @@ MachineMemory machine_memory(const Communicator& ranks) {
   return memory;
 }
 
-std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory) {
-  const MemoryEstimate rest = without_lists(estimate_memory(config, particles, memory.ranks));
+double most_uneven(const Config& config, std::uint64_t particles, const MachineMemory& memory) {
+  if (memory.ranks == 1) return kMostUneven;
+  const auto fits = [&](double uneven) {
+    MemoryEstimate e = estimate_memory(config, particles, memory.ranks, uneven);
+    e.lists *= 2;
+    const MemoryVerdict v = judge_memory(e, memory);
+    return v.fits && v.lists_fit;
+  };
+  double most = kMostUneven;
+  while (most > kUneven && !fits(most)) most -= 0.25;
+  return most;
+}
+
+std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory, double uneven) {
+  const MemoryEstimate rest = without_lists(estimate_memory(config, particles, memory.ranks, uneven));
   const double left = kUsable * memory.device_free - (memory.shared ? rest.shared() : rest.device());
   return static_cast<std::size_t>(std::max(left, kFewestLists * memory.device_free));
 }

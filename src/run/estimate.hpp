@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/domain/multisection.hpp"
 #include "src/config/config.hpp"
 
 namespace maki {
@@ -42,6 +43,7 @@ struct MemoryEstimate {
     return std::max(host_start, host_mesh + host_states + host_snapshot + std::max(host_output, host_cones));
   }
   double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones + spools; }
+  int everywhere() const { return ranks * sites; }
   double shared() const;  // device and host, where they share one memory (the CPU build)
 };
 
@@ -49,9 +51,9 @@ struct MemoryEstimate {
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks = Communicator::self());
 
 // Estimate for a configuration, resolved or not. Accurate to about a quarter; lists in strongly clustered sets to a
-// half. For many ranks it includes an allowance for uneven shares; for several sites, each has an equal share of the
-// particles.
-MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks = 1);
+// half. Of many ranks, the one with most has `uneven` times the mean number of particles; of several sites, each has an
+// equal share.
+MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks = 1, double uneven = kUneven);
 
 // Memory available to one rank, in bytes.
 struct MachineMemory {
@@ -67,8 +69,11 @@ MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds 
 // called once devices are selected, before any rank allocates memory. Collective.
 MachineMemory machine_memory(const Communicator& ranks);
 
-// Bytes for kept lists where gravity.list_memory is auto: the memory that all else leaves, at least a twentieth.
-std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory);
+// How uneven the shares of ranks may become, kUneven to kMostUneven: with room for lists of twice their estimate.
+double most_uneven(const Config& config, std::uint64_t particles, const MachineMemory& memory);
+// Bytes for kept lists where gravity.list_memory is auto: the memory that all else leaves with such shares, at least a
+// twentieth.
+std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory, double uneven);
 
 // Whether the run fits. It does where only the lists are too large: they are then made and used in batches.
 struct MemoryVerdict {

@@ -35,7 +35,11 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   }
   const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or("output")));
   if (!known && !disk.empty()) admission.disk.push_back(disk);  // a resumed run has some files on the disk already
-  admission.list_budget = list_budget(config, particles, memory);
+  const double uneven = most_uneven(config, particles, memory);
+  admission.list_budget = list_budget(config, particles, memory, uneven);
+  if (uneven < kMostUneven)
+    admission.most_particles =
+        static_cast<std::uint64_t>(uneven * static_cast<double>(particles) / estimate.everywhere());
   if (!config.run.ignore_memory)  // the rest is for code of kernels, plans of transforms, and other programs
     pool_set_limit(pool_report().reserved_here + static_cast<std::size_t>(0.95 * memory.device_free));
   return admission;
@@ -43,6 +47,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
 
 SimulationOptions simulation_options(const Prepared& run, const Admission& admission) {
   SimulationOptions options = simulation_options(run);
+  options.gravity.most_particles = admission.most_particles;
   if (!run.config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
   return options;
 }

@@ -19,13 +19,14 @@ struct Admission {
   std::vector<std::string> notes;
   std::vector<std::string> disk;  // notes on room for the files of a new run
   std::size_t list_budget = 0;
+  std::uint64_t most_particles = 0;  // as GravityOptions'
 };
 // Checks, once the device is selected and before anything is allocated or written, that the run fits into memory beside
 // what the process already holds. All ranks reach the same verdict. `particles`: their number if known, else that of
 // the initial conditions. Throws Error after printing the estimate.
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});
 
-// simulation_options() of an admitted run: lists get the memory that the verdict leaves them.
+// simulation_options() of an admitted run: lists and ranks get what the verdict leaves them.
 SimulationOptions simulation_options(const Prepared& run, const Admission& admission);
 
 // Leaves the other sites once the files of all sites are complete, so that no site counts the run as done while another

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/domain/multisection.hpp"
+#include "host/domain/rank_domains.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/particles/particles.hpp"
 #include "tests/host/domain/fields.hpp"
@@ -269,6 +270,30 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
   loads[static_cast<std::size_t>(rank)] = take_costs();
   ranks.sum(loads);
   for (std::size_t r = 1; r < loads.size(); ++r) EXPECT_NEAR(loads[0] / loads[r], 0.5, 0.05);
+}
+
+// All particles but those of one corner cost next to nothing: by equal work alone a rank has far more than the others.
+TEST_F(Balance, NoRankHasMoreParticlesThanItHasMemoryFor) {
+  const Set set = testing::random_set(40000, 9, 1);
+  const auto most_over_mean = [&](double bound) {
+    RankDomains domains(ranks, static_cast<std::uint64_t>(bound * static_cast<double>(set.size()) / size));
+    keep_own(set, Domains(choose_factors(size)));
+    for (int step = 0; step < 8; ++step) {
+      std::vector<std::uint32_t> own;
+      for (const SourceParticle& p : particles.source.download(stream))
+        own.push_back(std::min({p.x, p.y, p.z}) >> 30 == 3 ? 100 : 1);
+      cost.upload(stream, own);
+      domains.cut(stream, particles, [&] { return Costs{.cost = cost.data(), .count = cost.size()}; });
+      domains.move(stream, particles, nullptr);
+    }
+    return static_cast<double>(largest_of(ranks, std::uint64_t{particles.size()})) * size / 40000;
+  };
+  const double free = most_over_mean(0), bound = most_over_mean(1.5);
+  EXPECT_LE(bound, 1.6);
+  if (size >= 4) {
+    EXPECT_GT(free, 2);
+    EXPECT_GT(bound, 1.3);  // no more even than need be
+  }
 }
 
 TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {

@@ -28,6 +28,30 @@ TEST(Estimate, OfARankIsMoreThanItsShare) {
   EXPECT_GT(estimate_memory(box(), kParticles, 64).let * 64, many.let * 8);
 }
 
+// Shares of ranks become as uneven as memory allows; lists have the rest.
+TEST(Estimate, SharesAreAsUnevenAsMemoryAllows) {
+  MachineMemory memory;
+  memory.shared = false;
+  memory.ranks = 8;
+  const auto uneven_with = [&](double room) {
+    memory.device_free = room * estimate_memory(box(), kParticles, 8).device();
+    const double uneven = most_uneven(box(), kParticles, memory);
+    const MemoryEstimate e = estimate_memory(box(), kParticles, 8, uneven);
+    const double lists = static_cast<double>(list_budget(box(), kParticles, memory, uneven));
+    EXPECT_LE(e.device() - e.lists + lists, memory.device_free);
+    if (uneven > kUneven) {
+      EXPECT_GT(lists, 2 * e.lists);
+    }
+    return uneven;
+  };
+  EXPECT_EQ(uneven_with(1.1), kUneven);
+  EXPECT_GT(uneven_with(2), kUneven);
+  EXPECT_LT(uneven_with(2), kMostUneven);
+  EXPECT_EQ(uneven_with(8), kMostUneven);
+  memory.ranks = 1;
+  EXPECT_EQ(most_uneven(box(), kParticles, memory), kMostUneven);
+}
+
 // Each of four sites has a quarter of the particles, and a mesh of its own; it makes the whole set at the start.
 TEST(Estimate, OfASiteIsOfItsShare) {
   Config over = box();
