@@ -129,6 +129,38 @@ void check_kinds(const Config& config) {
   check_folding(config.output.power_folding);
 }
 
+std::vector<std::string> idle_keys(const Config& config) {
+  const Config::Output& output = config.output;
+  const bool steady = config.time.fixed_step.has_value(), pictures = output.image || output.film > 0;
+  const bool ghosts = config.run.deterministic && config.run.kind == RunKind::kCosmology;
+  const struct {
+    bool idle;
+    const char* reason;
+    std::vector<const char*> keys;
+  } rules[] = {
+      {steady, "time.fixed_step is given", {"time.eta", "time.max_dlna"}},
+      {config.gravity.split == Split::kS2, "gravity.split is \"s2\"", {"gravity.split_order"}},
+      {config.gravity.reuse.has_value(), "gravity.reuse is given", {"gravity.reuse_tolerance"}},
+      {ghosts && !config.gravity.reuse, "run.deterministic is set", {"gravity.reuse_tolerance"}},
+      {ghosts, "run.deterministic is set", {"gravity.let_compression"}},
+      {!output.power_spectrum, "output.power_spectrum is false", {"output.power_mesh", "output.power_folding"}},
+      {!pictures,
+       "there are neither images nor a film",
+       {"output.image_pixels", "output.image_width", "output.image_depth", "output.image_axis", "output.image_centre",
+        "output.image_low", "output.image_high"}},
+      {output.film == 0, "output.film is 0", {"output.film_cadence"}},
+      {config.run.restarts_kept == 0, "run.restarts_kept is 0", {"run.restart_interval", "run.restart_steps"}},
+  };
+  std::vector<std::string> notes;
+  for (const auto& rule : rules)
+    for (const char* const path : rule.keys) {
+      const Key& key = find_key(path);
+      if (rule.idle && key.applies_to(config) && key.get(config) != key.get(Config{}))
+        notes.push_back(fmt::format("{} has no effect: {}.", path, rule.reason));
+    }
+  return notes;
+}
+
 void check_resolution(double softening, double side) {
   const double units = softening / side * kSideToUnits;
   if (units >= kLeastSofteningUnits) return;

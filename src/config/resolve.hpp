@@ -99,6 +99,9 @@ std::vector<std::array<double, 3>> light_cone_observers(const Config& config, co
 // Checks the run kind, the initial conditions and the keys that they need, before there are particles.
 void check_kinds(const Config& config);
 
+// Keys that are given without an effect, a sentence each; before the configuration is resolved.
+std::vector<std::string> idle_keys(const Config& config);
+
 // Checks a resolved configuration: softening against box, mesh and split; output lists and end against the start (that
 // of `file` where there is one). Throws Error with the numbers.
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file);

@@ -122,6 +122,8 @@ void settle_units(const Config& config, const ReadReport& report, SnapshotHeader
 
 void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
   Config& config = run.config;
+  const std::vector<std::string> idle = idle_keys(config);
+  run.notes.insert(run.notes.end(), idle.begin(), idle.end());
   resolve(config, {run.particles, file, isolated_side}, run.notes);
   run.units = run_units(config, file);
   run.gravitational_constant = run_gravitational_constant(config, run.units, file);

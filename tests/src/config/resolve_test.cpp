@@ -34,6 +34,23 @@ std::string refusal(Config config, const InitialFacts& facts = {kCube64, nullptr
   return test::error_of([&] { resolve(config, facts, notes); });
 }
 
+// A key that another one makes idle is told; one that is left at its default is not.
+TEST(IdleKeys, AreToldWhereTheyAreGiven) {
+  EXPECT_TRUE(idle_keys(box_50()).empty());
+  EXPECT_TRUE(idle_keys(box_50({"time.fixed_step=0.01", "run.deterministic=true", "output.image=false"})).empty());
+  const std::vector<std::string> expected = {
+      "time.eta has no effect: time.fixed_step is given.",
+      "gravity.reuse_tolerance has no effect: gravity.reuse is given.",
+      "gravity.let_compression has no effect: run.deterministic is set.",
+      "output.image_low has no effect: there are neither images nor a film.",
+  };
+  EXPECT_EQ(idle_keys(box_50({"time.fixed_step=0.01", "time.eta=0.3", "run.deterministic=true", "gravity.reuse=2",
+                              "gravity.reuse_tolerance=2", "gravity.let_compression=true", "output.image=false",
+                              "output.image_low=1"})),
+            expected);
+  EXPECT_TRUE(idle_keys(box_50({"output.image=false", "output.film=9", "output.image_low=1"})).empty());
+}
+
 TEST(Presets, FillOnlyWhatIsAuto) {
   for (const Preset preset : {Preset::kFast, Preset::kStandard, Preset::kPrecise}) {
     Config config = box_50({"gravity.r_cut=5"});
