@@ -115,12 +115,27 @@ Spread spread_of(const std::vector<RankRecord>& ranks, const std::function<doubl
   return spread;
 }
 
+Spread phase_spread(const std::vector<RankRecord>& ranks, const std::string& path, double PhaseTime::*number) {
+  std::size_t place = 0;  // of the phase on the rank before: nearly all ranks have the same phases
+  return spread_of(ranks, [&](const RankRecord& rank) {
+    const std::vector<PhaseTime>& phases = rank.phases;
+    if (place >= phases.size() || phases[place].path != path)
+      place = static_cast<std::size_t>(std::ranges::find(phases, path, &PhaseTime::path) - phases.begin());
+    return place < phases.size() ? phases[place].*number : 0;
+  });
+}
+
 double phase_seconds(const RankRecord& rank, const std::string& path) { return phase_of(rank, path).seconds; }
 double phase_total(const RankRecord& rank, const std::string& path) { return phase_of(rank, path).total_seconds; }
 
 std::vector<std::string> phase_paths(const std::vector<RankRecord>& ranks) {
   std::vector<std::string> paths;
+  const RankRecord* before = nullptr;
   for (const RankRecord& rank : ranks) {
+    const bool known =
+        before && std::ranges::equal(rank.phases, before->phases, {}, &PhaseTime::path, &PhaseTime::path);
+    before = &rank;
+    if (known) continue;
     for (const PhaseTime& phase : rank.phases) {
       if (std::find(paths.begin(), paths.end(), phase.path) != paths.end()) continue;
       // After the last of its siblings and their children; a parent always comes first.
@@ -165,12 +180,12 @@ std::string phase_table(const Ranks& ranks) {
   for (const std::string& path : paths) {
     width = std::max(width, name_of(path).size() + 2);
     if (path.find('/') != path.npos) continue;
-    whole += spread_of(ranks, [&path](const RankRecord& r) { return phase_total(r, path); }).mean;
+    whole += phase_spread(ranks, path, &PhaseTime::total_seconds).mean;
   }
   std::string text = fmt::format("{:<{}}  {:>10}  {:>10}  {:>10}  {:>7}  {:>9}\n", "phase, seconds of a rank", width,
                                  "min", "mean", "max", "share", "max/mean");
   for (const std::string& path : paths) {
-    const Spread s = spread_of(ranks, [&path](const RankRecord& r) { return phase_total(r, path); });
+    const Spread s = phase_spread(ranks, path, &PhaseTime::total_seconds);
     text += fmt::format("{:<{}}  {:>10.3f}  {:>10.3f}  {:>10.3f}  {:>5.1f} %  {:>9.2f}\n", name_of(path), width, s.min,
                         s.mean, s.max, whole > 0 ? 100 * s.mean / whole : 0, s.imbalance());
   }
@@ -234,7 +249,7 @@ double high_water(const RankRecord& rank) { return static_cast<double>(rank.memo
 JsonObject mean_phases(const std::vector<RankRecord>& ranks) {
   JsonObject phases;
   for (const std::string& path : phase_paths(ranks)) {
-    const double mean = spread_of(ranks, [&path](const RankRecord& r) { return phase_seconds(r, path); }).mean;
+    const double mean = phase_spread(ranks, path, &PhaseTime::seconds).mean;
     if (mean > 0) phases.raw(path, fmt::format("{:.6f}", mean));
   }
   return phases;
@@ -249,20 +264,19 @@ JsonObject about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts
   const auto count = [&ranks](std::uint64_t GravityCounts::*field) {
     return spread_of(ranks, [field](const RankRecord& r) { return static_cast<double>(r.gravity.*field); });
   };
-  const auto phase = [&ranks](const std::string& path) {
-    return spread_of(ranks, [&path](const RankRecord& r) { return phase_seconds(r, path); });
-  };
   const Spread memory = spread_of(ranks, high_water);
   const Spread interactions = count(&GravityCounts::interactions);
   JsonObject phases;
-  for (const std::string& path : phase_paths(ranks))
-    if (phase(path).max > 0) phases.raw(path, triple(phase(path)));
+  for (const std::string& path : phase_paths(ranks)) {
+    const Spread seconds = phase_spread(ranks, path, &PhaseTime::seconds);
+    if (seconds.max > 0) phases.raw(path, triple(seconds));
+  }
   JsonObject object;
   object.add("count", ranks.size())
       .raw("particles", triple(spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.particles); })))
       .raw("interactions", triple(interactions))
       .add("interaction_imbalance", interactions.imbalance())
-      .add("evaluate_imbalance", phase("tree/evaluate").imbalance())
+      .add("evaluate_imbalance", phase_spread(ranks, "tree/evaluate", &PhaseTime::seconds).imbalance())
       .add("domain_imbalance", all.domain_imbalance)
       .raw("memory_high_water", triple(memory))
       .add("largest_memory_rank", memory.largest)

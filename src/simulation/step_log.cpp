@@ -43,7 +43,7 @@ JsonObject json_of(const ForceError& error) {
 JsonObject phase_totals(const std::vector<RankRecord>& ranks) {
   JsonObject phases;
   for (const std::string& path : phase_paths(ranks)) {
-    const Spread spread = spread_of(ranks, [&path](const RankRecord& r) { return phase_total(r, path); });
+    const Spread spread = phase_spread(ranks, path, &PhaseTime::total_seconds);
     phases.raw(path, fmt::format("[{:.6g}, {:.6g}, {:.6g}]", spread.min, spread.mean, spread.max));
   }
   return phases;
