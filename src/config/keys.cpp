@@ -78,7 +78,7 @@ struct Table {
         .means("wall-clock time from the start of the program within which the run stops cleanly, with a restart and "
                "stopped.hdf5 (room is left for as long as the longest so far took); auto: none");
     KEY(run.restart_interval).own().unit(Dimension::kWallTime, "s").at_least(0)
-        .means("wall-clock time between restarts, from which maki resume goes on; 0: none for this reason");
+        .means("wall-clock time between restarts, from which maki resume goes on (over sites that of the first site counts); 0: none for this reason");
     KEY(run.restart_steps).range(0, kAnyCount)
         .means("a restart after so many steps; 0: none for this reason. A run that is stopped writes one too");
     KEY(run.restarts_kept).own().range(0, 1000)

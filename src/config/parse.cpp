@@ -291,6 +291,7 @@ std::vector<std::string> lines_of_all_sites(const Config& config) {
   std::vector<std::string> lines;
   for (const Key& key : config_keys())
     if (is_printed(key, config) && !key.of_site) lines.push_back(fmt::format("{} = {}", key.path(), key.get(config)));
+  lines.push_back(fmt::format("restarts are kept = {}", config.run.restarts_kept > 0));
   return lines;
 }
 

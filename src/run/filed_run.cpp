@@ -75,13 +75,12 @@ void check_directory(const std::string& directory, const std::vector<std::string
               "leave it out; a run moves with its directory");
 }
 
-// Settings "section.key=value" of `chosen` that `open` leaves to Maki, of those keys that `counts` accepts.
-template <class Counts>
-std::vector<std::string> choices_of(const Config& chosen, const Config& open, Counts counts) {
+// Settings "section.key=value" of `chosen` that `open` leaves to Maki, of the keys that make a run.
+std::vector<std::string> choices_of(const Config& chosen, const Config& open) {
   const std::string unset = wan::quoted("auto");
   std::vector<std::string> settings;
   for (const Key& key : config_keys())
-    if (counts(key) && key.get(open) == unset && key.get(chosen) != unset)
+    if (makes_the_run(key) && key.get(open) == unset && key.get(chosen) != unset)
       settings.push_back(fmt::format("{}={}", key.path(), key.get(chosen)));
   return settings;
 }
@@ -93,7 +92,7 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
   settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings, from);
   // Chosen by Maki is what it chose for the run.
-  if (const auto kept = choices_of(before, config, makes_the_run); !kept.empty()) {
+  if (const auto kept = choices_of(before, config); !kept.empty()) {
     settings.insert(settings.end(), kept.begin(), kept.end());
     config = parse_config(info.provenance.configuration, name, settings, from);
   }
@@ -189,15 +188,6 @@ void say_ended(const Config& config, const std::string& directory, const std::st
   announcer(config)(fmt::format(
       "The run in '{}' has come to its end: nothing is to be done. With a later end in the settings after the {}",
       directory, instead));
-}
-
-// The configuration `before` of a restart, where it leaves a choice as chosen for a run from the beginning: another site
-// may have no restart, and compares with that.
-Config as_chosen(const RestartInfo& info, std::vector<std::string> settings, const Config& before,
-                 const Config& begun) {
-  const auto open = choices_of(begun, before, [](const Key&) { return true; });
-  settings.insert(settings.end(), open.begin(), open.end());
-  return configuration_of(info, settings, "command line");
 }
 
 // Whether the restart's outputs are those of `given`, and ends of the run before (keep_end()).
@@ -356,7 +346,12 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& path, const std::v
   use_device(config);
   const Offer offer{kResume, there.run, steps_of(there.own)};
   OpenSites ring = open_sites(config, site, ranks, offer, announcer(config));
-  return go_on(config, settings, there, std::move(ring), options);
+  if (site.over_sites() && has_ended_everywhere(there, config, ring)) {
+    say_ended(config, directory, "directory the sites go on from their last restart.", options);
+    ring.sites->close();
+    return nullptr;
+  }
+  return go_on({settings, from}, there, std::move(ring), options);
 }
 
 std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::vector<std::string>& settings,
@@ -388,30 +383,34 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     return nullptr;
   }
   if (there.lost && !site.over_sites()) throw *there.lost;
-  const bool at_once = before && !site.over_sites();
-  const Admission admission = at_once ? Admission() : admit(config, ranks);
-  Prepared prepared = at_once ? Prepared() : prepare(config, !site.over_sites());
-  if (site.over_sites()) first_slabs(prepared, site.count);
+  Admission admission;
+  std::optional<Prepared> prepared;
+  const auto make = [&] {
+    admission = admit(config, ranks);
+    prepared = prepare(config, !site.over_sites());
+    if (site.over_sites()) first_slabs(*prepared, site.count);
+  };
+  if (!before) make();  // what fails here does so before other sites are waited for
   const Offer offer{kRunOrResume, there.run, steps_of(there.own)};
-  const Config agreed = !before   ? prepared.config
-                        : at_once ? *before
-                                  : as_chosen(there.own.back(), settings, *before, prepared.config);
-  OpenSites ring = open_sites(agreed, site, ranks, offer, announcer(config));
+  OpenSites ring = open_sites(before ? *before : prepared->config, site, ranks, offer, announcer(config));
   at_all_sites(*ring.sites, [&] {
     if (there.lost) throw *there.lost;
   });
-  if (site.over_sites() && has_ended_everywhere(there, ring)) {
+  if (site.over_sites() && has_ended_everywhere(there, before.value_or(config), ring)) {
     say_ended(config, directory, "file it can go on only with a restart.", options);
     ring.sites->close();
     return nullptr;
   }
-  if (goes_on(there, ring)) return go_on(*before, settings, there, std::move(ring), options, words);
-  return start(config, std::move(prepared), admission, std::move(ring), options);
+  if (goes_on(there, ring)) return go_on({settings, "command line"}, there, std::move(ring), options, words);
+  at_all_sites(*ring.sites, [&] {
+    if (!prepared) make();
+  });
+  require_one_configuration(prepared->config, ring);
+  return start(config, std::move(*prepared), admission, std::move(ring), options);
 }
 
-std::unique_ptr<FiledRun> FiledRun::go_on(const Config& config, const std::vector<std::string>& settings,
-                                          const RestartsThere& there, OpenSites ring, const Options& options,
-                                          std::vector<std::string> words) {
+std::unique_ptr<FiledRun> FiledRun::go_on(const Changes& changes, const RestartsThere& there, OpenSites ring,
+                                          const Options& options, std::vector<std::string> words) {
   const Communicator ranks = Communicator::world();
   for (const std::string& folder : there.damaged)
     words.push_back(fmt::format("'{}' is damaged (complete.toml): the one before has to serve.", folder));
@@ -420,9 +419,16 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Config& config, const std::vecto
   Ready ready;
   ready.info = newest_whole(there.own, run->ring_, ranks, [&](const std::string& text) { words.push_back(text); });
   const RunPlace place{ranks, *run->ring_.sites};
+  Config config;
+  at_all_sites(*run->ring_.sites, [&] {
+    const auto newest = std::ranges::find(there.own, run->ring_.common.front(), &RestartInfo::step);
+    config = configuration_of(*newest, changes.settings, changes.from);
+    choose_site(config, options.site);
+  });
+  require_one_configuration(config, run->ring_);
   at_all_sites(*run->ring_.sites, [&] {
     make_ready(ready, config, place);
-    run->files_.emplace(files_of(ready.run, ready.info, settings, options),
+    run->files_.emplace(files_of(ready.run, ready.info, changes.settings, options),
                         provenance(to_toml(ready.run.config), device_text()), ready.run, place);
   });
   RunProducts& files = *run->files_;

@@ -75,6 +75,28 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
     if (!all[i].empty()) throw Error(fmt::format("site {} cannot go on", sites.name(static_cast<int>(i))), all[i]);
 }
 
+void require_one_configuration(const Config& config, const OpenSites& ring) {
+  sites::Sites& sites = *ring.sites;
+  if (sites.alone()) return;
+  const std::vector<std::string> all =
+      gather_texts(sites, fmt::format("{}", fmt::join(lines_of_all_sites(config), "\n")));
+  const auto said = [&](std::size_t site) {
+    sites::Hello hello;
+    hello.name = sites.name(static_cast<int>(site));
+    hello.agreement = all[site];
+    return hello;
+  };
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (const auto found = sites::differences(said(0), said(i)); !found.empty())
+      throw_at_all_sites(ring, Error("the sites cannot run together", fmt::format("{}", fmt::join(found, "; ")),
+                                     "start them with the same program, configuration and settings"));
+}
+
+void throw_at_all_sites(const OpenSites& ring, const Error& error) {
+  ring.sites->close();
+  throw error;
+}
+
 namespace {
 
 sites::SitePlace place_of(const SiteAddress& site) {
@@ -102,7 +124,8 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, con
   if (const auto& wait = resolved.sites.wait) plan.wait_limit = in_base(*wait, Dimension::kWallTime, "s");
   plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
   plan.agreement = fmt::format("what is to do = {}\n", command);
-  for (const std::string& line : lines_of_all_sites(resolved)) plan.agreement += line + "\n";
+  if (command == Offer{}.command)  // others compare that of the restart which they choose together
+    plan.agreement += fmt::format("{}\n", fmt::join(lines_of_all_sites(resolved), "\n"));
   check(plan);
   return plan;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "kernels/error.hpp"
 #include "src/config/config.hpp"
 #include "src/run/setup.hpp"
 #include "wan/sites/ring_plan.hpp"
@@ -48,12 +49,19 @@ struct OpenSites {
   // For the log of rank 0: the ring, and the paths as far as known (round trips after a second or so).
   std::vector<std::string> describe() const;
 };
-// Calls the other sites and waits until all are there. Every site has to run the same version with the same
-// configuration, except local settings, and hold the same key. With maki resume the run has to be the same at all
+// Calls the other sites and waits until all are there. Every site has to run the same version and hold the same key;
+// with maki run the same configuration, except local settings; with maki resume the run has to be the same at all
 // sites; with maki run --resume it may exist at some sites only (goes_on()). `say` gets, on rank 0, the sites that are
 // waited for. Collective over the ranks of this site. Throws Error with the first difference.
 OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks, const Offer& offer,
                      const std::function<void(const std::string&)>& say);
+
+// Throws Error, at all sites, where configurations differ in more than local settings. Collective over the sites and
+// ranks.
+void require_one_configuration(const Config& config, const OpenSites& ring);
+
+// Every site throws the same error: each waits for the messages of the others before it leaves.
+[[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error);
 
 // The (short) texts of all sites, in the order of the ring. Collective over the sites and ranks.
 std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mine);

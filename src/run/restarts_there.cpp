@@ -37,12 +37,6 @@ void keep_own(RestartsThere& there) {
                 "move the restart to an empty directory to go on from it, or begin with maki run");
 }
 
-// Every site throws the same error: each waits for the messages of the others before it leaves.
-[[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
-  ring.sites->close();
-  throw error;
-}
-
 // The damage of a restart, with its light cones; empty where it is whole.
 std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
   if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
@@ -189,15 +183,18 @@ bool has_same_end(const RestartsThere& there, const Config& now) {
   return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
 }
 
-bool has_ended_everywhere(const RestartsThere& there, const OpenSites& ring) {
-  const std::vector<std::string> ended = gather_texts(*ring.sites, there.ended && there.own.empty() ? "ended"
-                                                                   : there.own.empty()              ? ""
-                                                                                                    : "restarts");
-  const auto is = [&](const char* word) { return std::ranges::count(ended, std::string(word)); };
-  if (is("ended") == 0 || is("restarts") > 0) return false;
-  if (is("ended") == std::ssize(ended)) return true;
-  throw_at_all_sites(ring, Error("the run has ended at some of the sites, and no site has a restart of it", "",
-                                 "begin again with maki run and run.overwrite = true, without --resume"));
+bool has_ended_everywhere(const RestartsThere& there, const Config& now, const OpenSites& ring) {
+  const std::string kEnded = "ended", kAlone = "ended, without a restart";
+  const bool ended = there.ended && (there.own.empty() || has_same_end(there, now));
+  const std::vector<std::string> all = gather_texts(*ring.sites, !ended ? "" : there.own.empty() ? kAlone : kEnded);
+  const auto alone = std::ranges::find(all, kAlone);
+  if (std::ranges::find(all, "") == all.end()) return true;
+  if (alone == all.end()) return false;
+  throw_at_all_sites(
+      ring, Error(fmt::format("the run has ended at site {}, which has no restart of it, and not at all sites",
+                              ring.sites->name(static_cast<int>(alone - all.begin()))),
+                  "it cannot go on together",
+                  "copy the restarts back, or begin again with maki run and run.overwrite = true, without --resume"));
 }
 
 }  // namespace maki

@@ -245,6 +245,8 @@ void RunProducts::spare_the_run(const std::function<void()>& write) {
     write();
   } catch (const DeviceError&) {
     throw;
+  } catch (const sites::SiteLost&) {
+    throw;
   } catch (const Error& error) {
     message(fmt::format("{}. The run goes on without it.", error.what()));
   }

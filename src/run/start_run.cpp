@@ -53,7 +53,7 @@ SimulationOptions simulation_options(const Prepared& run, const Admission& admis
 }
 
 int leave_sites(const OpenSites& ring, const RunResult& result) {
-  if (result.site_lost) return kExitSiteLost;
+  if (result.site_lost) return result.stopped_by == kStopFileReason ? kExitStopped : kExitSiteLost;
   try {
     gather_texts(*ring.sites, "");
   } catch (const sites::SiteLost& lost) {

@@ -111,6 +111,8 @@ RunResult Simulation::run_to_end() {
   begin();
   while (long_step()) {
   }
+  // Where a site is lost during the last outputs, the others still have states for restarts.
+  if (!sites_->alone()) sites_->gather(sites::Phase::kControl, sites_->next_number(sites::Phase::kControl), {});
   return finish();
 }
 

@@ -11,6 +11,7 @@
 #include "src/simulation/film.hpp"
 #include "src/simulation/force_check.hpp"
 #include "src/simulation/simulation.hpp"
+#include "src/simulation/stop_request.hpp"
 
 namespace maki {
 
@@ -285,7 +286,7 @@ RunResult Simulation::leave(const std::string& reason) {
   result_ = last.result;
   result_.time = last.file_time;
   result_.particles = last.field.total;
-  result_.stopped_by = "the loss of another site";
+  result_.stopped_by = requests_ & kStopFile ? kStopFileReason : "the loss of another site";
   result_.site_lost = true;
   return result_;
 }

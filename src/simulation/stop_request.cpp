@@ -43,7 +43,8 @@ StopRequest::~StopRequest() {
 std::string StopRequest::reason(double next_seconds) const {
   if (const auto signal = kStopSignals.find(int{received_signal}); signal != kStopSignals.end()) return signal->second;
   std::error_code ignored;
-  if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored)) return kStopFileReason;
+  if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored)) *file_seen_ = true;
+  if (*file_seen_) return kStopFileReason;
   if (time_limit_ > 0 && elapsed() + next_seconds > time_limit_)
     return fmt::format("the time limit of {:g} s", time_limit_);
   return {};
@@ -51,10 +52,10 @@ std::string StopRequest::reason(double next_seconds) const {
 
 std::function<bool()> StopRequest::made() const {
   const std::chrono::duration<double> limit(time_limit_);
-  return [file = stop_file_, limit, begin = begin_] {
+  return [file = stop_file_, seen = file_seen_, limit, begin = begin_] {
     const bool late = limit.count() > 0 && std::chrono::steady_clock::now() - begin > limit;
     std::error_code ignored;
-    return late || kStopSignals.contains(int{received_signal}) ||
+    return late || kStopSignals.contains(int{received_signal}) || *seen ||
            (!file.empty() && std::filesystem::exists(file, ignored));
   };
 }

@@ -1,9 +1,11 @@
 // Ways to end a run early: a signal, a file, a limit on wall-clock time.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace maki {
@@ -26,7 +28,7 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   // The reason to end the run now, as a phrase ("SIGTERM", "a file named stop"), or empty. `next_seconds`: time of the
-  // next piece of work; the run ends before this passes the time limit. Removes the stop file once seen.
+  // next piece of work; the run ends before this passes the time limit. Removes the stop file once seen; it counts from then on, as a signal.
   std::string reason(double next_seconds) const;
 
   // A call that returns whether reason() would give one; for any thread, also after this object's end.
@@ -36,6 +38,7 @@ class StopRequest {
 
  private:
   std::string stop_file_;
+  std::shared_ptr<std::atomic<bool>> file_seen_ = std::make_shared<std::atomic<bool>>(false);
   double time_limit_;
   std::chrono::steady_clock::time_point begin_;
   std::map<int, void (*)(int)> before_;  // handlers of signals

@@ -180,7 +180,7 @@ TEST(StopRequest, AHangUpThatNohupIgnoresIsNone) {
   EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
 }
 
-TEST(StopRequest, StopFileIsSeenOnceAndEndsWithTheRun) {
+TEST(StopRequest, StopFileCountsFromWhenItIsSeenAndEndsWithTheRun) {
   const test::TempDir directory;
   const std::string file = directory / "stop";
   std::ofstream(file).put('x');  // before the run has begun
@@ -188,7 +188,8 @@ TEST(StopRequest, StopFileIsSeenOnceAndEndsWithTheRun) {
     const StopRequest request(directory.path(), 0);
     EXPECT_NE(request.reason(0), "");
     EXPECT_FALSE(std::filesystem::exists(file));
-    EXPECT_EQ(request.reason(0), "");
+    EXPECT_EQ(request.reason(0), kStopFileReason);  // from then on, until other sites know
+    EXPECT_TRUE(request.made()());
     std::ofstream(file).put('x');  // too late for this run
   }
   EXPECT_FALSE(std::filesystem::exists(file));

@@ -246,6 +246,69 @@ TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
     expect_end(result, 1, {"site a holds restarts of a run, and site b nothing of that run"});
 }
 
+// Site a is lost while it makes the last picture of all particles, for which site b waits.
+TEST_F(SitesResume, AfterASiteWasLostDuringTheLastOutput) {
+  const std::string more =
+      "output.power_spectrum=true output.power_mesh=32 output.image=true output.image_pixels=8192 ";
+  StartedCommand a = start("a", more), b = start("b", more + "sites.path.patience=3s");
+  for (int i = 0; i < 8000 && !fs::exists(path("output/two/a/power_000.txt")); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const std::string last = restarts_of("b").back();
+  a.send(SIGKILL);
+  a.wait();
+  const Result left = expect_end(b.wait(), kExitSiteLost, {"Stopped by the loss of another site", "maki resume"});
+  EXPECT_GT(restarts_of("b").back(), last) << "of its last long steps";
+  EXPECT_EQ(left.output.find("goes on without it"), std::string::npos) << left.output;
+  for (const Result& result : resume("output.image_pixels=64")) expect_end(result, 0, {"Resumed from"});
+}
+
+// A run that has ended at both sites stays as it is, also where the restarts of one of them are gone.
+TEST_F(SitesResume, ARunThatHasEndedIsNotMadeAgain) {
+  StartedCommand a = start("a"), b = start("b");
+  for (StartedCommand* const one : {&a, &b}) expect_end(one->wait(), 0);
+  const auto made = [&] { return fs::last_write_time(path("output/two/a/snapshot_000.0.hdf5")); };
+  const auto when = made();
+  const std::string again = "run " + config() + settings_ + " run.overwrite=true --resume";
+  for (const Result& result : resume()) expect_end(result, 0, {"has come to its end"});
+  for (const Result& result : both(again, again)) expect_end(result, 0, {"has come to its end"});
+  for (const std::string& name : restarts_of("a")) fs::remove_all(path("output/two/a/" + name));
+  for (const Result& result : both(again, again)) expect_end(result, 0, {"has come to its end"});
+  const std::string later = again + " time.end_redshift=2.9";
+  for (const Result& result : both(later, later))
+    expect_end(result, 1, {"ended at site a, which has no restart of it"});
+  EXPECT_EQ(made(), when);
+}
+
+// After settings were changed a site is lost before it has a new restart: both go on from the last common one, with the
+// settings of that.
+TEST_F(SitesResume, SettingsOfTheCommonRestartHold) {
+  for (const Result& result : stopped_at_b()) expect_end(result, kExitStopped);
+  const auto lines = [&] {
+    const std::string metrics = text_of(path("output/two/a/metrics.jsonl"));
+    return std::ranges::count(metrics, '\n');
+  };
+  const std::string last = restarts_of("b").back();
+  stalled_ = false;
+  stall_once([&, before = lines()] { return lines() > before + 8; });
+  const auto changed = [&](const std::string& site) {
+    return "cd " + directory_.string() + " && exec env OMP_NUM_THREADS=1 " + program() + " resume output/two/" + site +
+           " --site " + site + " time.eta=0.3 time.end_redshift=2.9 run.restart_steps=0 sites.path.patience=3s";
+  };
+  StartedCommand a(changed("a"), path("a.log")), b(changed("b"), path("b.log"));
+  wait_for_stall(a, b);
+  b.send(SIGKILL);
+  b.wait();
+  expect_end(a.wait(), kExitSiteLost);
+  EXPECT_GT(restarts_of("a").back(), last);
+  EXPECT_EQ(restarts_of("b").back(), last);
+  proxy_.stall(false);
+  for (const Result& result : both("resume output/two/a time.eta=0.2", "resume output/two/b time.eta=0.1"))
+    expect_end(result, 1, {"the sites cannot run together", "time.eta is 0.2 at site a and 0.1 at site b"});
+  const Results resumed = resume("sites.path.patience=20s");
+  for (const Result& result : resumed) expect_words(result, {"Resumed from", last});
+  expect_same(end_of(resumed));
+}
+
 // All connections are cut whenever site a has written a restart: to the last bit nothing has happened.
 TEST_F(SitesResume, CutConnectionsChangeNothing) {
   undisturbed();
