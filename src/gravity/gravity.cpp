@@ -7,7 +7,6 @@
 #include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/reductions.hpp"
-#include "src/gravity/all_sites.hpp"
 
 namespace maki {
 namespace {

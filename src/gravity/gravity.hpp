@@ -9,10 +9,10 @@
 #include "host/fft/pencil_mesh.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/particles/particles.hpp"
-#include "src/gravity/all_ranks.hpp"
 #include "src/gravity/gravity_options.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "src/gravity/tree_gravity.hpp"
+#include "src/gravity/tree_imports.hpp"
 #include "src/timing/phase_timers.hpp"
 #include "wan/sites/site_mesh.hpp"
 

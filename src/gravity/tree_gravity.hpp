@@ -8,12 +8,11 @@
 
 #include "host/comm/communicator.hpp"
 #include "host/domain/rank_domains.hpp"
-#include "src/gravity/all_ranks.hpp"
-#include "src/gravity/all_sites.hpp"
 #include "src/gravity/gravity_options.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_forces.hpp"
 #include "src/gravity/source_trees.hpp"
+#include "src/gravity/tree_imports.hpp"
 
 namespace maki {
 

@@ -15,7 +15,7 @@
 #include "kernels/particles/types.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/site_tables.hpp"
-#include "src/gravity/all_sites.hpp"
+#include "src/gravity/tree_imports.hpp"
 #include "src/io/run_directory.hpp"
 #include "wan/sites/net_ring.hpp"
 
