@@ -12,7 +12,6 @@
 #include "bench/report.hpp"
 #include "bench/timing.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/mesh/influence.hpp"
+#include "kernels/mesh/mesh.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,6 @@
 #include "kernels/device/blocked_fft.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
-#include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/interpolate.hpp"
 #include "kernels/mesh/lone_particle.cuh"
 #include "kernels/mesh/mesh.hpp"

@@ -7,7 +7,6 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/mesh/cloud.hpp"
-#include "kernels/mesh/influence.hpp"
 
 namespace maki {
 namespace {
@@ -75,7 +74,7 @@ std::vector<double> green_tables(const MeshOptions& options, ForceLaw law) {
   const double unit = potential ? ratio * options.cells : ratio * ratio;  // mass / side^2
   std::vector<double> tables(kTables * same.size());
   for (std::size_t i = 0; i < same.size(); ++i) {
-    // The Nyquist planes belong to the first mesh alone (influence.hpp).
+    // The Nyquist planes belong to the first mesh alone (mesh.hpp).
     tables[kFirst * same.size() + i] = unit * (share * same[i] + all[i] - same[i]);
     tables[kBetween * same.size() + i] = unit * share * between[i];
     tables[kSecond * same.size() + i] = unit * share * same[i];

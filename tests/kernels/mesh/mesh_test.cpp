@@ -8,7 +8,6 @@
 
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
-#include "kernels/mesh/influence.hpp"
 #include "tests/kernels/mesh/field_of.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
 #include "tests/kernels/particles/sets.hpp"
