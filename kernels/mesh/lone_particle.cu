@@ -1,4 +1,4 @@
-#include "kernels/mesh/lone_particle.cuh"
+#include "kernels/mesh/mesh_solver.cuh"
 
 #include <cmath>
 #include <numbers>
@@ -6,7 +6,6 @@
 
 #include "kernels/device/launch.cuh"
 #include "kernels/mesh/cloud.hpp"
-#include "kernels/mesh/mesh_solver.cuh"
 
 namespace maki {
 namespace {

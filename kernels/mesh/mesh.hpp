@@ -136,7 +136,7 @@ class ParticleMesh {
                   float* potential);
 
   // The long-range force of `sources` at `points`, whose own masses do not count; by point. At the position of a
-  // source, its own cloud contributes to the potential, as above, and a little to the force (self_force.hpp). Only for
+  // source, its own cloud contributes to the potential, as above, and a little to the force (SelfForce). Only for
   // a mesh that one rank holds whole (not PencilMesh). Waits for the device; throws Error as choose_mass_unit() does.
   void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
                      VectorView acceleration, float* potential);

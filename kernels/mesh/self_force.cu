@@ -1,4 +1,4 @@
-#include "kernels/mesh/self_force.hpp"
+#include "kernels/mesh/mesh_solver.cuh"
 
 #include <algorithm>
 #include <cmath>
