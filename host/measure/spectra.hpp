@@ -6,7 +6,6 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/measure/power_spectrum.hpp"
-#include "kernels/measure/projection.hpp"
 #include "kernels/mesh/mesh.hpp"
 
 namespace maki {

@@ -1,4 +1,4 @@
-#include "kernels/measure/projection.hpp"
+#include "kernels/measure/power_spectrum.hpp"
 
 #include <cmath>
 #include <string>
