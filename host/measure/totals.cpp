@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "host/comm/wide_sums.hpp"
-
 namespace maki {
 
 namespace {

@@ -48,7 +48,7 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
                            const VectorArray* long_range);
 
 // Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
-// order of particles and the number of threads. sum_over_ranks() (host/comm/wide_sums.hpp) adds those of ranks.
+// order of particles and the number of threads. sum_over_ranks() (host/measure/totals.hpp) adds those of ranks.
 struct EnergySums {
   DoubleDouble kinetic;    // 1/2 sum m p^2
   DoubleDouble potential;  // 1/2 sum m phi, where phi is the sum of both ranges, in mass^2 / side
@@ -80,7 +80,7 @@ CentreSums centre_sums(const Stream& stream, const Particles& particles);
 std::uint64_t count_beyond(const Stream& stream, const Particles& particles, const std::array<std::int32_t, 3>& shift,
                            std::int64_t reach);
 
-// Sum of masses, for sums over ranks (sum_over_ranks() of host/comm/wide_sums.hpp).
+// Sum of masses, for sums over ranks (sum_over_ranks() of host/measure/totals.hpp).
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
 // The same, rounded once: equal for any order of particles and any number of threads.
 double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n);

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "host/comm/wide_sums.hpp"
+#include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/reductions.hpp"

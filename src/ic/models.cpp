@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/wide_sums.hpp"
+#include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "src/ic/random.hpp"
 

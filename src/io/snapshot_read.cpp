@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/wide_sums.hpp"
+#include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/io/gadget.hpp"

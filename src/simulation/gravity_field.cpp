@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "host/comm/wide_sums.hpp"
 #include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"

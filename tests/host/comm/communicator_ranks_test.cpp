@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/comm/job.hpp"
-#include "host/comm/wide_sums.hpp"
+#include "host/measure/totals.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 
