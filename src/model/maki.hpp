@@ -1,5 +1,5 @@
 // Maki's own model: seconds of its three kinds of steps (with new lists, with kept lists, and with the mesh too), over
-// ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with Maki's
+// ranks and sites. It has the form of SUSHI's (published.hpp: forces, mesh, lines within and between sites) with Maki's
 // phases: rebuilds, messages that travel while the own tree is evaluated (docs/design.md, "Many ranks" and "Many
 // sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms of the whole mesh at every site, on all
 // its ranks.

@@ -1,13 +1,11 @@
-// The tables and plots of `maki model`, from the models of SUSHI (sushi.hpp), of Accelerated FDPS (fdps.hpp) and of
-// Maki (maki.hpp).
+// The tables and plots of `maki model`, from the models of SUSHI, of Accelerated FDPS and of Maki.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "src/model/fdps.hpp"
 #include "src/model/maki.hpp"
-#include "src/model/sushi.hpp"
+#include "src/model/published.hpp"
 #include "src/plot/plot.hpp"
 
 namespace maki::model {

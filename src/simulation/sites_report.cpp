@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "src/io/json.hpp"
-#include "src/model/sushi.hpp"
+#include "src/model/published.hpp"
 
 namespace maki {
 

@@ -1,5 +1,5 @@
 // The model of Accelerated FDPS against what its paper prints: table 2, figures 8 to 12.
-#include "src/model/fdps.hpp"
+#include "src/model/published.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SUSHI's model against the digits that its paper prints: tables 3, 4, 7 and 8, figures 10 to 14.
-#include "src/model/sushi.hpp"
+#include "src/model/published.hpp"
 
 #include <gtest/gtest.h>
 

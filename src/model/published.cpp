@@ -1,14 +1,117 @@
-#include "src/model/sushi.hpp"
+#include "src/model/published.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "kernels/error.hpp"
-#include "src/model/fdps.hpp"
 
 namespace maki::model {
+
+// ---- Accelerated FDPS -----------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+constexpr double kSortPasses = 24;       // eq. 6: eight digits, each read twice and written once
+constexpr double kParticlesOfACell = 4;  // eq. 8: n / 4 cells
+
+// Keeps logarithms, and with them n_LET, from becoming negative.
+double log2_or_zero(double x) { return x > 1 ? std::log2(x) : 0; }
+
+double link_time(double particles, const Accelerator& m, const FdpsCoefficients& c) {  // eqs. 8 and 14
+  const double cells = particles / kParticlesOfACell;
+  return cells * log2_or_zero(cells) * c.link * c.b_key / m.host_rate;
+}
+
+double sort_time(double particles, const Accelerator& m, const FdpsCoefficients& c) {  // eqs. 6 and 12
+  return particles * c.sort * kSortPasses * c.b_key / m.host_rate;
+}
+
+}  // namespace
+
+double FdpsNode::force() const { return send_all + std::max({kernel, device_link, host}) + take_forces; }
+
+double FdpsNode::whole() const { return root + local_tree + local_moments + global_tree + global_moments + force(); }
+
+double list_length(double n, double group, double theta) {
+  return group + 14 * std::pow(group, 2.0 / 3) / theta + 21 * kPi * std::cbrt(group) / (theta * theta) +
+         28 * kPi / (3 * theta * theta * theta) * log2_or_zero(theta / 2.8 * (std::cbrt(n) - std::cbrt(group)));
+}
+
+double close_processes(const FdpsRun& run) {
+  const double x = 1 / run.theta + 1;
+  return std::min(6 * x + 3 * kPi * x * x + 4 * kPi / 3 * x * x * x, run.processes - 1);
+}
+
+double imported(const FdpsRun& run) {
+  if (run.processes <= 1) return 0;
+  const double n = run.particles, t = run.theta;
+  const double far = log2_or_zero(t / 2.8 * (std::cbrt(n * run.processes) - std::cbrt(n)));
+  return 14 * std::pow(n, 2.0 / 3) / t + 21 * kPi * std::cbrt(n) / (t * t) + 28 * kPi / (3 * t * t * t) * far +
+         run.processes - close_processes(run);
+}
+
+FdpsNode fdps_node(const FdpsRun& run, const Accelerator& m, bool reuse, const FdpsCoefficients& c) {
+  const double n = run.particles, let = imported(run), all = n + let, host = m.host_rate, link = m.transfer_rate;
+  const double list = list_length(n * std::max(run.processes, 1.0), run.group, run.theta);
+  const double entry = run.index_lists ? c.b_id : c.b_epj_buf;  // bytes of a list's entry
+  FdpsNode t;
+  if (!reuse) {
+    t.root = n * c.root * c.b_fp / host;                                         // eq. 3
+    t.local_tree = n * c.key * (c.b_fp + c.b_key) / host + sort_time(n, m, c) +  // eqs. 5, 6
+                   n * c.reorder_lt * (2 * c.b_fp + c.b_epi + c.b_epj + c.b_key) / host + link_time(n, m, c);  // 7, 8
+    t.global_tree = let * c.key * (c.b_key + c.b_epj) / host + sort_time(all, m, c) +                          // 11, 12
+                    all * c.reorder_gt_const * (2 * c.b_epj + c.b_index) / host + link_time(all, m, c);        // 13, 14
+  } else {
+    t.global_tree = all * c.reorder_gt_reuse * (2 * c.b_epj + c.b_index) / host;  // eq. 15
+  }
+  t.local_moments = n * c.mom * c.b_epj / host;     // eq. 9
+  t.global_moments = all * c.mom * c.b_epj / host;  // eq. 16
+  t.send_all =
+      std::max(all * c.cp_all * (c.b_epj + c.b_epj_buf) / host, all * c.h2d_all * c.b_epj_buf / link);  // 19, 20
+  t.kernel =
+      n * list *
+      (c.gpu_calc * c.n_op / m.gpu_flops + c.gpu_transfer * (c.b_id + c.b_epj) / (run.group * m.gpu_rate));  // 21
+  const double send_epi = n * c.h2d_epi * c.b_epi_buf / link;                                                // eq. 22
+  const double send_lists = reuse ? 0 : n * list / run.group * c.h2d_list * entry / link;                    // eq. 23
+  t.device_link = std::max(send_epi + send_lists, n * c.d2h_force * c.b_force_buf / link);                   // eq. 24
+  const double make_lists = n * list / run.group * (c.const_list * c.b_id + c.cp_list * entry);  // eqs. 25 and 27
+  t.host = ((reuse ? 0 : make_lists) + n * c.cp_epi * (c.b_epi + c.b_epi_buf) +                  // eq. 26
+            n * c.write_back * (c.b_force + c.b_fp + c.b_epi + c.b_epj)) /
+           host;                                                        // eq. 28
+  t.take_forces = n * c.cp_force * (c.b_force + c.b_force_buf) / host;  // eq. 29
+  return t;
+}
+
+double fdps_single(const FdpsRun& run, const Accelerator& m, const FdpsCoefficients& c) {
+  return (fdps_node(run, m, false, c).whole() + (run.reuse - 1) * fdps_node(run, m, true, c).whole()) / run.reuse;
+}
+
+FdpsStep fdps_step(const FdpsRun& run, const Accelerator& m, const FdpsCoefficients& c) {
+  FdpsStep step;
+  step.single = fdps_single(run, m, c);
+  if (run.processes <= 1) return step;
+  if (m.inject_rate <= 0)
+    throw Error("the machine has no network for many processes", "", "give inject_rate in [accelerator]");
+  const double p = run.processes, close = close_processes(run), let = imported(run);
+  const double samples = run.samples * std::pow(p, 2.0 / 3);
+  const double collect =
+      std::pow(p, 1.0 / 6) * c.gather_startup + samples * c.gather * c.b_pos / m.inject_rate;  // eq. 36
+  const double sort = samples * std::log2(std::pow(run.samples, 3) * std::pow(p, 5.0 / 3)) * c.dc_sort * c.b_pos /
+                      m.host_rate;  // eq. 37
+  const double one_by_one = std::max(let - p + close, 0.0);
+  step.domains = (collect + sort) / run.domains;
+  step.trees_made = one_by_one * c.const_list * c.b_id / m.host_rate / run.reuse;                 // eq. 38
+  step.gathered = std::pow(p, 0.25) * c.gather_startup + p * c.gather * c.b_epj / m.inject_rate;  // eq. 40
+  step.neighbours = close * c.p2p_startup + 2 * one_by_one * c.p2p * c.b_epj / m.inject_rate;     // eq. 41
+  return step;
+}
+
+// ---- SUSHI ----------------------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr double kListOverhead = 1.2;  // eq. 3: making lists and trees, as a share of the forces
