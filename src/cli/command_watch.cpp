@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "src/cli/commands.hpp"
-#include "src/report/page.hpp"
 #include "src/report/status.hpp"
 #include "src/simulation/run_files.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/report/output_figures.hpp"
+#include "src/report/figures.hpp"
 
 #include <fmt/format.h>
 

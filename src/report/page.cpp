@@ -1,4 +1,4 @@
-#include "src/report/page.hpp"
+#include "src/report/status.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,8 @@
 
 #include "src/config/keys.hpp"
 #include "src/io/safe_file.hpp"
+#include "src/report/figures.hpp"
 #include "src/report/html.hpp"
-#include "src/report/output_figures.hpp"
-#include "src/report/status.hpp"
-#include "src/report/step_figures.hpp"
 #include "src/simulation/progress.hpp"
 
 namespace maki::report {

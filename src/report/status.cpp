@@ -18,7 +18,7 @@
 #include "src/config/parse.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/io/run_directory.hpp"
-#include "src/report/step_figures.hpp"
+#include "src/report/figures.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/step_log.hpp"
 

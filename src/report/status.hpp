@@ -1,7 +1,8 @@
-// The state of a run in words, and watching it.
+// A run as its files tell: its state in words, watching it, and its report, one HTML page.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <optional>
@@ -76,5 +77,22 @@ std::string status_line(const RunRecords& records, const Signs& signs);
 
 // The state of the run in a sentence with `directory` in it.
 std::string life_text(const RunRecords& records, const Signs& signs, const std::string& directory);
+
+// ---- the report ----------------------------------------------------------------------------------------------------
+
+inline constexpr const char* kReportName = "report.html";
+
+struct Page {
+  std::string html;
+  std::size_t picture_bytes = 0;  // of the html
+};
+
+// The page of the run in a directory, whether it has ended, was stopped, goes on or was resumed. The page lists missing
+// and damaged files. Throws Error where the directory holds no run (metrics.jsonl).
+Page report_page(const std::string& directory);
+
+// Writes report.html in the directory, replacing an older one. Returns "DIRECTORY/report.html (712 kB)". Throws Error
+// as above, and where the file cannot be written.
+std::string write_report(const std::string& directory);
 
 }  // namespace maki::report

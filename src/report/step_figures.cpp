@@ -1,4 +1,4 @@
-#include "src/report/step_figures.hpp"
+#include "src/report/figures.hpp"
 
 #include <fmt/format.h>
 

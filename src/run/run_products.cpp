@@ -13,7 +13,7 @@
 #include "src/config/resolve.hpp"
 #include "src/io/restart_folder.hpp"
 #include "src/lightcone/cone_state.hpp"
-#include "src/report/page.hpp"
+#include "src/report/status.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/start_run.hpp"
 

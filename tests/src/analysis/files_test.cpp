@@ -14,7 +14,7 @@
 
 #include "src/analysis/picture.hpp"
 #include "src/analysis/spectrum_files.hpp"
-#include "src/report/output_figures.hpp"
+#include "src/report/figures.hpp"
 #include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

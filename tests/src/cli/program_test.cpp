@@ -1,5 +1,5 @@
 // The program itself, as a user calls it.
-#include "src/report/output_figures.hpp"
+#include "src/report/figures.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/io/io_helpers.hpp"

@@ -12,7 +12,7 @@
 #include "kernels/error.hpp"
 #include "src/groups/progenitors.hpp"
 #include "src/io/hdf5_file.hpp"
-#include "src/report/output_figures.hpp"
+#include "src/report/figures.hpp"
 #include "src/run/group_files.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

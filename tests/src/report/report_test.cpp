@@ -1,5 +1,4 @@
 // maki report: the page of a finished run, of one that is cut off, and what it says where files are missing or damaged.
-#include "src/report/page.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,8 +10,8 @@
 
 #include "kernels/error.hpp"
 #include "src/io/property_tree.hpp"
+#include "src/report/figures.hpp"
 #include "src/report/status.hpp"
-#include "src/report/step_figures.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "src/io/json.hpp"
-#include "src/report/output_figures.hpp"
+#include "src/report/figures.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {
