@@ -1,4 +1,4 @@
-#include "src/run/restarts_there.hpp"
+#include "src/run/filed_run.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,6 @@
 
 #include "src/config/parse.hpp"
 #include "src/io/run_directory.hpp"
-#include "src/run/run_products.hpp"
 #include "src/simulation/step_log.hpp"
 
 namespace maki {
