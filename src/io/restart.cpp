@@ -10,7 +10,6 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
-#include "src/io/restart_folder.hpp"
 #include "src/io/safe_file.hpp"
 
 // ---- reading --------------------------------------------------------------------------------------------------------

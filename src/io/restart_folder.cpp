@@ -1,4 +1,4 @@
-#include "src/io/restart_folder.hpp"
+#include "src/io/restart.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <sstream>
 
 #include "kernels/error.hpp"

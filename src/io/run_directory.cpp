@@ -16,7 +16,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
-#include "src/io/restart_folder.hpp"
+#include "src/io/restart.hpp"
 
 namespace maki {
 

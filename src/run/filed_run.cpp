@@ -17,7 +17,6 @@
 #include "src/config/resolve.hpp"
 #include "src/config/text.hpp"
 #include "src/io/restart.hpp"
-#include "src/io/restart_folder.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/run/build.hpp"
 #include "src/run/run_products.hpp"

@@ -11,7 +11,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/resolve.hpp"
-#include "src/io/restart_folder.hpp"
+#include "src/io/restart.hpp"
 #include "src/lightcone/cone_state.hpp"
 #include "src/report/status.hpp"
 #include "src/run/group_files.hpp"

@@ -12,7 +12,6 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/io/json.hpp"
-#include "src/io/restart_folder.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "src/io/restart_folder.hpp"
+#include "src/io/restart.hpp"
 #include "src/io/safe_file.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
