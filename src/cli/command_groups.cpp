@@ -12,7 +12,7 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/groups/catalogue.hpp"
-#include "src/io/check_snapshot.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/products.hpp"
 

@@ -10,7 +10,6 @@
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
-#include "src/io/check_snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"

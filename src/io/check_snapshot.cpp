@@ -1,20 +1,16 @@
-#include "src/io/check_snapshot.hpp"
+#include "src/io/snapshot_io.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <parallel/algorithm>
 #include <type_traits>
-#include <vector>
 
-#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
-#include "src/io/snapshot_io.hpp"
 
 namespace maki {
 namespace {

@@ -1,8 +1,10 @@
-// Reading and writing particle sets: GADGET's HDF5 layout (as GADGET-2, 3 and 4 write it) and its binary types 1 and 2.
+// Reading, checking and writing particle sets: GADGET's HDF5 layout (as GADGET-2, 3 and 4 write it) and its binary
+// types 1 and 2.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,7 +61,7 @@ struct ReadReport {
 
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its
 // name without ".0.hdf5", ".hdf5" or ".0". Velocities are returned as peculiar ones. Units that the file does not state
-// are derived from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp). Collective: rank r of P
+// are derived from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot()). Collective: rank r of P
 // gets the rows [N r / P, N (r + 1) / P); header and report are the same on all. Throws Error, the same on all ranks.
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self());
@@ -83,5 +85,40 @@ std::string read_configuration(const std::string& path);
 // The lines of `maki info`: of snapshots header, particles, units, cosmology and provenance; of catalogues of groups,
 // their links, maps, pictures and tables the contents, and the run. Throws Error, also for restarts and other text.
 std::vector<std::string> describe_file(const std::string& path);
+
+// ---- checks ---------------------------------------------------------------------------------------------------------
+
+// Checks the arrays of `snapshot`, which came from `source` (named in messages), in this order: at least one particle,
+// finite positions and velocities, finite positive masses, positions inside the box; only noted are particles at one
+// point (after rounding to 2^-32 of the box) and ids that several particles have. Positions outside of a periodic box
+// are wrapped, unless they are so many or so far outside that the box must be wrong. An isolated set that does not fit
+// into its box loses the box. Throws Error that names the first bad particle; adds sentences about repairs, and
+// warnings, to `notes`. Collective: each rank passes its share of the whole set; results and messages are those of one
+// rank with the whole set.
+void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes,
+                    const Communicator& ranks = Communicator::self());
+
+// Throws Error where the file holds only a part of a run's particles. `what`, such as "a run cannot begin with", begins
+// the message.
+void require_whole(const std::string& what, const std::string& file, const ReadReport& report);
+
+// The least and the largest coordinates of a set; infinities where it is empty. Collective.
+struct Extent {
+  std::array<double, 3> low, high;
+};
+Extent extent_of(const Snapshot& share, const Communicator& ranks);
+
+// Particles at one point: only their velocities, not their forces, can separate them.
+struct Twins {
+  std::uint64_t count;               // of particles that share their point with another
+  std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
+  std::array<double, 3> position;    // of the first
+};
+
+// Particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a
+// box), if any; the same for any number of ranks. A hash distributes the points of all shares over ranks, which sort
+// them, 12 bytes each, so that no rank needs memory for more than about its share, twice. Positions are finite and in
+// the box. Collective.
+std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);
 
 }  // namespace maki

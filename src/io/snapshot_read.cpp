@@ -15,7 +15,6 @@
 #include "host/comm/communicator.hpp"
 #include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
-#include "src/io/check_snapshot.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -8,7 +8,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/quantity.hpp"
-#include "src/io/check_snapshot.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/python/bind.hpp"
 
 namespace maki::python {

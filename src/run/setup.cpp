@@ -16,7 +16,6 @@
 #include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/ic/models.hpp"
-#include "src/io/check_snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/site_mesh.hpp"
