@@ -1,18 +1,15 @@
-#include "src/analysis/image_files.hpp"
+#include "src/analysis/picture.hpp"
 
 #include <fmt/format.h>
 #include <png.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <csetjmp>
-#include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "kernels/error.hpp"
-#include "src/analysis/picture.hpp"
 #include "src/io/safe_file.hpp"
 
 namespace maki {

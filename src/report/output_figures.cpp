@@ -17,7 +17,7 @@
 #include <sstream>
 
 #include "kernels/error.hpp"
-#include "src/analysis/image_files.hpp"
+#include "src/analysis/picture.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/lightcone/sky_map.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/image_files.hpp"
+#include "src/analysis/picture.hpp"
 #include "src/analysis/spectrum_files.hpp"
 #include "src/config/config.hpp"
 #include "src/cosmology/nonlinear.hpp"

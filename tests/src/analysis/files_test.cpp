@@ -1,5 +1,4 @@
 // Files of pictures and of spectra.
-#include "src/analysis/image_files.hpp"
 
 #include <gtest/gtest.h>
 #include <png.h>

@@ -1,5 +1,5 @@
 // Films, slices and zooms of a run by its keys.
-#include "src/analysis/image_files.hpp"
+#include "src/analysis/picture.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki {
