@@ -1,4 +1,4 @@
-#include "wan/net/relay/session.hpp"
+#include "wan/net/relay/relay_core.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
