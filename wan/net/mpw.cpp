@@ -18,7 +18,6 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/mpw/table.hpp"
-#include "wan/net/mpw/transfer.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan::mpw {

@@ -1,10 +1,9 @@
-#include "wan/net/mpw/transfer.hpp"
+#include "wan/net/mpw/table.hpp"
 
 #include <fmt/format.h>
 
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>

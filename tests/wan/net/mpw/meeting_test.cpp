@@ -11,7 +11,7 @@
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/secure/service.hpp"
 #include "tests/wan/ports.hpp"
-#include "wan/net/mpw/transfer.hpp"
+#include "wan/net/mpw/table.hpp"
 #include "wan/net/path/held_memory.hpp"
 
 namespace maki::wan::mpw {
