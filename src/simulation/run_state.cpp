@@ -8,27 +8,18 @@ namespace maki {
 
 namespace {
 
-// Calls visit(name, field) for all fields: one list for both ways.
+// The functions below call visit(name, field) for all fields: one list for both ways. The name that FIELD gives is the
+// path of the field, so the two cannot disagree.
+#define FIELD(path) visit(#path, s.path)
+
 template <class Visit, class State>
 void visit_header(Visit& visit, State& s) {
-  visit("header.comoving", s.header.comoving);
-  visit("header.time", s.header.time);
-  visit("header.redshift", s.header.redshift);
-  visit("header.box_size", s.header.box_size);
-  visit("header.omega0", s.header.omega0);
-  visit("header.omega_lambda", s.header.omega_lambda);
-  visit("header.omega_baryon", s.header.omega_baryon);
-  visit("header.hubble", s.header.hubble);
-  visit("header.gravitational_constant", s.header.gravitational_constant);
-  visit("units.length_cgs", s.header.units.length_cgs);
-  visit("units.mass_cgs", s.header.units.mass_cgs);
-  visit("units.velocity_cgs", s.header.units.velocity_cgs);
-  visit("units.with_h", s.header.units.with_h);
-  visit("frame.side", s.frame.side);
-  visit("frame.gravitational_constant", s.frame.gravitational_constant);
-  visit("frame.corner", s.frame.corner);
-  visit("frame.doublings", s.frame.doublings);
-  visit("frame.periodic", s.frame.periodic);
+  FIELD(header.comoving), FIELD(header.time), FIELD(header.redshift), FIELD(header.box_size), FIELD(header.omega0);
+  FIELD(header.omega_lambda), FIELD(header.omega_baryon), FIELD(header.hubble), FIELD(header.gravitational_constant);
+  visit("units.length_cgs", s.header.units.length_cgs), visit("units.mass_cgs", s.header.units.mass_cgs);
+  visit("units.velocity_cgs", s.header.units.velocity_cgs), visit("units.with_h", s.header.units.with_h);
+  FIELD(frame.side), FIELD(frame.gravitational_constant), FIELD(frame.corner), FIELD(frame.doublings);
+  FIELD(frame.periodic);
 }
 
 template <class Visit, class Measure>
@@ -49,52 +40,28 @@ void visit_part(Visit& visit, const std::string& name, Part& part) {
 
 template <class Visit, class State>
 void visit_forces(Visit& visit, State& s) {
-  visit("integrator.time", s.integrator.time);
-  visit("integrator.short_kicked_to", s.integrator.short_kicked_to);
-  visit("integrator.long_kicked_to", s.integrator.long_kicked_to);
-  visit("integrator.long_begin", s.integrator.long_begin);
-  visit("integrator.has_potential", s.integrator.has_potential);
+  FIELD(integrator.time), FIELD(integrator.short_kicked_to), FIELD(integrator.long_kicked_to);
+  FIELD(integrator.long_begin), FIELD(integrator.has_potential);
   visit_measure(visit, "integrator.before_last", s.integrator.decisive);
   visit_part(visit, "integrator.told_last", s.integrator.sent_last);
   visit_part(visit, "integrator.told_before", s.integrator.sent_before);
-  visit("field.softening", s.field.softening);
-  visit("field.total", s.field.total);
-  visit("field.escapers", s.field.escapers);
-  visit("field.escaped_energy", s.field.escaped_energy);
-  visit("field.escaped_momentum", s.field.escaped_momentum);
-  visit("slabs", s.slabs);
-  visit("drifts.ranks", s.drifts.ranks);
-  visit("drifts.ranks_next", s.drifts.ranks_next);
-  visit("drifts.sites", s.drifts.sites);
+  FIELD(field.softening), FIELD(field.total), FIELD(field.escapers), FIELD(field.escaped_energy);
+  FIELD(field.escaped_momentum), FIELD(slabs), FIELD(drifts.ranks), FIELD(drifts.ranks_next), FIELD(drifts.sites);
 }
 
 template <class Visit, class State>
 void visit_records(Visit& visit, State& s) {
-  visit("energy.has_start", s.energy.has_start);
-  visit("energy.has_kinetic", s.energy.has_kinetic);
-  visit("energy.start", s.energy.start);
-  visit("energy.integral", s.energy.integral);
-  visit("energy.last_a", s.energy.last_a);
-  visit("energy.last_kinetic", s.energy.last_kinetic);
-  visit("energy.scale", s.energy.scale);
-  visit("energy.removed", s.energy.removed);
-  visit("result.steps", s.result.steps);
-  visit("result.rebuilds", s.result.rebuilds);
-  visit("result.long_steps", s.result.long_steps);
-  visit("result.worst_energy_error", s.result.worst_energy_error);
-  visit("result.momentum_drift", s.result.momentum_drift);
-  visit("result.worst_force_residual", s.result.worst_force_residual);
-  visit("first_momentum.momentum", s.first_momentum.momentum);
-  visit("first_momentum.momentum_scale", s.first_momentum.momentum_scale);
-  visit("first_momentum.force", s.first_momentum.force);
-  visit("first_momentum.force_scale", s.first_momentum.force_scale);
-  visit("removed_energy", s.removed_energy);
-  visit("last_kinetic_t", s.last_kinetic_t);
-  visit("last_energy_step", s.last_energy_step);
-  visit("elapsed", s.elapsed);
-  visit("outputs", s.outputs);
-  visit("file_time", s.file_time);
+  FIELD(energy.has_start), FIELD(energy.has_kinetic), FIELD(energy.start), FIELD(energy.integral);
+  FIELD(energy.last_a), FIELD(energy.last_kinetic), FIELD(energy.scale), FIELD(energy.removed);
+  FIELD(result.steps), FIELD(result.rebuilds), FIELD(result.long_steps), FIELD(result.worst_energy_error);
+  FIELD(result.momentum_drift), FIELD(result.worst_force_residual);
+  FIELD(first_momentum.momentum), FIELD(first_momentum.momentum_scale);
+  FIELD(first_momentum.force), FIELD(first_momentum.force_scale);
+  FIELD(removed_energy), FIELD(last_kinetic_t), FIELD(last_energy_step), FIELD(elapsed), FIELD(outputs);
+  FIELD(file_time);
 }
+
+#undef FIELD
 
 template <class Visit, class State>
 void visit_all(Visit& visit, State& s) {
