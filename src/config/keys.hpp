@@ -20,77 +20,52 @@ struct Name {
   E value;
 };
 
-template <class E>
-inline constexpr int kNames = 0;  // each specialisation below is the list for one enumeration
+// The names of all choices from the first to the last, in the order of their enumeration.
+template <auto first, auto last, class... Texts>
+constexpr auto names(Texts... texts) {
+  static_assert(static_cast<int>(last) - static_cast<int>(first) + 1 == sizeof...(texts));
+  int next = static_cast<int>(first);
+  return std::array{Name{std::string_view(texts), static_cast<decltype(first)>(next++)}...};
+}
 
-template <>
-inline constexpr std::array kNames<RunKind> = {Name<RunKind>{"cosmology", RunKind::kCosmology},
-                                               Name<RunKind>{"isolated", RunKind::kIsolated}};
-template <>
-inline constexpr std::array kNames<Preset> = {Name<Preset>{"fast", Preset::kFast},
-                                              Name<Preset>{"standard", Preset::kStandard},
-                                              Name<Preset>{"precise", Preset::kPrecise}};
-template <>
-inline constexpr std::array kNames<InitialKind> = {Name<InitialKind>{"lpt", InitialKind::kLpt},
-                                                   Name<InitialKind>{"pancake", InitialKind::kPancake},
-                                                   Name<InitialKind>{"file", InitialKind::kFile},
-                                                   Name<InitialKind>{"plummer", InitialKind::kPlummer},
-                                                   Name<InitialKind>{"cold_sphere", InitialKind::kColdSphere},
-                                                   Name<InitialKind>{"kepler_disk", InitialKind::kKeplerDisk},
-                                                   Name<InitialKind>{"two_body", InitialKind::kTwoBody}};
-template <>
-inline constexpr std::array kNames<Method> = {Name<Method>{"tree", Method::kTree},
-                                              Name<Method>{"direct", Method::kDirect}};
-template <>
-inline constexpr std::array kNames<Opening> = {Name<Opening>{"angle", Opening::kAngle},
-                                               Name<Opening>{"error", Opening::kError}};
-template <>
-inline constexpr std::array kNames<ProgressKind> = {Name<ProgressKind>{"text", ProgressKind::kText},
-                                                    Name<ProgressKind>{"json", ProgressKind::kJson},
-                                                    Name<ProgressKind>{"none", ProgressKind::kNone}};
-template <>
-inline constexpr std::array kNames<ImageAxis> = {Name<ImageAxis>{"x", ImageAxis::kX},
-                                                 Name<ImageAxis>{"y", ImageAxis::kY},
-                                                 Name<ImageAxis>{"z", ImageAxis::kZ}};
-template <>
-inline constexpr std::array kNames<CoordinateNumbers> = {Name<CoordinateNumbers>{"double", CoordinateNumbers::kDouble},
-                                                         Name<CoordinateNumbers>{"float", CoordinateNumbers::kFloat},
-                                                         Name<CoordinateNumbers>{"fixed32",
-                                                                                 CoordinateNumbers::kFixed32}};
-template <>
-inline constexpr std::array kNames<VelocityNumbers> = {Name<VelocityNumbers>{"float", VelocityNumbers::kFloat},
-                                                       Name<VelocityNumbers>{"half", VelocityNumbers::kHalf}};
-template <>
-inline constexpr std::array kNames<FileLayout> = {Name<FileLayout>{"gadget4", FileLayout::kGadget4},
-                                                  Name<FileLayout>{"swift", FileLayout::kSwift}};
-template <>
-inline constexpr std::array kNames<Cadence> = {Name<Cadence>{"scale-factor", Cadence::kScaleFactor},
-                                               Name<Cadence>{"log-scale-factor", Cadence::kLogScaleFactor},
-                                               Name<Cadence>{"time", Cadence::kTime}};
-template <>
-inline constexpr std::array kNames<PowerModel> = {Name<PowerModel>{"eisenstein-hu", PowerModel::kEisensteinHu},
-                                                  Name<PowerModel>{"eisenstein-hu-nowiggle",
-                                                                   PowerModel::kEisensteinHuNoWiggle},
-                                                  Name<PowerModel>{"table", PowerModel::kTable},
-                                                  Name<PowerModel>{"power-law", PowerModel::kPowerLaw}};
-template <>
-inline constexpr std::array kNames<Softening> = {Name<Softening>{"plummer", Softening::kPlummer},
-                                                 Name<Softening>{"spline", Softening::kSpline}};
-template <>
-inline constexpr std::array kNames<Split> = {Name<Split>{"polynomial", Split::kPolynomial},
-                                             Name<Split>{"s2", Split::kS2}};
-template <>
-inline constexpr std::array kNames<Assignment> = {Name<Assignment>{"cic", Assignment::kCic},
-                                                  Name<Assignment>{"tsc", Assignment::kTsc},
-                                                  Name<Assignment>{"pcs", Assignment::kPcs}};
-template <>
-inline constexpr std::array kNames<Interlacing> = {Name<Interlacing>{"none", Interlacing::kNone},
-                                                   Name<Interlacing>{"assignment", Interlacing::kAssignment},
-                                                   Name<Interlacing>{"full", Interlacing::kFull}};
-template <>
-inline constexpr std::array kNames<Gradient> = {Name<Gradient>{"spectral", Gradient::kSpectral},
-                                                Name<Gradient>{"four-point", Gradient::kFourPoint},
-                                                Name<Gradient>{"analytic", Gradient::kAnalytic}};
+constexpr auto names_of(RunKind) { return names<RunKind::kCosmology, RunKind::kIsolated>("cosmology", "isolated"); }
+constexpr auto names_of(Preset) { return names<Preset::kFast, Preset::kPrecise>("fast", "standard", "precise"); }
+constexpr auto names_of(InitialKind) {
+  return names<InitialKind::kLpt, InitialKind::kTwoBody>("lpt", "pancake", "file", "plummer", "cold_sphere",
+                                                         "kepler_disk", "two_body");
+}
+constexpr auto names_of(Method) { return names<Method::kTree, Method::kDirect>("tree", "direct"); }
+constexpr auto names_of(Opening) { return names<Opening::kAngle, Opening::kError>("angle", "error"); }
+constexpr auto names_of(ProgressKind) {
+  return names<ProgressKind::kText, ProgressKind::kNone>("text", "json", "none");
+}
+constexpr auto names_of(ImageAxis) { return names<ImageAxis::kX, ImageAxis::kZ>("x", "y", "z"); }
+constexpr auto names_of(CoordinateNumbers) {
+  return names<CoordinateNumbers::kDouble, CoordinateNumbers::kFixed32>("double", "float", "fixed32");
+}
+constexpr auto names_of(VelocityNumbers) {
+  return names<VelocityNumbers::kFloat, VelocityNumbers::kHalf>("float", "half");
+}
+constexpr auto names_of(FileLayout) { return names<FileLayout::kGadget4, FileLayout::kSwift>("gadget4", "swift"); }
+constexpr auto names_of(Cadence) {
+  return names<Cadence::kScaleFactor, Cadence::kTime>("scale-factor", "log-scale-factor", "time");
+}
+constexpr auto names_of(PowerModel) {
+  return names<PowerModel::kEisensteinHu, PowerModel::kPowerLaw>("eisenstein-hu", "eisenstein-hu-nowiggle", "table",
+                                                                 "power-law");
+}
+constexpr auto names_of(Softening) { return names<Softening::kPlummer, Softening::kSpline>("plummer", "spline"); }
+constexpr auto names_of(Split) { return names<Split::kPolynomial, Split::kS2>("polynomial", "s2"); }
+constexpr auto names_of(Assignment) { return names<Assignment::kCic, Assignment::kPcs>("cic", "tsc", "pcs"); }
+constexpr auto names_of(Interlacing) {
+  return names<Interlacing::kNone, Interlacing::kFull>("none", "assignment", "full");
+}
+constexpr auto names_of(Gradient) {
+  return names<Gradient::kSpectral, Gradient::kAnalytic>("spectral", "four-point", "analytic");
+}
+
+template <class E>
+inline constexpr auto kNames = names_of(E{});
 
 template <class E>
 constexpr std::string_view name_of(E value) {
