@@ -27,108 +27,74 @@ const T& held(const Key& key, const Value& value) {
   refuse(key, value);
 }
 
+// read(): sets a field, or refuses the value.
+inline void read(bool& to, const Key& key, const Value& value) { to = held<bool>(key, value); }
+inline void read(std::int64_t& to, const Key& key, const Value& value) {
+  const auto number = held<std::int64_t>(key, value);
+  check_range(key, static_cast<double>(number), value);
+  to = number;
+}
+inline void read(double& to, const Key& key, const Value& value) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  const double number = integer ? static_cast<double>(*integer) : held<double>(key, value);
+  check_range(key, number, value);
+  to = number;
+}
+inline void read(std::string& to, const Key& key, const Value& value) { to = held<std::string>(key, value); }
+inline void read(Quantity& to, const Key& key, const Value& value) {
+  Quantity quantity;
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    quantity = parse_quantity(*text, key.dimension);
+    check_range(key, quantity.value, value);
+  } else {
+    read(quantity.value, key, value);
+  }
+  to = quantity;
+}
+inline void read(std::vector<double>& to, const Key& key, const Value& value) {
+  const auto& list = held<std::vector<double>>(key, value);
+  for (const double number : list) check_range(key, number, number);
+  to = list;
+}
+inline void read(std::vector<std::string>& to, const Key& key, const Value& value) {
+  const auto* none = std::get_if<std::vector<double>>(&value);  // an empty list is one of anything
+  to = none && none->empty() ? std::vector<std::string>() : held<std::vector<std::string>>(key, value);
+}
+template <class E>  // an enumeration
+void read(E& to, const Key& key, const Value& value) {
+  const auto& word = held<std::string>(key, value);
+  for (const auto& name : kNames<E>) {
+    if (name.text == word) return void(to = name.value);
+  }
+  refuse(key, value);
+}
 template <class T>
-struct FieldTraits {  // enumerations
-  static constexpr ValueType type = ValueType::kChoice;
-  static T read(const Key& key, const Value& value) {
-    const auto& word = held<std::string>(key, value);
-    for (const auto& name : kNames<T>) {
-      if (name.text == word) return name.value;
-    }
-    refuse(key, value);
-  }
-  static std::string write(T value) { return quoted(std::string(name_of(value))); }
-};
+void read(std::optional<T>& to, const Key& key, const Value& value) {
+  const auto* word = std::get_if<std::string>(&value);
+  if (word != nullptr && *word == "auto") return to.reset();
+  T given{};
+  read(given, key, value);
+  to = given;
+}
 
-template <>
-struct FieldTraits<bool> {
-  static constexpr ValueType type = ValueType::kSwitch;
-  static bool read(const Key& key, const Value& value) { return held<bool>(key, value); }
-  static std::string write(bool value) { return value ? "true" : "false"; }
-};
-
-template <>
-struct FieldTraits<std::int64_t> {
-  static constexpr ValueType type = ValueType::kInteger;
-  static std::int64_t read(const Key& key, const Value& value) {
-    const auto number = held<std::int64_t>(key, value);
-    check_range(key, static_cast<double>(number), value);
-    return number;
-  }
-  static std::string write(std::int64_t value) { return fmt::format("{}", value); }
-};
-
-template <>
-struct FieldTraits<double> {
-  static constexpr ValueType type = ValueType::kReal;
-  static double read(const Key& key, const Value& value) {
-    const auto* integer = std::get_if<std::int64_t>(&value);
-    const double number = integer ? static_cast<double>(*integer) : held<double>(key, value);
-    check_range(key, number, value);
-    return number;
-  }
-  static std::string write(double value) { return real_text(value); }
-};
-
-template <>
-struct FieldTraits<std::string> {
-  static constexpr ValueType type = ValueType::kText;
-  static std::string read(const Key& key, const Value& value) { return held<std::string>(key, value); }
-  static std::string write(const std::string& value) { return quoted(value); }
-};
-
-template <>
-struct FieldTraits<Quantity> {
-  static constexpr ValueType type = ValueType::kQuantity;
-  static Quantity read(const Key& key, const Value& value) {
-    Quantity quantity;
-    if (const auto* text = std::get_if<std::string>(&value)) {
-      quantity = parse_quantity(*text, key.dimension);
-      check_range(key, quantity.value, value);
-    } else {
-      quantity.value = FieldTraits<double>::read(key, value);
-    }
-    return quantity;
-  }
-  static std::string write(const Quantity& value) {
-    return value.unit.empty() ? real_text(value.value) : quoted(to_string(value));
-  }
-};
-
-template <>
-struct FieldTraits<std::vector<double>> {
-  static constexpr ValueType type = ValueType::kList;
-  static std::vector<double> read(const Key& key, const Value& value) {
-    const auto& list = held<std::vector<double>>(key, value);
-    for (const double number : list) check_range(key, number, number);
-    return list;
-  }
-  static std::string write(const std::vector<double>& value) { return list_text(value); }
-};
-
-template <>
-struct FieldTraits<std::vector<std::string>> {
-  static constexpr ValueType type = ValueType::kTexts;
-  static std::vector<std::string> read(const Key& key, const Value& value) {
-    const auto* none = std::get_if<std::vector<double>>(&value);  // an empty list is one of anything
-    if (none != nullptr && none->empty()) return {};
-    return held<std::vector<std::string>>(key, value);
-  }
-  static std::string write(const std::vector<std::string>& value) { return list_text(value); }
-};
-
+// write(): the TOML of a field.
+inline std::string write(bool value) { return value ? "true" : "false"; }
+inline std::string write(std::int64_t value) { return fmt::format("{}", value); }
+inline std::string write(double value) { return real_text(value); }
+inline std::string write(const std::string& value) { return quoted(value); }
+inline std::string write(const Quantity& value) {
+  return value.unit.empty() ? real_text(value.value) : quoted(to_string(value));
+}
+inline std::string write(const std::vector<double>& value) { return list_text(value); }
+inline std::string write(const std::vector<std::string>& value) { return list_text(value); }
+template <class E>  // an enumeration
+std::string write(E value) {
+  return quoted(std::string(name_of(value)));
+}
 template <class T>
-struct FieldTraits<std::optional<T>> {
-  static constexpr ValueType type = FieldTraits<T>::type;
-  static std::optional<T> read(const Key& key, const Value& value) {
-    const auto* word = std::get_if<std::string>(&value);
-    if (word != nullptr && *word == "auto") return std::nullopt;
-    return FieldTraits<T>::read(key, value);
-  }
-  static std::string write(const std::optional<T>& value) {
-    return value ? FieldTraits<T>::write(*value) : quoted("auto");
-  }
-};
+std::string write(const std::optional<T>& value) {
+  return value ? write(*value) : quoted("auto");
+}
 
 template <class T>
 struct Plain {
@@ -139,6 +105,18 @@ struct Plain<std::optional<T>> {
   using type = T;
 };
 
+template <class T>
+constexpr ValueType type_of() {
+  if (std::is_same_v<T, bool>) return ValueType::kSwitch;
+  if (std::is_same_v<T, std::int64_t>) return ValueType::kInteger;
+  if (std::is_same_v<T, double>) return ValueType::kReal;
+  if (std::is_same_v<T, std::string>) return ValueType::kText;
+  if (std::is_same_v<T, Quantity>) return ValueType::kQuantity;
+  if (std::is_same_v<T, std::vector<double>>) return ValueType::kList;
+  if (std::is_same_v<T, std::vector<std::string>>) return ValueType::kTexts;
+  return ValueType::kChoice;
+}
+
 // `Access` is a captureless lambda from (const) Config& to (const) field&.
 template <class Access>
 Key make_key(const char* path, Access access) {
@@ -148,15 +126,13 @@ Key make_key(const char* path, Access access) {
   const std::string text = path;
   key.section = text.substr(0, text.find('.'));
   key.name = text.substr(text.find('.') + 1);
-  key.type = FieldTraits<Field>::type;
+  key.type = type_of<T>();
   key.has_auto = !std::is_same_v<Field, T>;
   if constexpr (std::is_enum_v<T>) {
     for (const auto& name : kNames<T>) key.choices.emplace_back(name.text);
   }
-  key.set = [](const Key& self, Config& config, const Value& value) {
-    Access{}(config) = FieldTraits<Field>::read(self, value);
-  };
-  key.get = [](const Config& config) { return FieldTraits<Field>::write(Access{}(config)); };
+  key.set = [](const Key& self, Config& config, const Value& value) { read(Access{}(config), self, value); };
+  key.get = [](const Config& config) { return write(Access{}(config)); };
   return key;
 }
 
