@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <variant>
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
@@ -17,11 +19,12 @@ using model::Accelerator, model::Machine, model::MakiConstants, model::Network, 
 
 enum class Kind { kNumber, kSeconds, kRate };
 
-// A key of a table, and the destination of its value.
+// A key of a table, and the destination of its value, or what reads it.
 struct Entry {
   const char* name;
-  Kind kind;
-  double* value;
+  std::variant<double*, std::string*, bool*, std::function<void(const toml::node&)>> to;
+  Kind kind = Kind::kNumber;
+  bool required = false;  // a number
 };
 
 std::string place_of(const std::string& file, const toml::node& node) {
@@ -43,26 +46,36 @@ double number_of(const toml::node& node, Kind kind, const std::string& place) {
   return number;
 }
 
-[[noreturn]] void unknown(const std::string& place, const std::string& key, const std::vector<std::string>& known) {
-  throw Error(fmt::format("{}: there is no key '{}'", place, key), "",
-              fmt::format("did you mean '{}'?", nearest_name(known, key)));
+void read_node(const toml::node& node, const Entry& entry, const std::string& place) {
+  if (double* const* number = std::get_if<double*>(&entry.to)) {
+    **number = number_of(node, entry.kind, fmt::format("{}: {}", place, entry.name));
+  } else if (std::string* const* to = std::get_if<std::string*>(&entry.to)) {
+    const auto text = node.value_exact<std::string>();
+    if (!text) throw Error(fmt::format("{}: {} is not a text", place, entry.name), "", "put it in quotes");
+    **to = *text;
+  } else if (bool* const* to = std::get_if<bool*>(&entry.to)) {
+    const auto flag = node.value_exact<bool>();
+    if (!flag) throw Error(fmt::format("{}: {} is neither true nor false", place, entry.name));
+    **to = *flag;
+  } else {
+    std::get<std::function<void(const toml::node&)>>(entry.to)(node);
+  }
 }
 
-// Passes numbers to `entries` and all other keys to `other`, which returns whether it knows the key.
-void read_table(const toml::table& table, const std::string& file, const std::vector<Entry>& entries,
-                const std::vector<std::string>& others,
-                const std::function<bool(const std::string&, const toml::node&)>& other) {
+// Returns whether all required numbers are there.
+bool read_table(const toml::table& table, const std::string& file, const std::vector<Entry>& entries) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    const std::string place = place_of(file, node);
-    bool known = false;
-    for (const Entry& entry : entries)
-      if (name == entry.name) *entry.value = number_of(node, entry.kind, place + ": " + name), known = true;
-    if (known || other(name, node)) continue;
-    std::vector<std::string> names = others;
-    for (const Entry& entry : entries) names.emplace_back(entry.name);
-    unknown(place, name, names);
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end())
+      throw Error(fmt::format("{}: there is no key '{}'", place_of(file, node), name), "",
+                  fmt::format("did you mean '{}'?", nearest_name(names, name)));
+    read_node(node, entries[static_cast<std::size_t>(at - names.begin())], place_of(file, node));
   }
+  return std::none_of(entries.begin(), entries.end(),
+                      [](const Entry& entry) { return entry.required && *std::get<double*>(entry.to) == 0; });
 }
 
 const toml::table& table_of(const toml::node& node, const std::string& file, const char* name) {
@@ -71,31 +84,15 @@ const toml::table& table_of(const toml::node& node, const std::string& file, con
   return *table;
 }
 
-std::string text_of(const toml::node& node, const std::string& file, const std::string& key) {
-  const auto text = node.value_exact<std::string>();
-  if (!text) throw Error(fmt::format("{}: {} is not a text", place_of(file, node), key), "", "put it in quotes");
-  return *text;
-}
-
-bool flag_of(const toml::node& node, const std::string& file, const std::string& key) {
-  const auto flag = node.value_exact<bool>();
-  if (!flag) throw Error(fmt::format("{}: {} is neither true nor false", place_of(file, node), key));
-  return *flag;
-}
-
 Site read_site(const toml::table& table, const std::string& file) {
   Site site;
-  read_table(table, file,
-             {{"tree", Kind::kSeconds, &site.tree},
-              {"fft", Kind::kSeconds, &site.fft},
-              {"mesh", Kind::kSeconds, &site.mesh},
-              {"direct", Kind::kSeconds, &site.direct},
-              {"processes", Kind::kNumber, &site.processes}},
-             {"name"}, [&](const std::string& key, const toml::node& node) {
-               if (key == "name") site.name = text_of(node, file, key);
-               return key == "name";
-             });
-  if (site.tree == 0 || site.fft == 0 || site.mesh == 0) {
+  if (!read_table(table, file,
+                  {{"name", &site.name},
+                   {"tree", &site.tree, Kind::kSeconds, true},
+                   {"fft", &site.fft, Kind::kSeconds, true},
+                   {"mesh", &site.mesh, Kind::kSeconds, true},
+                   {"direct", &site.direct, Kind::kSeconds},
+                   {"processes", &site.processes}})) {
     throw Error(fmt::format("{}: site '{}' lacks a constant", place_of(file, table), site.name), "",
                 "give tree, fft and mesh in seconds");
   }
@@ -104,16 +101,12 @@ Site read_site(const toml::table& table, const std::string& file) {
 
 Network read_network(const toml::table& table, const std::string& file) {
   Network network;
-  read_table(table, file,
-             {{"lan_round_trip", Kind::kSeconds, &network.lan_round_trip},
-              {"wan_round_trip", Kind::kSeconds, &network.wan_round_trip},
-              {"lan_rate", Kind::kRate, &network.lan_rate},
-              {"wan_rate", Kind::kRate, &network.wan_rate}},
-             {"star"}, [&](const std::string& key, const toml::node& node) {
-               if (key == "star") network.star = flag_of(node, file, key);
-               return key == "star";
-             });
-  if (network.lan_round_trip == 0 || network.wan_round_trip == 0 || network.lan_rate == 0 || network.wan_rate == 0) {
+  if (!read_table(table, file,
+                  {{"star", &network.star},
+                   {"lan_round_trip", &network.lan_round_trip, Kind::kSeconds, true},
+                   {"wan_round_trip", &network.wan_round_trip, Kind::kSeconds, true},
+                   {"lan_rate", &network.lan_rate, Kind::kRate, true},
+                   {"wan_rate", &network.wan_rate, Kind::kRate, true}})) {
     throw Error(fmt::format("{}: [network] is not complete", place_of(file, table)), "",
                 "give lan_round_trip, lan_rate, wan_round_trip and wan_rate");
   }
@@ -122,14 +115,12 @@ Network read_network(const toml::table& table, const std::string& file) {
 
 Accelerator read_accelerator(const toml::table& table, const std::string& file) {
   Accelerator gpu;
-  read_table(table, file,
-             {{"host_rate", Kind::kRate, &gpu.host_rate},
-              {"transfer_rate", Kind::kRate, &gpu.transfer_rate},
-              {"gpu_rate", Kind::kRate, &gpu.gpu_rate},
-              {"inject_rate", Kind::kRate, &gpu.inject_rate},
-              {"gpu_flops", Kind::kNumber, &gpu.gpu_flops}},
-             {}, [](const std::string&, const toml::node&) { return false; });
-  if (gpu.host_rate == 0 || gpu.transfer_rate == 0 || gpu.gpu_rate == 0 || gpu.gpu_flops == 0) {
+  if (!read_table(table, file,
+                  {{"host_rate", &gpu.host_rate, Kind::kRate, true},
+                   {"transfer_rate", &gpu.transfer_rate, Kind::kRate, true},
+                   {"gpu_rate", &gpu.gpu_rate, Kind::kRate, true},
+                   {"inject_rate", &gpu.inject_rate, Kind::kRate},
+                   {"gpu_flops", &gpu.gpu_flops, Kind::kNumber, true}})) {
     throw Error(fmt::format("{}: [accelerator] is not complete", place_of(file, table)), "",
                 "give host_rate, transfer_rate, gpu_rate and gpu_flops");
   }
@@ -138,22 +129,20 @@ Accelerator read_accelerator(const toml::table& table, const std::string& file) 
 
 MakiConstants read_maki(const toml::table& table, const std::string& file) {
   MakiConstants c;
-  read_table(table, file,
-             {{"pair", Kind::kSeconds, &c.pair},
-              {"interactions", Kind::kNumber, &c.interactions},
-              {"reach", Kind::kNumber, &c.reach},
-              {"made", Kind::kSeconds, &c.made},
-              {"fixed_made", Kind::kSeconds, &c.fixed_made},
-              {"near", Kind::kNumber, &c.near},
-              {"doubling", Kind::kSeconds, &c.doubling},
-              {"kept", Kind::kSeconds, &c.kept},
-              {"fixed_kept", Kind::kSeconds, &c.fixed_kept},
-              {"mesh_particle", Kind::kSeconds, &c.mesh_particle},
-              {"mesh_cell", Kind::kSeconds, &c.mesh_cell},
-              {"code_cell", Kind::kSeconds, &c.code_cell},
-              {"fixed_code", Kind::kSeconds, &c.fixed_code}},
-             {}, [](const std::string&, const toml::node&) { return false; });
-  if (c.pair == 0 || c.interactions == 0) {
+  if (!read_table(table, file,
+                  {{"pair", &c.pair, Kind::kSeconds, true},
+                   {"interactions", &c.interactions, Kind::kNumber, true},
+                   {"reach", &c.reach},
+                   {"made", &c.made, Kind::kSeconds},
+                   {"fixed_made", &c.fixed_made, Kind::kSeconds},
+                   {"near", &c.near},
+                   {"doubling", &c.doubling, Kind::kSeconds},
+                   {"kept", &c.kept, Kind::kSeconds},
+                   {"fixed_kept", &c.fixed_kept, Kind::kSeconds},
+                   {"mesh_particle", &c.mesh_particle, Kind::kSeconds},
+                   {"mesh_cell", &c.mesh_cell, Kind::kSeconds},
+                   {"code_cell", &c.code_cell, Kind::kSeconds},
+                   {"fixed_code", &c.fixed_code, Kind::kSeconds}})) {
     throw Error(fmt::format("{}: [maki] is not complete", place_of(file, table)), "",
                 "give pair and interactions at least, or make one: maki model calibrate");
   }
@@ -163,30 +152,24 @@ MakiConstants read_maki(const toml::table& table, const std::string& file) {
 }  // namespace
 
 Machine parse_machine(const std::string& text, const std::string& name) {
-  const toml::table file = parse_toml(text, name);
   Machine machine;
-  read_table(file, name, {}, {"name", "source", "network", "accelerator", "maki", "site"},
-             [&](const std::string& key, const toml::node& node) {
-               if (key == "name")
-                 machine.name = text_of(node, name, key);
-               else if (key == "source")
-                 machine.source = text_of(node, name, key);
-               else if (key == "network")
-                 machine.network = read_network(table_of(node, name, "network"), name);
-               else if (key == "accelerator")
+  read_table(parse_toml(text, name), name,
+             {{"name", &machine.name},
+              {"source", &machine.source},
+              {"network",
+               [&](const toml::node& node) { machine.network = read_network(table_of(node, name, "network"), name); }},
+              {"accelerator",
+               [&](const toml::node& node) {
                  machine.accelerator = read_accelerator(table_of(node, name, "accelerator"), name);
-               else if (key == "maki")
-                 machine.maki = read_maki(table_of(node, name, "maki"), name);
-               else if (key == "site" && !node.is_array_of_tables())
-                 throw Error(fmt::format("{}: 'site' is not a list", place_of(name, node)), "",
-                             "write [[site]], also for a single one");
-               else if (key == "site")
+               }},
+              {"maki", [&](const toml::node& node) { machine.maki = read_maki(table_of(node, name, "maki"), name); }},
+              {"site", [&](const toml::node& node) {
+                 if (!node.is_array_of_tables())
+                   throw Error(fmt::format("{}: 'site' is not a list", place_of(name, node)), "",
+                               "write [[site]], also for a single one");
                  for (const toml::node& site : *node.as_array())
                    machine.sites.push_back(read_site(*site.as_table(), name));
-               else
-                 return false;
-               return true;
-             });
+               }}});
   return machine;
 }
 
