@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 #include "kernels/error.hpp"
 
@@ -20,6 +21,35 @@ std::string cell(const std::string& word) {
 }
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+void add_point(plot::Plot& plot, double x, const std::vector<double>& y) {
+  for (std::size_t i = 0; i < y.size(); ++i) plot.lines[i].x.push_back(x), plot.lines[i].y.push_back(y[i]);
+}
+
+// Returns what adds a part of a step of `whole` seconds.
+auto shares(Report& report, double whole) {
+  report.table.heads = {"part", "seconds a step", "share"};
+  return [&report, whole](const char* what, double seconds) {
+    report.table.rows.push_back({what, number(seconds), fmt::format("{:.1f} %", 100 * seconds / whole)});
+  };
+}
+
+// Against the rate between sites, 10 MB/s to 10 GB/s: efficiency, seconds of a step and its largest part, by `step`.
+Report over_rates(const std::string& title, int sites, Machine machine,
+                  const std::function<std::tuple<double, double, const char*>(const Machine&)>& step) {
+  Report report;
+  const std::string e = fmt::format("E({})", sites);
+  report.table.heads = {"MB/s", e, "seconds a step", "most"};
+  report.plot = {title, "MB/s between sites", e, true, false, {{e, {}, {}}}};
+  for (int i = 0; i <= 24; ++i) {
+    machine.network.wan_rate = 1e7 * std::pow(10, i / 8.0);
+    const auto [value, seconds, most] = step(machine);
+    report.table.rows.push_back(
+        {number(1e-6 * machine.network.wan_rate), fmt::format("{:.3f}", value), number(seconds), most});
+    add_point(report.plot, 1e-6 * machine.network.wan_rate, {value});
+  }
+  return report;
+}
 
 std::string name_of(const Problem& p) {
   const std::string n = fmt::format("N = {:.4g}^3", std::cbrt(p.particles));
@@ -44,7 +74,7 @@ Report over_sites(const OverSites& what, const Problem& p, const Machine& machin
     const StepTime time = step_time(p, machine, s, processes(s));
     report.table.rows.push_back({std::to_string(s), number(processes(s)), fmt::format("{:.3f}", what.value(s)),
                                  number(time.whole()), time.largest()});
-    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(what.value(s));
+    add_point(report.plot, s, {what.value(s)});
   }
   return report;
 }
@@ -78,9 +108,7 @@ Report fdps_scaling(const FdpsRun& given, const Machine& machine, bool weak) {
     report.table.rows.push_back({number(run.processes), number(step.whole()), number(first / step.whole()),
                                  number(step.single), number(step.domains), number(step.trees_made),
                                  number(step.gathered), number(step.neighbours)});
-    const double values[] = {step.whole(), step.single, step.gathered, step.neighbours};
-    for (std::size_t i = 0; i < 4; ++i)
-      report.plot.lines[i].x.push_back(run.processes), report.plot.lines[i].y.push_back(values[i]);
+    add_point(report.plot, run.processes, {step.whole(), step.single, step.gathered, step.neighbours});
   }
   return report;
 }
@@ -138,9 +166,7 @@ Report table_report(const Problem& p, const Machine& machine, int sites, double 
                                  number(processes), std::to_string(s), fmt::format("{:.2f}", t.local()),
                                  fmt::format("{:.2f}", t.communication()), fmt::format("{:.2f}", t.force),
                                  fmt::format("{:.2f}", t.mesh), fmt::format("{:.2f}", t.whole()), t.largest()});
-    const double values[] = {t.whole(), t.communication(), t.force, t.local()};
-    for (std::size_t i = 0; i < 4; ++i)
-      report.plot.lines[i].x.push_back(s), report.plot.lines[i].y.push_back(values[i]);
+    add_point(report.plot, s, {t.whole(), t.communication(), t.force, t.local()});
   }
   report.notes = {"Seconds a step, with the columns of SUSHI's table 3 (eqs. 2-12)."};
   return report;
@@ -157,38 +183,26 @@ Report efficiency_report(const Problem& p, const Machine& machine, int sites, do
 }
 
 Report bandwidth_report(const Problem& p, const Machine& machine, int sites, double processes) {
-  Report report;
-  const std::string e = fmt::format("E({})", sites);
-  report.table.heads = {"MB/s", e, "seconds a step", "most"};
-  report.plot = {fmt::format("{}: {}", machine.name, name_of(p)), "MB/s between sites", e, true, false, {{e, {}, {}}}};
-  Machine other = machine;
-  for (int i = 0; i <= 24; ++i) {
-    other.network.wan_rate = 1e7 * std::pow(10, i / 8.0);
-    const double value = efficiency(p, other, sites, processes);
-    const StepTime time = step_time(p, other, sites, processes);
-    report.table.rows.push_back(
-        {number(1e-6 * other.network.wan_rate), fmt::format("{:.3f}", value), number(time.whole()), time.largest()});
-    report.plot.lines[0].x.push_back(1e-6 * other.network.wan_rate), report.plot.lines[0].y.push_back(value);
-  }
+  Report report = over_rates(fmt::format("{}: {}", machine.name, name_of(p)), sites, machine, [&](const Machine& m) {
+    const StepTime time = step_time(p, m, sites, processes);
+    return std::tuple{efficiency(p, m, sites, processes), time.whole(), time.largest()};
+  });
   const double wanted = rate_for_efficiency(p, machine, sites, processes, 0.8);
-  report.notes = {std::isfinite(wanted)
-                      ? fmt::format("{} = 0.8 takes {:.4g} MB/s.", e, 1e-6 * wanted)
-                      : fmt::format("{} = 0.8 is out of reach at any rate: the round trips alone take too long.", e)};
+  report.notes = {
+      std::isfinite(wanted)
+          ? fmt::format("E({}) = 0.8 takes {:.4g} MB/s.", sites, 1e-6 * wanted)
+          : fmt::format("E({}) = 0.8 is out of reach at any rate: the round trips alone take too long.", sites)};
   return report;
 }
 
 Report predict_report(const Problem& p, const Machine& machine, int sites, double processes) {
   const StepTime t = step_time(p, machine, sites, processes);
   Report report;
-  report.table.heads = {"part", "seconds a step", "share"};
   report.plot = table_report(p, machine, sites, processes).plot;
-  const auto add = [&](const char* what, double seconds) {
-    report.table.rows.push_back({what, number(seconds), fmt::format("{:.1f} %", 100 * seconds / t.whole())});
-  };
-  add("forces", t.force), add("mesh", t.mesh);
-  add("within sites, latency", t.lan_latency), add("within sites, bytes", t.lan_volume);
-  add("between sites, latency", t.wan_latency), add("between sites, bytes", t.wan_volume);
-  add("step", t.whole());
+  const auto add = shares(report, t.whole());
+  add("forces", t.force), add("mesh", t.mesh), add("within sites, latency", t.lan_latency);
+  add("within sites, bytes", t.lan_volume), add("between sites, latency", t.wan_latency);
+  add("between sites, bytes", t.wan_volume), add("step", t.whole());
   report.notes = {fmt::format("SUSHI's model: {} on {} ({} site{}, {:g} processes).", name_of(p), machine.name, sites,
                               sites > 1 ? "s" : "", processes),
                   fmt::format("Most of a step: {}.", t.largest()),
@@ -227,11 +241,9 @@ Report fdps_table_report(const FdpsRun& run, const Machine& machine) {
   for (double group = 32; group < 9000; group *= std::sqrt(2.0)) {
     FdpsRun other = run;
     other.group = group;
-    const double values[] = {fdps_node(other, *machine.accelerator, false).whole(),
-                             fdps_node(other, *machine.accelerator, true).whole(),
-                             fdps_single(other, *machine.accelerator)};
-    for (std::size_t i = 0; i < 3; ++i)
-      report.plot.lines[i].x.push_back(group), report.plot.lines[i].y.push_back(values[i]);
+    add_point(report.plot, group,
+              {fdps_node(other, *machine.accelerator, false).whole(),
+               fdps_node(other, *machine.accelerator, true).whole(), fdps_single(other, *machine.accelerator)});
   }
   report.notes = {"Seconds, one process; of the three indented lines the longest counts (eqs. 17 and 18).",
                   fmt::format("Mean of a step where lists live for {:g}: {:.4g} s.", run.reuse,
@@ -272,10 +284,7 @@ Report fdps_bandwidth_report(const FdpsRun& run, const Machine& machine) {
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine) {
   const FdpsStep step = fdps_step(run, accelerator_of(machine));
   Report report;
-  report.table.heads = {"part", "seconds a step", "share"};
-  const auto add = [&](const char* what, double seconds) {
-    report.table.rows.push_back({what, number(seconds), fmt::format("{:.1f} %", 100 * seconds / step.whole())});
-  };
+  const auto add = shares(report, step.whole());
   add("one node", step.single), add("domains", step.domains), add("trees for others", step.trees_made);
   add("cells of all", step.gathered), add("trees of neighbours", step.neighbours), add("step", step.whole());
   report.plot = fdps_table_report(run, machine).plot;
@@ -322,7 +331,7 @@ Report maki_over_sites(const MakiRun& run, const Machine& machine, bool each, co
     report.table.rows.push_back({std::to_string(s), number(here.ranks), number(t.rebuild_step()), number(t.kept_step()),
                                  number(t.long_part()), number(t.mean(here)), number(waited), number(gain),
                                  t.largest(here)});
-    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(gain);
+    add_point(report.plot, s, {gain});
   }
   report.notes = {fmt::format("Seconds a step; the mean has new lists every {:g} steps and the mesh every {:g}.",
                               run.rebuild_every, run.long_every)};
@@ -331,9 +340,6 @@ Report maki_over_sites(const MakiRun& run, const Machine& machine, bool each, co
 
 }  // namespace
 
-Report maki_table_report(const MakiRun& run, const Machine& machine) {
-  return maki_over_sites(run, machine, false, "E");
-}
 Report maki_speedup_report(const MakiRun& run, const Machine& machine) {
   return maki_over_sites(run, machine, true, "S");
 }
@@ -342,20 +348,10 @@ Report maki_efficiency_report(const MakiRun& run, const Machine& machine) {
 }
 
 Report maki_bandwidth_report(const MakiRun& run, const Machine& machine) {
-  Report report;
-  const std::string e = fmt::format("E({})", run.sites);
-  report.table.heads = {"MB/s", e, "seconds a step", "most"};
-  report.plot = {maki_name(run, machine), "MB/s between sites", e, true, false, {{e, {}, {}}}};
-  Machine other = machine;
-  for (int i = 0; i <= 24; ++i) {
-    other.network.wan_rate = 1e7 * std::pow(10, i / 8.0);
-    const double value = maki_gain(run, other, run.sites, false);
-    const MakiStep step = maki_step(run, other);
-    report.table.rows.push_back({number(1e-6 * other.network.wan_rate), fmt::format("{:.3f}", value),
-                                 number(step.mean(run)), step.largest(run)});
-    report.plot.lines[0].x.push_back(1e-6 * other.network.wan_rate), report.plot.lines[0].y.push_back(value);
-  }
-  return report;
+  return over_rates(maki_name(run, machine), run.sites, machine, [&](const Machine& m) {
+    const MakiStep step = maki_step(run, m);
+    return std::tuple{maki_gain(run, m, run.sites, false), step.mean(run), step.largest(run)};
+  });
 }
 
 Report maki_predict_report(const MakiRun& run, const Machine& machine) {
@@ -373,7 +369,7 @@ Report maki_predict_report(const MakiRun& run, const Machine& machine) {
   add("step with kept lists", t.kept_step(), "without the mesh"), add("what the mesh adds", t.long_part(), "");
   add("mean", t.mean(run),
       fmt::format("rebuilds every {:g}, mesh every {:g}", run.rebuild_every, run.long_every).c_str());
-  report.plot = maki_table_report(run, machine).plot;
+  report.plot = maki_efficiency_report(run, machine).plot;
   report.notes = {fmt::format("{} ({:g} rank{}, {} site{}).", maki_name(run, machine), run.ranks,
                               run.ranks > 1 ? "s" : "", run.sites, run.sites > 1 ? "s" : ""),
                   fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run))};

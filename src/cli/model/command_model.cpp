@@ -225,7 +225,7 @@ void add_model_commands(CLI::App& program) {
       *group, "table", "Seconds of the parts of a step, over 1, 2, ... sites; of fdps, of each phase",
       "maki model table --machine configs/machines/das3.toml --particles 256 --mesh 128 --theta 0.3 --processes 60 "
       "--over 5 --sampled 4e-4",
-      ReportOfModels{model::table_report, model::fdps_table_report, model::maki_table_report});
+      ReportOfModels{model::table_report, model::fdps_table_report, model::maki_efficiency_report});
   add_report(
       *group, "speedup", "Speed over that of one site, each with so many processes (SUSHI, eq. 13)",
       "maki model speedup --machine configs/machines/global_grid.toml --particles 2048 --mesh 256 --processes 128 "
