@@ -149,10 +149,7 @@ class GroupColumns {
   GroupColumns(hid_t group, const GroupCatalogue& catalogue)
       : group_(group), catalogue_(catalogue), h_(catalogue.header.units.with_h ? -1 : 0) {}
 
-  void write_counts() const;
-  void write_members() const;
-  void write_spheres() const;
-  void write_shapes() const;
+  void write_all() const;
 
  private:
   template <class T, class Value>
@@ -161,6 +158,10 @@ class GroupColumns {
     H5Id dataset = write_column<T>(group_, name, groups.size(), columns,
                                    [&](std::size_t i, std::size_t k) { return value(groups[i], k); });
     gadget::write_scaling(dataset, scaling, catalogue_.header.units);
+  }
+  template <class T, class Number>
+  void write(const std::string& name, const Scaling& scaling, Number FofGroup::*number) const {
+    write<T>(name, 1, scaling, [number](const FofGroup& g, std::size_t) { return g.*number; });
   }
   Scaling pure(const char* what) const { return {what, 0, 0, 0, 0, 0}; }
   Scaling lengths(const char* what) const { return {what, 1, h_, 1, 0, 0}; }
@@ -172,8 +173,8 @@ class GroupColumns {
   double h_;
 };
 
-void GroupColumns::write_counts() const {
-  write<std::int32_t>("GroupLen", 1, pure("Particles"), [](const FofGroup& g, std::size_t) { return g.length; });
+void GroupColumns::write_all() const {
+  write<std::int32_t>("GroupLen", pure("Particles"), &FofGroup::length);
   write<std::int32_t>("GroupLenType", kTypes, pure("Particles of each type"),
                       [](const FofGroup& g, std::size_t type) { return type == 1 ? g.length : 0; });
   std::uint64_t next = 0;
@@ -183,34 +184,28 @@ void GroupColumns::write_counts() const {
                         if (type == kTypes - 1) next += g.length;
                         return type == 1 ? begin : 0;
                       });
-  write<std::uint64_t>("GroupIDDeepest", 1, pure("ID of the particle at GroupPos"),
-                       [](const FofGroup& g, std::size_t) { return g.deepest_id; });
+  write<std::uint64_t>("GroupIDDeepest", pure("ID of the particle at GroupPos"), &FofGroup::deepest_id);
   write<float>("GroupAscale", 1, pure("Scale factor"),
                [&](const FofGroup&, std::size_t) { return catalogue_.header.time; });
-}
 
-void GroupColumns::write_members() const {
   const double box = catalogue_.header.box_size, root = std::sqrt(catalogue_.header.time);
   const auto in_box = [box](double x) {  // a number that would round to the side becomes 0
     return static_cast<float>(x) >= static_cast<float>(box) ? 0 : x;
   };
   const Scaling masses_of = masses("Mass of the members in units of U_M");
-  write<float>("GroupMass", 1, masses_of, [](const FofGroup& g, std::size_t) { return g.mass; });
+  write<float>("GroupMass", masses_of, &FofGroup::mass);
   write<float>("GroupMassType", kTypes, masses_of,
                [](const FofGroup& g, std::size_t type) { return type == 1 ? g.mass : 0; });
   write<float>("GroupPos", 3, lengths("Member deepest in the group's own potential in units of U_L"),
                [&](const FofGroup& g, std::size_t k) { return in_box(g.position[k]); });
   write<float>("GroupCM", 3, lengths("Centre of mass of the members in units of U_L"),
                [&](const FofGroup& g, std::size_t k) { return in_box(g.centre_of_mass[k]); });
-  write<float>("GroupCMOffset", 1, lengths("Distance of GroupCM from GroupPos in units of U_L"),
-               [](const FofGroup& g, std::size_t) { return g.offset; });
+  write<float>("GroupCMOffset", lengths("Distance of GroupCM from GroupPos in units of U_L"), &FofGroup::offset);
   write<float>("GroupVel", 3, {"Mean peculiar velocity over the root of a in units of U_V", 0.5, 0, 0, 0, 1},
                [root](const FofGroup& g, std::size_t k) { return g.velocity[k] / root; });
-  write<float>("GroupVelDisp", 1, velocities("Dispersion of peculiar velocities on one axis in units of U_V"),
-               [](const FofGroup& g, std::size_t) { return g.velocity_dispersion; });
-}
+  write<float>("GroupVelDisp", velocities("Dispersion of peculiar velocities on one axis in units of U_V"),
+               &FofGroup::velocity_dispersion);
 
-void GroupColumns::write_spheres() const {
   for (std::size_t kind = 0; kind < kSphereKinds; ++kind) {
     const std::string name = kSphereNames[kind];
     write<float>("Group_M_" + name, 1, masses("Mass of all particles in the sphere in units of U_M"),
@@ -218,17 +213,13 @@ void GroupColumns::write_spheres() const {
     write<float>("Group_R_" + name, 1, lengths("Radius of the sphere about GroupPos in units of U_L"),
                  [kind](const FofGroup& g, std::size_t) { return g.spheres[kind].radius; });
   }
-}
 
-void GroupColumns::write_shapes() const {
-  write<float>("GroupVmax", 1, velocities("Largest circular velocity within Group_R_Mean200 in units of U_V"),
-               [](const FofGroup& g, std::size_t) { return g.v_max; });
-  write<float>("GroupVmaxRad", 1, lengths("Radius of GroupVmax in units of U_L"),
-               [](const FofGroup& g, std::size_t) { return g.v_max_radius; });
-  write<float>("GroupSpin", 1, pure("J / (sqrt(2) M V R) of the Crit200 sphere"),
-               [](const FofGroup& g, std::size_t) { return g.spin; });
-  write<float>("GroupConcentration", 1, pure("Of an NFW halo with the same GroupVmax over V_Crit200"),
-               [](const FofGroup& g, std::size_t) { return g.concentration; });
+  write<float>("GroupVmax", velocities("Largest circular velocity within Group_R_Mean200 in units of U_V"),
+               &FofGroup::v_max);
+  write<float>("GroupVmaxRad", lengths("Radius of GroupVmax in units of U_L"), &FofGroup::v_max_radius);
+  write<float>("GroupSpin", pure("J / (sqrt(2) M V R) of the Crit200 sphere"), &FofGroup::spin);
+  write<float>("GroupConcentration", pure("Of an NFW halo with the same GroupVmax over V_Crit200"),
+               &FofGroup::concentration);
 }
 
 template <class T>
@@ -240,11 +231,7 @@ void write_contents(hid_t file, const GroupCatalogue& catalogue, const Provenanc
   write_header(file, catalogue);
   gadget::write_metadata(file, catalogue.header, provenance);
   H5Id group = create_group(file, "Group");
-  const GroupColumns columns(group, catalogue);
-  columns.write_counts();
-  columns.write_members();
-  columns.write_spheres();
-  columns.write_shapes();
+  GroupColumns(group, catalogue).write_all();
   H5Id ids = create_group(file, "IDs");
   const auto& numbers = catalogue.member_ids;
   const bool wide = std::any_of(numbers.begin(), numbers.end(), [](std::uint64_t id) { return id >> 32 != 0; });
