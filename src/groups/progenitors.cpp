@@ -24,7 +24,7 @@ std::vector<T> read_column(hid_t file, const std::string& name, std::size_t rows
     throw Error(fmt::format("'{}' does not have {} x {} numbers", name, rows, columns),
                 "the catalogue is damaged or not one of maki groups", "write it again with maki groups");
   std::vector<T> numbers(rows * columns);
-  if (!numbers.empty()) read_rows(dataset, 0, rows, hdf5_memory_type<T>(), numbers.data());
+  if (!numbers.empty()) read_rows(dataset, 0, rows, hdf5_type<T>(), numbers.data());
   return numbers;
 }
 

@@ -1,7 +1,6 @@
 // Metadata of HDF5 files in the layouts of GADGET-4 and of SWIFT.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "src/io/gadget.hpp"
@@ -20,25 +19,23 @@ void write_one(hid_t object, const std::string& name, T value) {
   write_attribute(object, name, &value, 1);
 }
 
+// An array over types of particles.
 template <class T>
-void write_of_type_1(hid_t object, const std::string& name, T value, T other = 0) {
-  T values[kSwiftTypes];
-  std::fill_n(values, kSwiftTypes, other);
+void write_of_type_1(hid_t object, const std::string& name, std::size_t types, T value, T other = 0) {
+  std::vector<T> values(types, other);
   values[1] = value;
-  write_attribute(object, name, values, kSwiftTypes);
+  write_attribute(object, name, values.data(), types);
 }
 
 double scale_factor(const SnapshotHeader& header) { return header.comoving ? header.time : 1; }
 
 double seconds(const UnitSystem& units) { return units.length_cgs / units.velocity_cgs; }  // the unit of time
 
-void write_counts(hid_t group, const Part& part) {
-  write_of_type_1<std::uint64_t>(group, "NumPart_ThisFile", part.rows());
-  write_of_type_1(group, "NumPart_Total", static_cast<std::uint32_t>(part.total));
-  write_of_type_1(group, "NumPart_Total_HighWord", static_cast<std::uint32_t>(part.total >> 32));
-  write_of_type_1(group, "MassTable", part.equal_mass);
-  write_of_type_1<std::int32_t>(group, "CanHaveTypes", 1);
-  write_of_type_1<std::uint32_t>(group, "Flag_Entropy_ICs", 0);
+void write_counts(hid_t group, const Part& part, std::size_t types) {
+  write_of_type_1<std::uint64_t>(group, "NumPart_ThisFile", types, part.rows());
+  write_of_type_1(group, "NumPart_Total", types, static_cast<std::uint32_t>(part.total));
+  write_of_type_1(group, "NumPart_Total_HighWord", types, static_cast<std::uint32_t>(part.total >> 32));
+  write_of_type_1(group, "MassTable", types, part.equal_mass);
 }
 
 void write_swift_header(hid_t file, const Part& part) {
@@ -52,14 +49,16 @@ void write_swift_header(hid_t file, const Part& part) {
   write_one(group, "Scale-factor", scale_factor(header));
   write_fixed_text(group, "Code", "SWIFT");  // yt identifies the layout by it; /Maki names the writer
   write_fixed_text(group, "RunName", "Maki");
-  write_counts(group, part);
+  write_counts(group, part, kSwiftTypes);
+  write_of_type_1<std::int32_t>(group, "CanHaveTypes", kSwiftTypes, 1);
+  write_of_type_1<std::uint32_t>(group, "Flag_Entropy_ICs", kSwiftTypes, 0);
   write_one<std::int32_t>(group, "NumFilesPerSnapshot", part.files);
   write_one<std::int32_t>(group, "ThisFile", part.number);
   write_one<std::int32_t>(group, "Virtual", 0);
   write_fixed_text(group, "SelectOutput", "Default");
   write_fixed_text(group, "OutputType", "FullVolume");  // swiftsimio opens no other kind of snapshot
   if (part.selection.fraction < 1)
-    write_of_type_1(group, kSubsetFractions, static_cast<float>(part.selection.fraction), 1.f);
+    write_of_type_1(group, kSubsetFractions, kSwiftTypes, static_cast<float>(part.selection.fraction), 1.f);
 }
 
 void write_swift_cosmology(hid_t file, const SnapshotHeader& header) {
@@ -225,15 +224,7 @@ namespace {
 
 void write_header(hid_t file, const Part& part) {
   H5Id group = create_group(file, "Header");
-  const std::uint64_t this_file[kTypes] = {0, part.rows(), 0, 0, 0, 0};
-  const std::uint64_t total = part.total;
-  const std::uint32_t low[kTypes] = {0, static_cast<std::uint32_t>(total), 0, 0, 0, 0};
-  const std::uint32_t high[kTypes] = {0, static_cast<std::uint32_t>(total >> 32), 0, 0, 0, 0};
-  const double masses[kTypes] = {0, part.equal_mass, 0, 0, 0, 0};
-  write_attribute(group, "NumPart_ThisFile", this_file, kTypes);
-  write_attribute(group, "NumPart_Total", low, kTypes);
-  write_attribute(group, "NumPart_Total_HighWord", high, kTypes);
-  write_attribute(group, "MassTable", masses, kTypes);
+  write_counts(group, part, kTypes);
   write_attribute(group, "Time", part.header.time);
   write_attribute(group, "Redshift", part.header.redshift);
   write_attribute<std::int32_t>(group, "NumFilesPerSnapshot", part.files);
@@ -245,9 +236,7 @@ void write_header(hid_t file, const Part& part) {
   for (const HeaderNumbers& one : part.header_numbers)
     write_attribute(group, one.name, one.values.data(), one.values.size() == 1 ? 0 : one.values.size());
   if (part.selection.fraction >= 1) return;
-  const auto fraction = static_cast<float>(part.selection.fraction);
-  const float fractions[kTypes] = {1, fraction, 1, 1, 1, 1};
-  write_attribute(group, kSubsetFractions, fractions, kTypes);
+  write_of_type_1(group, kSubsetFractions, kTypes, static_cast<float>(part.selection.fraction), 1.f);
   write_attribute(group, "OutputType", "SubSampled");
 }
 

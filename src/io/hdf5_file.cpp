@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -158,30 +159,32 @@ H5Id open_group(hid_t parent, const std::string& name) {
   return group;
 }
 
+static_assert(std::endian::native == std::endian::little);
 // clang-format off
-template <> hid_t hdf5_memory_type<double>() { return H5T_NATIVE_DOUBLE; }
-template <> hid_t hdf5_memory_type<float>() { return H5T_NATIVE_FLOAT; }
-template <> hid_t hdf5_memory_type<std::int32_t>() { return H5T_NATIVE_INT32; }
-template <> hid_t hdf5_memory_type<std::int64_t>() { return H5T_NATIVE_INT64; }
-template <> hid_t hdf5_memory_type<std::uint16_t>() { return H5T_NATIVE_UINT16; }
-template <> hid_t hdf5_memory_type<std::uint32_t>() { return H5T_NATIVE_UINT32; }
-template <> hid_t hdf5_memory_type<std::uint64_t>() { return H5T_NATIVE_UINT64; }
-template <> hid_t hdf5_file_type<double>() { return H5T_IEEE_F64LE; }
-template <> hid_t hdf5_file_type<float>() { return H5T_IEEE_F32LE; }
-template <> hid_t hdf5_file_type<std::int32_t>() { return H5T_STD_I32LE; }
-template <> hid_t hdf5_file_type<std::int64_t>() { return H5T_STD_I64LE; }
-template <> hid_t hdf5_file_type<std::uint16_t>() { return H5T_STD_U16LE; }
-template <> hid_t hdf5_file_type<std::uint32_t>() { return H5T_STD_U32LE; }
-template <> hid_t hdf5_file_type<std::uint64_t>() { return H5T_STD_U64LE; }
+template <> hid_t hdf5_type<double>() { return H5T_IEEE_F64LE; }
+template <> hid_t hdf5_type<float>() { return H5T_IEEE_F32LE; }
+template <> hid_t hdf5_type<std::int32_t>() { return H5T_STD_I32LE; }
+template <> hid_t hdf5_type<std::int64_t>() { return H5T_STD_I64LE; }
+template <> hid_t hdf5_type<std::uint16_t>() { return H5T_STD_U16LE; }
+template <> hid_t hdf5_type<std::uint32_t>() { return H5T_STD_U32LE; }
+template <> hid_t hdf5_type<std::uint64_t>() { return H5T_STD_U64LE; }
 // clang-format on
+
+namespace {
+
+void write_attribute(hid_t object, const std::string& name, hid_t type, hid_t space, const void* values) {
+  H5Id attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
+  check_hdf5(H5Awrite(attribute, type, values), fmt::format("cannot write the attribute '{}'", name));
+}
+
+}  // namespace
 
 template <class T>
 void write_attribute(hid_t object, const std::string& name, const T* values, std::size_t count) {
   const hsize_t size = count;
   H5Id space(count ? H5Screate_simple(1, &size, nullptr) : H5Screate(H5S_SCALAR), H5Sclose);
-  H5Id attribute(H5Acreate2(object, name.c_str(), hdf5_file_type<T>(), space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-  if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
-  check_hdf5(H5Awrite(attribute, hdf5_memory_type<T>(), values), fmt::format("cannot write the attribute '{}'", name));
+  write_attribute(object, name, hdf5_type<T>(), space, values);
 }
 
 template <class T>
@@ -194,8 +197,7 @@ std::vector<T> read_attribute(hid_t object, const std::string& name) {
   H5Id space(H5Aget_space(attribute), H5Sclose);
   std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space))));
   if (values.empty()) return values;
-  check_hdf5(H5Aread(attribute, hdf5_memory_type<T>(), values.data()),
-             fmt::format("cannot read the attribute '{}'", name));
+  check_hdf5(H5Aread(attribute, hdf5_type<T>(), values.data()), fmt::format("cannot read the attribute '{}'", name));
   return values;
 }
 
@@ -250,20 +252,14 @@ bool is_one(hid_t space) { return H5Sget_simple_extent_npoints(space) == 1; }
 void write_attribute(hid_t object, const std::string& name, const std::string& text) {
   H5Id type = text_type();
   const char* characters = text.c_str();
-  H5Id space(H5Screate(H5S_SCALAR), H5Sclose);
-  H5Id attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-  if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
-  check_hdf5(H5Awrite(attribute, type, &characters), fmt::format("cannot write the attribute '{}'", name));
+  write_attribute(object, name, type, H5Id(H5Screate(H5S_SCALAR), H5Sclose), &characters);
 }
 
 void write_fixed_text(hid_t object, const std::string& name, const std::string& text) {
   H5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type, std::max<std::size_t>(1, text.size()));
   H5Tset_strpad(type, H5T_STR_NULLPAD);
-  H5Id space(H5Screate(H5S_SCALAR), H5Sclose);
-  H5Id attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-  if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
-  check_hdf5(H5Awrite(attribute, type, text.c_str()), fmt::format("cannot write the attribute '{}'", name));
+  write_attribute(object, name, type, H5Id(H5Screate(H5S_SCALAR), H5Sclose), text.c_str());
 }
 
 std::optional<std::string> read_text(hid_t object, const std::string& name) {

@@ -65,11 +65,9 @@ std::vector<std::string> link_names(hid_t group);
 H5Id create_group(hid_t parent, const std::string& name);
 H5Id open_group(hid_t parent, const std::string& name);
 
-// The type of T in memory, and its little-endian type in files.
+// The type of T in memory and in files, little-endian.
 template <class T>
-hid_t hdf5_memory_type();
-template <class T>
-hid_t hdf5_file_type();
+hid_t hdf5_type();
 
 // Attributes. A count of 0 writes a scalar.
 template <class T>
@@ -122,8 +120,8 @@ H5Id write_column(hid_t parent, const std::string& name, std::size_t rows, std::
   numbers.reserve(rows * columns);
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t column = 0; column < columns; ++column) numbers.push_back(static_cast<T>(value(row, column)));
-  H5Id dataset = create_dataset(parent, name, hdf5_file_type<T>(), rows, columns, 0);
-  write_rows(dataset, 0, rows, hdf5_memory_type<T>(), numbers.data());
+  H5Id dataset = create_dataset(parent, name, hdf5_type<T>(), rows, columns, 0);
+  write_rows(dataset, 0, rows, hdf5_type<T>(), numbers.data());
   return dataset;
 }
 

@@ -211,7 +211,7 @@ constexpr const char* kMaxRelativeError = "MaxRelativeError";
 
 template <class T, class Value>
 Dataset make_dataset(const std::string& name, std::size_t columns, const Scaling& scaling, Value value) {
-  return {name, hdf5_file_type<T>(), row_source<T>(columns, value), scaling};
+  return {name, hdf5_type<T>(), row_source<T>(columns, value), scaling};
 }
 
 template <class T>

@@ -73,7 +73,7 @@ void read_rows_of(const std::string& path, std::size_t file, const char* group, 
     for (std::uint64_t first = begin; first < end; first += kRowsAtOnce) {
       const std::size_t count = std::min<std::uint64_t>(kRowsAtOnce, end - first);
       block.resize(count * c.columns * c.width);
-      read_rows(dataset, first - rows.begins[file], count, c.memory_type, block.data());
+      read_rows(dataset, first - rows.begins[file], count, c.type, block.data());
       c.put(first - rows.mine.first, count, block.data());
     }
   }
@@ -241,7 +241,7 @@ std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<Resta
   std::map<std::string, H5Id> groups;
   for (const RestartColumn& c : columns) {
     if (!groups.contains(c.group)) groups[c.group] = create_group(hdf5, c.group);
-    const H5Id dataset = create_dataset(groups[c.group], c.name, c.file_type, c.rows, c.columns, 0);
+    const H5Id dataset = create_dataset(groups[c.group], c.name, c.type, c.rows, c.columns, 0);
     addresses.push_back(dataset_address(dataset));
   }
   groups.clear();

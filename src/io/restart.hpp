@@ -164,7 +164,7 @@ class RestartWriter {
 struct RestartColumn {
   const char* group;
   const char* name;
-  hid_t memory_type, file_type;
+  hid_t type;
   std::size_t columns, width;  // numbers a row, bytes a number
   std::size_t rows;
   std::function<void(std::size_t first, std::size_t count, void* to)> get;

@@ -186,7 +186,7 @@ RestartColumn column(const char* group, const char* name, std::size_t columns, s
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < columns; ++k) number(first + i, k) = numbers[i * columns + k];
   };
-  return {group, name, hdf5_memory_type<T>(), hdf5_file_type<T>(), columns, sizeof(T), rows, get, put};
+  return {group, name, hdf5_type<T>(), columns, sizeof(T), rows, get, put};
 }
 
 }  // namespace

@@ -195,9 +195,8 @@ std::string checksum_of_counts(const std::vector<std::uint64_t>& counts) {
 void write_maps(hid_t file, const std::map<std::size_t, MapShare>& maps) {
   H5Id group = create_group(file, "Maps");
   for (const auto& [shell, map] : maps) {
-    H5Id dataset =
-        create_dataset(group, std::to_string(shell), hdf5_file_type<std::uint64_t>(), map.counts.size(), 1, 0);
-    write_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
+    H5Id dataset = create_dataset(group, std::to_string(shell), hdf5_type<std::uint64_t>(), map.counts.size(), 1, 0);
+    write_rows(dataset, 0, map.counts.size(), hdf5_type<std::uint64_t>(), map.counts.data());
     write_attribute(dataset, "FirstPixel", map.first);
     write_attribute(dataset, "XXH3", checksum_of_counts(map.counts));
   }
@@ -222,7 +221,7 @@ MapShare read_map(hid_t group, const std::string& name, const std::string& path)
   MapShare map;
   map.first = read_scalar<std::uint64_t>(dataset, "FirstPixel").value_or(0);
   map.counts.resize(dataset_shape(dataset).at(0));
-  read_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
+  read_rows(dataset, 0, map.counts.size(), hdf5_type<std::uint64_t>(), map.counts.data());
   if (read_text(dataset, "XXH3") != checksum_of_counts(map.counts)) throw_damaged(path, "a map");
   return map;
 }
