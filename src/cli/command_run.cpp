@@ -128,6 +128,7 @@ void write_initial_conditions(const IcArguments& given) {
   write.big_endian = given.big_endian;
   write.deflate = static_cast<int>(run.config.output.compression);
   write.overwrite = given.overwrite;
+  write.coordinates = run.config.output.coordinates;
   for (const std::string& file :
        write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
     if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);
@@ -144,7 +145,9 @@ void add_ic_command(CLI::App& program) {
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
   add_output_options(*command, options->output, options->overwrite, "file to write");
-  command->add_option("--format", options->format, "hdf5, gadget1 or gadget2")
+  command
+      ->add_option("--format", options->format,
+                   "hdf5, gadget1 or gadget2 (with output.coordinates=float for readers of floats alone)")
       ->check(CLI::IsMember({"hdf5", "gadget1", "gadget2"}))
       ->capture_default_str();
   command->add_flag("--big-endian", options->big_endian, "byte order of gadget1 and gadget2");

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <numbers>
 #include <sstream>
@@ -148,6 +149,13 @@ std::vector<std::pair<double, double>> read_columns(const std::string& file) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     std::istringstream fields(line);
     double k = 0, p = 0;
+    const auto numbers = std::distance(std::istream_iterator<std::string>(fields), {});
+    if (numbers > 4)
+      throw Error("Cannot use the power spectrum " + file,
+                  "line " + std::to_string(number) + " has " + std::to_string(numbers) +
+                      " numbers: a table of transfer functions, as CAMB's, is no spectrum",
+                  "give k in h/Mpc and P in (Mpc/h)^3 (CAMB: its matter power)");
+    fields = std::istringstream(line);
     if (!(fields >> k >> p) || !(k > 0) || !(p > 0) || !std::isfinite(k) || !std::isfinite(p)) {
       throw Error("Cannot use the power spectrum " + file,
                   "line " + std::to_string(number) + " is not two positive numbers",

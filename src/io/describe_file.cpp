@@ -87,7 +87,9 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
   const UnitSystem& units = set.units;
   if (set.comoving) {
     lines.add("time", "z = {:.6g}, a = {:.8g}", set.redshift, set.time);
-    lines.add("box", "{:g} {}, comoving and periodic", set.box_size, length_name(units));
+    const bool told = header.has_units || (mass > 0 && set.omega0 > 0);  // by the mean density
+    lines.add("box", "{:g} {}{}, comoving and periodic", set.box_size, length_name(units),
+              told ? "" : " (or kpc/h: the masses, which tell, were not read)");
     lines.add("cosmology", "Omega0 {:g}, OmegaLambda {:g}, OmegaBaryon {:g}, h {:g}", set.omega0, set.omega_lambda,
               set.omega_baryon, set.hubble);
   } else {

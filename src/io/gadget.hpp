@@ -26,7 +26,7 @@ struct FileFacts {
   std::array<double, kTypes> mass_table{};     // 0: each particle has its own
   int files = 1;
   SnapshotHeader set;
-  bool has_units = false;
+  bool has_units = false, has_lambda = true;  // the file states units, OmegaLambda
   std::optional<bool> comoving;  // where the file says so
   bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
   bool other_expansion = false;  // its universe has radiation, neutrinos or dark energy that is no Lambda

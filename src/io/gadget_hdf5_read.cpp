@@ -9,6 +9,7 @@
 #include "kernels/error.hpp"
 #include "src/config/quantity.hpp"
 #include "src/io/gadget.hpp"
+#include "src/io/gadget_write.hpp"
 #include "src/io/hdf5_file.hpp"
 
 namespace maki::gadget {
@@ -62,9 +63,9 @@ class Lookup {
 };
 
 void read_units(const Lookup& number, FileHeader& header) {
-  const auto length = number({"UnitLength_in_cm", "Unit length in cgs (U_L)"});
-  const auto mass = number({"UnitMass_in_g", "Unit mass in cgs (U_M)"});
-  auto velocity = number({"UnitVelocity_in_cm_per_s"});
+  const auto length = number({"UnitLength_in_cm", "UnitLength_In_CGS", "Unit length in cgs (U_L)"});
+  const auto mass = number({"UnitMass_in_g", "UnitMass_In_CGS", "Unit mass in cgs (U_M)"});
+  auto velocity = number({"UnitVelocity_in_cm_per_s", "UnitVelocity_In_CGS"});
   if (const auto time = number({"Unit time in cgs (U_t)"}); !velocity && length && time) velocity = *length / *time;
   if (!length || !mass || !velocity || !(*length > 0) || !(*mass > 0) || !(*velocity > 0)) return;
   header.set.units = {*length, *mass, *velocity, header.set.units.with_h};
@@ -74,13 +75,16 @@ void read_units(const Lookup& number, FileHeader& header) {
 void read_cosmology(const Lookup& number, FileHeader& header) {
   SnapshotHeader& set = header.set;
   set.omega0 = number({"Omega0", "OmegaMatter", "Omega_Matter", "Omega_m"}).value_or(0);
-  set.omega_lambda = number({"OmegaLambda", "Omega_Lambda", "Omega_lambda"}).value_or(0);
+  const auto omega_lambda = number({"OmegaLambda", "Omega_Lambda", "Omega_lambda"});
+  set.omega_lambda = omega_lambda.value_or(0);
+  header.has_lambda = omega_lambda.has_value();
   set.omega_baryon = number({"OmegaBaryon", "Omega_Baryon", "Omega_b"}).value_or(0);
   set.hubble = number({"HubbleParam", "h"}).value_or(0);
-  set.gravitational_constant = number({"GravityConstantInternal"}).value_or(0);
+  set.gravitational_constant = number({"GravityConstantInternal", "Gravitational_Constant_In_Code_Inits"}).value_or(0);
   if (const auto comoving = number({"ComovingIntegrationOn", "Cosmological run"})) header.comoving = *comoving != 0;
   header.other_expansion = number({"w_0"}).value_or(-1) != -1 || number({"w_a"}).value_or(0) != 0 ||
-                           number({"Omega_r"}).value_or(0) != 0 || number({"Omega_nu_0"}).value_or(0) != 0;
+                           number({"Omega_r", "Omega_Radiation"}).value_or(0) != 0 ||
+                           number({"Omega_nu_0"}).value_or(0) != 0;
 }
 
 void read_writer(hid_t file, hid_t group, FileHeader& header) {
@@ -94,6 +98,8 @@ void read_writer(hid_t file, hid_t group, FileHeader& header) {
   header.writer = read_text(group, "Code").value_or("");
   if (const auto commit = read_text(group, "Git_commit"))
     header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
+  const auto fractions = read_attribute<double>(group, kSubsetFractions);
+  if (read_text(group, "OutputType") == "SubSampled" && fractions.size() > 1) header.selection.fraction = fractions[1];
 }
 
 std::string type_name(hid_t dataset) {
@@ -147,10 +153,13 @@ void read_hdf5_facts(hid_t file, FileHeader& header) {
   H5Id group = open_group(file, "Header");
   read_writer(file, group, header);
   const Lookup number(file);
-  header.set.time = number({"Time"}).value_or(1);
-  header.set.redshift = number({"Redshift"}).value_or(0);
+  const auto time = number({"Time"}), redshift = number({"Redshift"});
+  header.set.redshift = redshift.value_or(0);
+  header.set.time = time.value_or(1 / (1 + header.set.redshift));
   header.set.box_size = number({"BoxSize"}).value_or(0);
   read_cosmology(number, header);
+  if (!redshift && !header.comoving && time && *time > 0 && *time <= 1 && header.set.omega0 > 0)
+    header.set.redshift = 1 / *time - 1;
   read_units(number, header);
   if (header.comoving == false) header.set.units.with_h = false;
 }
@@ -164,6 +173,8 @@ std::string present(hid_t group, std::initializer_list<const char*> names) {
   }
   return {};
 }
+
+constexpr std::initializer_list<const char*> kMassNames = {"Masses", "Mass", "DynamicalMasses"};  // the last: SWIFT's
 
 // The rows to read of one type of particle.
 struct TypeRows {
@@ -229,8 +240,7 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
                 "the file is incomplete; make it again");
   }
   H5Id group = open_group(file, where);
-  const std::string velocities = present(group, {"Velocities", "Velocity"}),
-                    masses = present(group, {"Masses", "Mass"});
+  const std::string velocities = present(group, {"Velocities", "Velocity"}), masses = present(group, kMassNames);
   for (const auto& [name, found] :
        {std::pair{"Coordinates", present(group, {"Coordinates"})}, {"Velocities", velocities}}) {
     if (found.empty()) refuse_missing(file, where, name);
@@ -289,6 +299,9 @@ FileHeader read_hdf5_header(const std::string& path) {
     throw Error(fmt::format("cannot read '{}'", path), "an HDF5 file without the group 'Header'",
                 "give a snapshot in GADGET's layout");
   }
+  if (hdf5_exists(file, "Units") && H5Aexists(open_group(file, "Units"), "KpcUnit") > 0)
+    throw Error(fmt::format("cannot read '{}'", path), "it is in PKDGRAV3's layout and units",
+                "make it in GADGET's or SWIFT's layout (monofonIC: gadget_hdf5 or SWIFT)");
   H5Id group = open_group(file, "Header");
   FileHeader header;
   const bool swift = is_swift(file, group);
@@ -314,9 +327,13 @@ FileHeader read_hdf5_header(const std::string& path) {
   if (header.files <= 1) header.totals = header.counts;
   check_cube(path, group);
   if (swift) read_swift(group, header);
-  for (std::size_t type = 0; type < kTypes; ++type)
-    for (const std::string& line : list_datasets(file, fmt::format("PartType{}", type), header.set.units))
-      header.datasets.push_back(line);
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    const std::string name = fmt::format("PartType{}", type);
+    for (const std::string& line : list_datasets(file, name, header.set.units)) header.datasets.push_back(line);
+    // Masses of particles hold, whatever the table says: swiftsimio puts the first of them there. Maki's are equal.
+    if (!hdf5_exists(file, "Maki") && hdf5_exists(file, name) && !present(open_group(file, name), kMassNames).empty())
+      header.mass_table[type] = 0;
+  }
   header.light_cone = std::any_of(header.datasets.begin(), header.datasets.end(), [](const std::string& dataset) {
     return dataset.find("/Ascale ") != std::string::npos;
   });

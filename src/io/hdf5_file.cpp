@@ -193,10 +193,19 @@ std::vector<T> read_attribute(hid_t object, const std::string& name) {
   H5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
   H5Id type(H5Aget_type(attribute), H5Tclose);
   const H5T_class_t kind = H5Tget_class(type);
-  if (kind != H5T_INTEGER && kind != H5T_FLOAT) return {};
+  if (kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM) return {};
   H5Id space(H5Aget_space(attribute), H5Sclose);
   std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space))));
   if (values.empty()) return values;
+  if (kind == H5T_ENUM) {  // h5py's bool
+    H5Id number(H5Tget_super(type), H5Tclose);
+    std::vector<std::byte> bytes(values.size() * std::max(sizeof(T), H5Tget_size(type)));
+    check_hdf5(H5Aread(attribute, type, bytes.data()), fmt::format("cannot read the attribute '{}'", name));
+    check_hdf5(H5Tconvert(number, hdf5_type<T>(), values.size(), bytes.data(), nullptr, H5P_DEFAULT),
+               fmt::format("cannot read the attribute '{}'", name));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+    return values;
+  }
   check_hdf5(H5Aread(attribute, hdf5_type<T>(), values.data()), fmt::format("cannot read the attribute '{}'", name));
   return values;
 }

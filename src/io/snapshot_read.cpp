@@ -132,7 +132,7 @@ double mean_density_ratio(const SnapshotHeader& header, double mass) {
 
 std::string why_isolated(const FileHeader& header) {
   const SnapshotHeader& set = header.set;
-  if (header.comoving) return *header.comoving ? "" : "its header says so";
+  if (header.comoving) return *header.comoving ? "" : "its header says so, or has no scale factor";
   if (!(set.box_size > 0)) return "it has no BoxSize";
   if (!(std::abs(set.time * (1 + set.redshift) - 1) < 1e-3))
     return fmt::format("its Time {} is not 1 / (1 + Redshift), with a Redshift of {}", set.time, set.redshift);
@@ -160,6 +160,12 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
                 "repair Time in the header");
   }
   set.redshift = 1 / set.time - 1;
+  if (set.omega0 > 0 && !header.has_lambda) {
+    set.omega_lambda = 1 - set.omega0;
+    notes.push_back(fmt::format("the file holds no OmegaLambda: {:.6g}, of a flat universe", set.omega_lambda));
+  }
+  if (set.omega0 > 0 && !(set.hubble > 0))
+    notes.push_back("the file holds no HubbleParam: it has to come from the configuration");
   if (!(set.omega0 > 0)) notes.push_back("the file holds no cosmology: it has to come from the configuration");
   if (!(set.omega0 > 0) && !header.over_root_a)
     notes.push_back("its units have SWIFT's names: lengths and masses are without h, velocities peculiar");
@@ -183,8 +189,18 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
 
 namespace {
 
-// Throws Error where headers of one set differ in any field that the reader needs.
-void check_agreement(const std::vector<FileHeader>& headers, const std::vector<std::string>& files) {
+// Whether the headers' totals are those of the files; some codes write only the low 32 bits of each, and 2LPTic and
+// N-GenIC the high ones at the place of type 2.
+bool are_totals(const std::array<std::uint64_t, kTypes>& found, const std::array<std::uint64_t, kTypes>& totals) {
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    const bool high_word = type == 2 && found[2] == 0 && totals[2] == found[1] >> 32;
+    if (totals[type] != found[type] && totals[type] != (found[type] & 0xffffffffu) && !high_word) return false;
+  }
+  return true;
+}
+
+// Throws Error where headers of one set differ in any field that the reader needs. Completes their totals.
+void check_agreement(std::vector<FileHeader>& headers, const std::vector<std::string>& files) {
   std::array<std::uint64_t, kTypes> found{};
   for (std::size_t i = 0; i < headers.size(); ++i) {
     if (i > 0 && (headers[i].files != headers[0].files || headers[i].totals != headers[0].totals ||
@@ -195,12 +211,13 @@ void check_agreement(const std::vector<FileHeader>& headers, const std::vector<s
     }
     for (std::size_t type = 0; type < kTypes; ++type) found[type] += headers[i].counts[type];
   }
-  if (headers.size() > 1 && found != headers[0].totals) {
+  if (headers.size() > 1 && !are_totals(found, headers[0].totals)) {
     throw Error(fmt::format("the snapshot '{}' is incomplete", files[0]),
                 fmt::format("its {} files hold {} particles, the header promises {}", files.size(), sum(found),
                             sum(headers[0].totals)),
                 "copy or make the set again");
   }
+  for (FileHeader& header : headers) header.totals = found;
 }
 
 struct PackedHeader {

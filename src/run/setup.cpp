@@ -93,16 +93,20 @@ bool has_units(const Config::Units& given) { return given.length || given.mass |
 void require_units(const Config& config, const SnapshotHeader& header, const std::string& set) {
   if (has_units(config.units) && run_units(config, nullptr) != header.units)
     throw Error(set + " has its own units",
-                "units.length, units.mass and units.velocity are for isolated sets whose file states none",
-                "leave them out");
+                "units.length, units.mass and units.velocity are for sets whose file states none", "leave them out");
 }
 
-// The units of an isolated set whose file states none: those of the configuration; pure numbers where only Newton's
-// constant is given; else GADGET's usual ones, with a warning.
+// The units of a set whose file states none: those of the configuration. Where it gives none, those that the reader has
+// found for a comoving set; for an isolated one pure numbers where only Newton's constant is given, else GADGET's usual
+// ones, with a warning.
 void settle_units(const Config& config, const ReadReport& report, SnapshotHeader& header,
                   std::vector<std::string>& notes) {
   const Config::Units& given = config.units;
   const std::string file = fmt::format("'{}'", config.initial.file);
+  if (header.comoving && !report.has_units && has_units(given) && config.run.kind == RunKind::kCosmology) {
+    header.units = run_units(config, nullptr);
+    return notes.push_back("units.length, units.mass and units.velocity hold for the file, which states none.");
+  }
   if (report.has_units || header.comoving) return require_units(config, header, file);
   if (has_units(given) && !given.velocity)
     throw Error("units.velocity is missing", file + " holds velocities and states no units",

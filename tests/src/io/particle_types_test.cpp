@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -213,10 +214,110 @@ TEST(ParticleTypes, NegativeIdsKeepTheirBits) {
   EXPECT_EQ(read_snapshot(path).ids[5], std::uint64_t{0} - 5);
 }
 
+void set_header(const std::string& path, const char* name, std::optional<double> value) {
+  H5Id file = opened(path);
+  H5Id header = open_group(file, "Header");
+  if (H5Aexists(header, name) > 0) H5Adelete(header, name);
+  if (value) write_attribute(header, name, *value);
+}
+
+// swiftsimio puts the mass of the first particle into the table, whatever the others have.
+TEST(ParticleTypes, MassesOfTheirOwnHoldOverTheTable) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  const std::vector<float> masses = {0.5f, 1.5f, 2.5f};
+  write_rows(create_dataset(open_group(opened(path), "PartType1"), "Masses", H5T_IEEE_F32LE, 3, 1, 0), 0, 3,
+             H5T_NATIVE_FLOAT, masses.data());
+  const Snapshot s = read_snapshot(path);
+  EXPECT_EQ(std::vector<float>(s.masses.begin() + 2, s.masses.begin() + 5), masses);
+  expect_contains(test::text_of(describe_file(path)), {"3, masses of their own", "or kpc/h"});
+}
+
+// One of Time and Redshift gives the other; no OmegaLambda is not one of 0.
+TEST(ParticleTypes, WhatAHeaderLacksIsDerivedAndTold) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  set_header(path, "Redshift", {});
+  expect_particles(read_snapshot(path));
+  set_header(path, "Redshift", 1.0);
+  set_header(path, "Time", {});
+  expect_particles(read_snapshot(path));
+  set_header(path, "OmegaLambda", 0.0);
+  EXPECT_EQ(read_snapshot(path).header.omega_lambda, 0);
+  set_header(path, "OmegaLambda", {});
+  set_header(path, "HubbleParam", {});
+  ReadReport report;
+  EXPECT_NEAR(read_snapshot(path, &report).header.omega_lambda, 0.7, 1e-12);
+  expect_contains(test::text_of(report.notes), {"no OmegaLambda: 0.7, of a flat", "no HubbleParam"});
+}
+
+TEST(ParticleTypes, UnitsUnderGizmosNames) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  set_header(path, "UnitLength_In_CGS", 3.0857e18);
+  set_header(path, "UnitMass_In_CGS", 1.9884e33);
+  set_header(path, "UnitVelocity_In_CGS", 100);
+  set_header(path, "Gravitational_Constant_In_Code_Inits", 4300);
+  const Snapshot s = read_snapshot(path);
+  EXPECT_EQ(s.header.units.length_cgs, 3.0857e18);
+  EXPECT_EQ(s.header.newton(), 4300);
+}
+
+TEST(ParticleTypes, OthersSubsetsArePartsToo) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  const std::array<double, 6> fractions = {1, 0.01, 1, 1, 1, 1};
+  write_attribute(open_group(opened(path), "Header"), "SubSampleFractions", fractions.data(), 6);
+  write_attribute(open_group(opened(path), "Header"), "OutputType", std::string("SubSampled"));
+  ReadReport report;
+  read_snapshot(path, &report);
+  EXPECT_EQ(report.selection.fraction, 0.01);
+}
+
+// numpy's bool in h5py is an enumeration.
+TEST(ParticleTypes, AFlagMayBeABool) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  {
+    H5Id header = open_group(opened(path), "Header");
+    H5Id type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose), one(H5Screate(H5S_SCALAR), H5Sclose);
+    const std::int8_t no = 0, yes = 1;
+    H5Tenum_insert(type, "FALSE", &no);
+    H5Tenum_insert(type, "TRUE", &yes);
+    H5Id flag(H5Acreate2(header, "ComovingIntegrationOn", type, one, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    H5Awrite(flag, type, &no);
+  }
+  EXPECT_FALSE(read_snapshot(path).header.comoving);
+}
+
+TEST(ParticleTypes, PkdgravsLayoutIsRefused) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  write_attribute(create_group(opened(path), "Units"), "KpcUnit", 1.0);
+  expect_contains(error_of([&] { read_snapshot(path); }), {"PKDGRAV3"});
+}
+
+// 2LPTic and N-GenIC write the high words at the place of type 2, others none.
+TEST(ParticleTypes, TotalsOf32BitsAreCompleted) {
+  for (const std::uint32_t high : {0u, 2u}) {
+    TempDir dir;
+    const std::array<std::uint32_t, 6> counts = {0, 3'000'000'000, 0, 0, 0, 0};
+    const std::array<std::uint32_t, 6> totals = {0, static_cast<std::uint32_t>(9'000'000'000), high, 0, 0, 0};
+    for (const char* name : {"s.0.hdf5", "s.1.hdf5", "s.2.hdf5"}) {
+      H5Id file = create_hdf5(dir / name);
+      H5Id header = create_group(file, "Header");
+      write_attribute(header, "NumPart_ThisFile", counts.data(), 6);
+      write_attribute(header, "NumPart_Total", totals.data(), 6);
+      write_attribute<std::int32_t>(header, "NumFilesPerSnapshot", 3);
+    }
+    EXPECT_EQ(count_particles(dir / "s.0.hdf5"), 9'000'000'000);
+  }
+}
+
 TEST(ParticleTypes, WhyASetIsIsolated) {
   TempDir dir;
   const std::string path = hdf5_file(dir, {});
-  H5Adelete(open_group(opened(path), "Header"), "Redshift");
+  set_header(path, "Redshift", 0.0);
   ReadReport report;
   EXPECT_FALSE(read_snapshot(path, &report).header.comoving);
   expect_contains(report.why_isolated, {"Time 0.5", "Redshift of 0"});

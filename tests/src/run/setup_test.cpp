@@ -153,6 +153,22 @@ TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   test::expect_contains(test::text_of(cgs.notes), {"Warning", "cgs units and no constant of gravity"});
 }
 
+TEST(Setup, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
+  Snapshot set = test::make_snapshot(8);
+  set.header.omega0 = 0;  // which would tell kpc from Mpc
+  test::TempDir dir;
+  write_snapshot(dir / "bare", set, {}, {.format = SnapshotFormat::kGadgetBinary1});
+  const auto prepared = [&](std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + (dir / "bare"), "cosmology.omega0=0.3", "cosmology.hubble_param=0.7"});
+    return prepare(parse_config("[time]\nend_redshift = 0\n[output]\n", "t", settings));
+  };
+  const Prepared kpc = prepared({"units.length=1 kpc/h"});
+  EXPECT_NEAR(kpc.initial.header.units.length_cgs, kMpcCgs / 1000, 1e17);
+  EXPECT_EQ(kpc.side, set.header.box_size);
+  test::expect_contains(test::text_of(kpc.notes), {"hold for the file, which states none"});
+  EXPECT_NEAR(prepared({}).initial.header.units.length_cgs, kMpcCgs, 1e20);
+}
+
 TEST(Setup, ATableThatEndsBeforeTheBoxsWavesIsTold) {
   const test::TempDir directory;
   std::string table;
