@@ -85,7 +85,12 @@ struct Gather {
   MAKI_HD void operator()(std::size_t k) const { to[k] = from[index[k]]; }
 };
 
-// f(array, bytes a particle before it) for all arrays, in block order.
+// f(array, bytes a particle before it) for all arrays of a set, in block order; returns the bytes of a particle.
+template <class F>
+std::size_t for_each_array(DeviceBuffer<SourceParticle>& sources, ExtraArrays, F f) {
+  f(sources, 0);
+  return sizeof(SourceParticle);
+}
 template <class F>
 std::size_t for_each_array(Particles& particles, ExtraArrays extra, F f) {
   std::size_t before = 0;
@@ -116,26 +121,14 @@ struct DevicePlaces {
   }
 };
 
-}  // namespace
-
-BlockPlaces::BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t extra_arrays)
-    : first(1, 0), begin(1, 0) {
-  Particles none;
-  particle_bytes = for_each_array(none, {}, [](auto&, std::size_t) {}) + extra_arrays * sizeof(float);
-  for (const std::uint64_t n : counts) {
-    first.push_back(first.back() + n);
-    const std::uint64_t end = begin.back() + n * particle_bytes;
-    begin.push_back((end + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment);
-  }
-}
-
-Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self) {
-  const std::size_t n = particles.size(), ranks = std::size_t{view.nx} * view.ny * view.nz;
+Leavers leavers_of(const Stream& stream, const DeviceBuffer<SourceParticle>& sources, const DomainView& view,
+                   std::uint32_t self) {
+  const std::size_t n = sources.size(), ranks = std::size_t{view.nx} * view.ny * view.nz;
   Leavers leavers;
   leavers.counts.assign(ranks, 0);
   if (n == 0) return leavers;
   DeviceBuffer<std::uint32_t> owner("migrate.owner", n), flags("migrate.flags", n);
-  launch(stream, "find_owner", n, FindOwner{particles.source.data(), view, self, owner.data(), flags.data()});
+  launch(stream, "find_owner", n, FindOwner{sources.data(), view, self, owner.data(), flags.data()});
   const std::uint32_t leaving = select_flagged(stream, flags.data(), n, leavers.index);
   if (leaving == 0) return leavers;
   launch(stream, "invert_flags", n, Invert{flags.data()});
@@ -154,8 +147,9 @@ Leavers select_leavers(const Stream& stream, const Particles& particles, const D
   return leavers;
 }
 
-DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,
-                             const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places) {
+template <class Set>
+DeviceBuffer<std::byte> pack_set(const Stream& stream, Set& particles, ExtraArrays extra,
+                                 const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places) {
   DeviceBuffer<std::byte> packed("migrate.packed", places.size());
   const DevicePlaces on_device(stream, places);
   for_each_array(particles, extra, [&]<class T>(DeviceBuffer<T>& array, std::size_t before) {
@@ -165,9 +159,10 @@ DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraAr
   return packed;
 }
 
-void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
-                     const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
-                     const BlockPlaces& places) {
+template <class Set>
+void keep_and_append_set(const Stream& stream, Set& particles, ExtraArrays extra,
+                         const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
+                         const BlockPlaces& places) {
   const std::size_t kept = staying ? staying->size() : particles.size();
   const DevicePlaces on_device(stream, places);
   // One scratch array at a time, so that the peak memory stays low.
@@ -180,22 +175,6 @@ void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays ext
     launch(stream, "unpack", places.particles(), Unpack<T>{packed.data(), on_device.view(before), moved.data() + kept});
     array.swap(moved);
   });
-}
-
-namespace {
-
-void check(const Communicator& communicator, const Domains& domains, const Particles& particles, ExtraArrays extra) {
-  if (domains.count() != communicator.size()) throw std::invalid_argument("migrate: as many domains as ranks");
-  for (const DeviceBuffer<float>* array : extra)
-    if (array->size() != particles.size()) throw std::invalid_argument("migrate: an extra array differs in length");
-}
-
-Leavers find_leavers(const Stream& stream, const Communicator& communicator, const Domains& domains,
-                     const Particles& particles) {
-  DeviceBuffer<std::uint32_t> starts("migrate.domains");
-  starts.upload(stream, domains.starts().data(), domains.starts().size());
-  return select_leavers(stream, particles, domains.view_of(starts.data()),
-                        static_cast<std::uint32_t>(communicator.rank()));
 }
 
 // Exchanges blocks through host memory. The packed blocks are freed here.
@@ -217,14 +196,18 @@ DeviceBuffer<std::byte> exchange_blocks(const Stream& stream, const Communicator
   return arrived;
 }
 
-}  // namespace
-
-Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains, Particles& particles,
-                  std::span<DeviceBuffer<float>* const> extra) {
-  check(communicator, domains, particles, extra);
-  const Leavers leavers = find_leavers(stream, communicator, domains, particles);
-  const BlockPlaces sent(leavers.counts, extra.size());
-  const BlockPlaces received(communicator.exchange_sizes(leavers.counts), extra.size());
+template <class Set>
+Migration migrate_set(const Stream& stream, const Communicator& communicator, const Domains& domains, Set& particles,
+                      const DeviceBuffer<SourceParticle>& sources, ExtraArrays extra) {
+  if (domains.count() != communicator.size()) throw std::invalid_argument("migrate: as many domains as ranks");
+  for (const DeviceBuffer<float>* array : extra)
+    if (array->size() != particles.size()) throw std::invalid_argument("migrate: an extra array differs in length");
+  DeviceBuffer<std::uint32_t> starts("migrate.domains");
+  starts.upload(stream, domains.starts().data(), domains.starts().size());
+  const Leavers leavers =
+      leavers_of(stream, sources, domains.view_of(starts.data()), static_cast<std::uint32_t>(communicator.rank()));
+  const std::size_t bytes = for_each_array(particles, extra, [](auto&, std::size_t) {});
+  const BlockPlaces sent(leavers.counts, bytes), received(communicator.exchange_sizes(leavers.counts), bytes);
   const std::uint64_t kept = particles.size() - sent.particles();
   if (kept + received.particles() > std::numeric_limits<std::uint32_t>::max())
     throw Error("too many particles for rank " + std::to_string(communicator.rank()),
@@ -237,9 +220,49 @@ Migration migrate(const Stream& stream, const Communicator& communicator, const 
   }
   if (migration.sent == 0 && migration.received == 0) return migration;
   const DeviceBuffer<std::byte> arrived =
-      exchange_blocks(stream, communicator, pack(stream, particles, extra, leavers.index, sent), sent, received);
-  keep_and_append(stream, particles, extra, leavers.kept(), arrived, received);
+      exchange_blocks(stream, communicator, pack_set(stream, particles, extra, leavers.index, sent), sent, received);
+  keep_and_append_set(stream, particles, extra, leavers.kept(), arrived, received);
   return migration;
+}
+
+}  // namespace
+
+BlockPlaces::BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t bytes)
+    : first(1, 0), begin(1, 0), particle_bytes(bytes) {
+  for (const std::uint64_t n : counts) {
+    first.push_back(first.back() + n);
+    const std::uint64_t end = begin.back() + n * particle_bytes;
+    begin.push_back((end + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment);
+  }
+}
+
+std::size_t packed_bytes(std::size_t extra_arrays) {
+  Particles none;
+  return for_each_array(none, {}, [](auto&, std::size_t) {}) + extra_arrays * sizeof(float);
+}
+
+Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self) {
+  return leavers_of(stream, particles.source, view, self);
+}
+
+DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,
+                             const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places) {
+  return pack_set(stream, particles, extra, index, places);
+}
+
+void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
+                     const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
+                     const BlockPlaces& places) {
+  keep_and_append_set(stream, particles, extra, staying, packed, places);
+}
+
+Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains, Particles& particles,
+                  std::span<DeviceBuffer<float>* const> extra) {
+  return migrate_set(stream, communicator, domains, particles, particles.source, extra);
+}
+Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains,
+                  DeviceBuffer<SourceParticle>& sources) {
+  return migrate_set(stream, communicator, domains, sources, sources, {});
 }
 
 }  // namespace maki

@@ -25,13 +25,14 @@ struct BlockPlaces {
   std::vector<std::uint64_t> begin;
   std::size_t particle_bytes = 0;
 
-  BlockPlaces() = default;
-  BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t extra_arrays);
+  BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t bytes);
   std::uint64_t count(std::size_t rank) const { return first[rank + 1] - first[rank]; }
   std::uint64_t bytes(std::size_t rank) const { return count(rank) * particle_bytes; }
   std::uint64_t particles() const { return first.back(); }
   std::uint64_t size() const { return begin.back(); }
 };
+
+std::size_t packed_bytes(std::size_t extra_arrays);  // of a particle
 
 // Who stays and who leaves: indices of particles, ascending; the leavers by destination.
 struct Leavers {
@@ -69,5 +70,8 @@ struct Migration {
 // differs in length, and Error where a rank would have 2^32 particles or more.
 Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains, Particles& particles,
                   std::span<DeviceBuffer<float>* const> extra = {});
+// The same of positions and masses alone, 16 bytes a particle.
+Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains,
+                  DeviceBuffer<SourceParticle>& sources);
 
 }  // namespace maki

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <parallel/algorithm>
 #include <stdexcept>
 
 #include "kernels/particles/types.hpp"
@@ -32,7 +33,8 @@ void cut_axis(std::span<SamplePoint> points, std::size_t axis, std::span<std::ui
     for (std::uint64_t k = 1; k < parts; ++k) starts[k] = static_cast<std::uint32_t>(k * kUnitsOfSide / parts);
     return;
   }
-  std::ranges::sort(points, {}, [axis](const SamplePoint& p) { return p[axis]; });
+  __gnu_parallel::sort(points.begin(), points.end(),
+                       [axis](const SamplePoint& a, const SamplePoint& b) { return a[axis] < b[axis]; });
   std::uint64_t part = 1, previous = 0;
   for (std::uint64_t i = 0; i < total && part < parts;) {
     const std::uint64_t at = points[i][axis], below = i;
@@ -134,14 +136,12 @@ struct Cutter {
       round_starts({points, static_cast<std::size_t>(axis)}, quantiles, tolerance, starts);
     if (axis == 2) return;
     const auto parts = static_cast<std::uint32_t>(starts.size());
-    std::vector<std::uint32_t> ends(starts.begin() + 1, starts.end());
-    auto first = points.begin();
+    const SortedPoints sorted{points, static_cast<std::size_t>(axis)};
+#pragma omp parallel for schedule(dynamic) if (axis == 0)
     for (std::uint32_t k = 0; k < parts; ++k) {
-      const auto last = k + 1 == parts ? points.end() : std::partition(first, points.end(), [&](const SamplePoint& p) {
-        return p[static_cast<std::size_t>(axis)] < ends[k];
-      });
-      cut({first, last}, axis + 1, parent * parts + k);
-      first = last;
+      const std::uint64_t first = k == 0 ? 0 : sorted.below(starts[k]);
+      const std::uint64_t last = k + 1 == parts ? points.size() : sorted.below(starts[k + 1]);
+      cut(points.subspan(first, last - first), axis + 1, parent * parts + k);
     }
   }
 };

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <string>
 
+#include "host/domain/migrate.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/device/launch.cuh"
@@ -52,11 +53,18 @@ DensityModes::DensityModes(const Communicator& communicator, const Stream& strea
       fft_(communicator, options.cells) {
   DeviceBuffer<SourceParticle> folded("power.folded");
   const SourceParticle* particles = fold_particles(stream, mine.particles, mine.n, options.folding, folded);
-  const MassUnit unit = choose_mass_unit(communicator, stream, Assignment::kPcs, options.cells, particles, mine.n);
+  std::size_t n = mine.n;
+  if (options.folding > 1 && communicator.size() > 1) {
+    // A rank's domain folds onto far more of the mesh than its share: particles go to the owners of even domains.
+    migrate(stream, communicator, Domains(choose_factors(communicator.size())), folded);
+    particles = folded.data();
+    n = folded.size();
+  }
+  const MassUnit unit = choose_mass_unit(communicator, stream, Assignment::kPcs, options.cells, particles, n);
   mesh_.resize(fft_.size());
   DeviceBuffer<float> shifted("power.shifted", fft_.size());
   ParticleBrick(communicator, fft_.layout(), fft_.real_row(), Assignment::kPcs, true)
-      .assign(stream, particles, mine.n, unit, mesh_.data(), shifted.data());
+      .assign(stream, particles, n, unit, mesh_.data(), shifted.data());
   fft_.forward(stream, mesh_.data());
   fft_.forward(stream, shifted.data());
   combine_meshes(stream, modes(), complex_of(shifted.data()), options.cells);

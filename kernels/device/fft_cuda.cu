@@ -32,7 +32,7 @@ struct RealFft3d::Plans {
     std::size_t bytes = 0;
     check_fft(cufftCreate(&plan), "making an FFT plan");
     check_fft(cufftSetAutoAllocation(plan, 0), "making an FFT plan");
-    const auto cells = static_cast<long long>(m) * m * m;
+    const auto cells = static_cast<long long>(m) * m * (m + 2);  // with the padding
     long long sides[3] = {m, m, m};
     check_fft(cells < 1ll << 31 ? cufftMakePlan3d(plan, m, m, m, type, &bytes)
                                 : cufftMakePlanMany64(plan, 3, sides, nullptr, 1, 0, nullptr, 1, 0, type, 1, &bytes),

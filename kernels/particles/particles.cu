@@ -101,6 +101,9 @@ void upload_particles(const Stream& stream, Particles& particles, const std::vec
                       const std::vector<std::array<float, 3>>& momenta, const std::vector<float>& masses,
                       const std::vector<std::uint64_t>& ids) {
   const std::size_t n = fractions.size();
+  if (n >> 32 != 0)
+    throw Error("there are too many particles for one rank", std::to_string(n) + ", and a rank holds less than 2^32",
+                "use more ranks");
   require_same_length(n, momenta.size(), "momenta");
   require_same_length(n, masses.size(), "masses");
   require_same_length(n, ids.size(), "ids");

@@ -72,7 +72,8 @@ class MortonSorter {
   DeviceBuffer<std::uint64_t> keys_{"sort.keys"};
 };
 
-// Host positions as fractions of the side in [0, 1), momenta, masses, ids; arrays of one length.
+// Host positions as fractions of the side in [0, 1), momenta, masses, ids; arrays of one length. Throws Error where
+// lengths differ, or for 2^32 particles or more.
 void upload_particles(const Stream& stream, Particles& particles, const std::vector<std::array<double, 3>>& fractions,
                       const std::vector<std::array<float, 3>>& momenta, const std::vector<float>& masses,
                       const std::vector<std::uint64_t>& ids);

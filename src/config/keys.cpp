@@ -190,7 +190,7 @@ struct Table {
         .means("degree of the polynomial split; higher needs more cells to r_cut; auto: preset");
     KEY(gravity.r_cut).range(1, 32).only(RunKind::kCosmology)
         .means("reach of the tree's force in mesh cells; auto: preset");
-    KEY(gravity.mesh).range(8, 4096).only(RunKind::kCosmology).means("mesh cells along a side, even; auto: preset");
+    KEY(gravity.mesh).range(8, 32768).only(RunKind::kCosmology).means("mesh cells along a side, even; auto: preset");
     KEY(gravity.assignment).only(RunKind::kCosmology)
         .means("particle shape on the mesh: 2, 3 or 4 cells wide; auto: preset");
     KEY(gravity.interlacing).only(RunKind::kCosmology)

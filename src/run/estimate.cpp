@@ -170,7 +170,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
       e.host_mesh = shared_counts_bytes(mesh_options(config)) / ranks;
   }
   const double sort = tree ? n * MortonSorter::kBytes : 0;
-  e.scratch = std::max({product_bytes(config, particles, periodic) / ranks, check_bytes(config, n, e), sort - e.lists});
+  e.scratch =
+      std::max({product_bytes(config, particles, periodic, ranks) / ranks, check_bytes(config, n, e), sort - e.lists});
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
@@ -291,7 +292,8 @@ std::uint64_t largest_run(const Config& config, const MachineMemory& memory, boo
     const MemoryVerdict v = judge_memory(estimate_memory(config, particles(k), memory.ranks), memory);
     return v.fits && (v.lists_fit || !kept_lists);
   };
-  std::uint64_t low = 0, high = lattice ? 8192 : 1ull << 33;  // 16384 a side
+  std::uint64_t low = 0, high = 8192;  // 16384 a side
+  while (!lattice && fits(high) && high < std::uint64_t{1} << 50) high *= 2;
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
     (fits(middle) ? low : high) = middle;

@@ -107,7 +107,7 @@ int default_bispectrum_mesh(std::uint64_t particles);
 
 // Bytes on the device for an output: of the mesh of a power spectrum, of a picture or of groups, and of
 // gathered_bytes().
-double product_bytes(const Config& config, std::uint64_t particles, bool periodic);
+double product_bytes(const Config& config, std::uint64_t particles, bool periodic, int ranks);
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
 

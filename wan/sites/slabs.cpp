@@ -306,7 +306,7 @@ void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& p
   if (static_cast<int>(partners_.size()) + 1 < sites_.count())
     throw_together(sites_.ranks(), far_leavers(stream, sites_, slabs, particles, leavers_));
 
-  const BlockPlaces places(leavers_.counts, extra.size());
+  const BlockPlaces places(leavers_.counts, packed_bytes(extra.size()));
   counts_ = {places.particles(), 0, 0, 0};
   std::vector<std::byte> packed;
   if (counts_.sent > 0) packed = pack(stream, particles, extra, leavers_.index, places).download(stream);
@@ -321,7 +321,7 @@ void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& p
 Migration SiteMigration::finish(const Stream& stream, Particles& particles, ExtraArrays extra, std::uint64_t number) {
   std::vector<Message> shares;
   std::vector<std::uint64_t> counts;
-  const std::size_t particle_bytes = BlockPlaces({}, extra.size()).particle_bytes;
+  const std::size_t particle_bytes = packed_bytes(extra.size());
   for (const int site : partners_) {
     for (Message& share : sites_.receive_shares(site, Phase::kParticles, number)) {
       if (share.size() % particle_bytes != 0)
@@ -332,7 +332,7 @@ Migration SiteMigration::finish(const Stream& stream, Particles& particles, Extr
       shares.push_back(std::move(share));
     }
   }
-  const BlockPlaces places(counts, extra.size());
+  const BlockPlaces places(counts, particle_bytes);
   counts_.received = places.particles();
   const std::uint64_t together = particles.size() - counts_.sent + counts_.received;
   if (together > std::numeric_limits<std::uint32_t>::max())

@@ -3,8 +3,10 @@
 
 #include <cmath>
 
+#include "host/domain/multisection.hpp"
 #include "host/measure/spectra.hpp"
 #include "kernels/device/buffer.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
@@ -48,6 +50,23 @@ TEST_F(OverRanks, PowerIsThatOfOneRank) {
       EXPECT_NEAR(all.bins[b].power, one.bins[b].power, 2e-6 * one.bins[b].power);
     }
   }
+}
+
+// A rank's domain folds onto far more of the mesh than its share, which is all that the rank takes memory for.
+TEST_F(OverRanks, AFoldedSetTakesItsShareOfTheMesh) {
+  const Domains domains(choose_factors(world.size()));
+  Set here;
+  for (const SourceParticle& p : testing::random_set(20000, 4, 1))
+    if (domains.rank_of(p.x, p.y, p.z) == static_cast<std::uint32_t>(world.rank())) here.push_back(p);
+  const OnDevice mine(here);
+  const auto peak = [&](int folding) {
+    pool_watch({});
+    const double before = static_cast<double>(pool_report().in_use);
+    measure_power(world, stream, mine.data(), mine.size(), {.cells = 64, .folding = folding});
+    return static_cast<double>(pool_report().high_water) - before;
+  };
+  const double flat = peak(1);
+  for (const int folding : {2, 16}) EXPECT_LT(peak(folding), 1.3 * flat);
 }
 
 TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {

@@ -51,6 +51,17 @@ TEST(IdleKeys, AreToldWhereTheyAreGiven) {
   EXPECT_TRUE(idle_keys(box_50({"output.image=false", "output.film=9", "output.image_low=1"})).empty());
 }
 
+// A restart keeps what was chosen, and is read with the ranges of the keys.
+TEST(Presets, ChooseNumbersWithinTheirRanges) {
+  for (const char* const preset : {"fast", "standard", "precise"})
+    for (const std::uint64_t side : {4, 64, 2732, 4642, 16384}) {
+      const Config config = resolved(box_50({fmt::format("preset={}", preset), "softening=1 kpc/h",
+                                             fmt::format("particles_per_side={}", side)}),
+                                     side * side * side);
+      EXPECT_NO_THROW(parse_config(to_toml(config), "restart")) << preset << ' ' << side;
+    }
+}
+
 TEST(Presets, FillOnlyWhatIsAuto) {
   for (const Preset preset : {Preset::kFast, Preset::kStandard, Preset::kPrecise}) {
     Config config = box_50({"gravity.r_cut=5"});
