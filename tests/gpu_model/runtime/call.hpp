@@ -27,7 +27,7 @@ struct Gpu {
   int major = 0, minor = 0;
   int units = 0;  // streaming multiprocessors
   int clock_khz = 0, memory_khz = 0, bus_bits = 0;
-  std::size_t memory = 0, cache = 0;                    // bytes
+  std::size_t memory = 0;                               // bytes
   std::size_t shared_of_unit = 0, shared_of_block = 0;  // the latter where a kernel asks for more than 48 KiB
   unsigned threads_of_unit = 0, blocks_of_unit = 0;
 };

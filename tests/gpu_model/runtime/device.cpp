@@ -27,14 +27,14 @@ long number_from(const char* name, long otherwise, long most) {
 Gpu chosen() {
   const std::map<std::string, Gpu> known = {
       {"h100",
-       {"NVIDIA H100 80GB HBM3 (modelled)", 9, 0, 132, 1980000, 2619000, 5120, 81079 * kMiB, 50 * kMiB, 228 * kKiB,
-        227 * kKiB, 2048, 32}},
+       {"NVIDIA H100 80GB HBM3 (modelled)", 9, 0, 132, 1980000, 2619000, 5120, 81079 * kMiB, 228 * kKiB, 227 * kKiB,
+        2048, 32}},
       {"a100",
-       {"NVIDIA A100-SXM4-80GB (modelled)", 8, 0, 108, 1410000, 1593000, 5120, 81050 * kMiB, 40 * kMiB, 164 * kKiB,
-        163 * kKiB, 2048, 32}},
+       {"NVIDIA A100-SXM4-80GB (modelled)", 8, 0, 108, 1410000, 1593000, 5120, 81050 * kMiB, 164 * kKiB, 163 * kKiB,
+        2048, 32}},
       {"rtx5090",
-       {"NVIDIA GeForce RTX 5090 (modelled)", 12, 0, 170, 2407000, 14001000, 512, 32109 * kMiB, 96 * kMiB, 100 * kKiB,
-        99 * kKiB, 1536, 24}},
+       {"NVIDIA GeForce RTX 5090 (modelled)", 12, 0, 170, 2407000, 14001000, 512, 32109 * kMiB, 100 * kKiB, 99 * kKiB,
+        1536, 24}},
   };
   const char* name = std::getenv("MAKI_GPU_MODEL");
   const auto found = known.find(name ? name : "h100");

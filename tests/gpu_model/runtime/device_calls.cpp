@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "tests/gpu_model/memory/address_space.hpp"
 #include "tests/gpu_model/report.hpp"
@@ -12,43 +11,25 @@ using namespace gpu_model;
 namespace {
 
 constexpr int kVersion = 13000;
-constexpr int kRegisters = 65536;
-constexpr int kGridYZ = 65535;
 
 bool exists(int device) { return device >= 0 && device < device_count(); }
-int bus_of(int device) { return 0x18 + device; }
 
-// False: the model does not know it.
-bool attribute(cudaDeviceAttr which, int device, int& value) {
+// What Maki and CUB ask for. False: the model does not know it.
+bool attribute(cudaDeviceAttr which, int& value) {
   const Gpu& g = gpu();
   switch (which) {
-    case cudaDevAttrMaxThreadsPerBlock:
-    case cudaDevAttrMaxBlockDimX:
-    case cudaDevAttrMaxBlockDimY: value = kThreadsOfBlock; break;
-    case cudaDevAttrMaxBlockDimZ: value = 64; break;
     case cudaDevAttrMaxGridDimX: value = 0x7fffffff; break;
-    case cudaDevAttrMaxGridDimY:
-    case cudaDevAttrMaxGridDimZ: value = kGridYZ; break;
     case cudaDevAttrMaxSharedMemoryPerBlock: value = kSharedOfAll; break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: value = static_cast<int>(g.shared_of_block); break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: value = static_cast<int>(g.shared_of_unit); break;
     case cudaDevAttrReservedSharedMemoryPerBlock: value = kReservedShared; break;
-    case cudaDevAttrWarpSize: value = 32; break;
-    case cudaDevAttrMaxRegistersPerBlock:
-    case cudaDevAttrMaxRegistersPerMultiprocessor: value = kRegisters; break;
     case cudaDevAttrClockRate: value = g.clock_khz; break;
     case cudaDevAttrMemoryClockRate: value = g.memory_khz; break;
     case cudaDevAttrGlobalMemoryBusWidth: value = g.bus_bits; break;
-    case cudaDevAttrL2CacheSize: value = static_cast<int>(g.cache); break;
     case cudaDevAttrMultiProcessorCount: value = g.units; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: value = static_cast<int>(g.threads_of_unit); break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: value = static_cast<int>(g.blocks_of_unit); break;
     case cudaDevAttrComputeCapabilityMajor: value = g.major; break;
     case cudaDevAttrComputeCapabilityMinor: value = g.minor; break;
     case cudaDevAttrUnifiedAddressing: value = 1; break;
-    case cudaDevAttrPciBusId: value = bus_of(device); break;
-    case cudaDevAttrPciDeviceId:
-    case cudaDevAttrPciDomainId: value = 0; break;
     default: return false;
   }
   return true;
@@ -76,47 +57,26 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   if (!exists(device)) return remember(cudaErrorInvalidDevice);
-  if (attribute(which, device, *value)) return cudaSuccess;
+  if (attribute(which, *value)) return cudaSuccess;
   report({"not modelled", "cudaDeviceGetAttribute", "attribute no. " + std::to_string(which)});
   return remember(cudaErrorInvalidValue);
 }
 
+// Those that Maki reads; all others are zero.
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int device) {
   if (!exists(device)) return remember(cudaErrorInvalidDevice);
   const Gpu& g = gpu();
   *to = {};
   std::snprintf(to->name, sizeof to->name, "%s", g.name.c_str());
-  std::memcpy(to->uuid.bytes, "modelled GPU   ", 15);
-  to->uuid.bytes[15] = static_cast<char>(device);
-  to->totalGlobalMem = g.memory;
-  to->sharedMemPerBlock = kSharedOfAll;
-  to->sharedMemPerBlockOptin = g.shared_of_block;
-  to->sharedMemPerMultiprocessor = g.shared_of_unit;
-  to->reservedSharedMemPerBlock = kReservedShared;
-  to->regsPerBlock = to->regsPerMultiprocessor = kRegisters;
-  to->warpSize = 32;
-  to->maxThreadsPerBlock = kThreadsOfBlock;
-  to->maxThreadsDim[0] = to->maxThreadsDim[1] = kThreadsOfBlock;
-  to->maxThreadsDim[2] = 64;
-  to->maxGridSize[0] = 0x7fffffff;
-  to->maxGridSize[1] = to->maxGridSize[2] = kGridYZ;
-  to->totalConstMem = 65536;
   to->major = g.major;
   to->minor = g.minor;
   to->multiProcessorCount = g.units;
-  to->maxThreadsPerMultiProcessor = static_cast<int>(g.threads_of_unit);
-  to->maxBlocksPerMultiProcessor = static_cast<int>(g.blocks_of_unit);
-  to->memoryBusWidth = g.bus_bits;
-  to->l2CacheSize = static_cast<int>(g.cache);
-  to->pciBusID = bus_of(device);
-  to->concurrentKernels = to->unifiedAddressing = to->canMapHostMemory = to->streamPrioritiesSupported = 1;
-  to->asyncEngineCount = 3;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* to, int bytes, int device) {
   if (!exists(device)) return remember(cudaErrorInvalidDevice);
-  const int written = std::snprintf(to, static_cast<std::size_t>(std::max(bytes, 0)), "0000:%02X:00.0", bus_of(device));
+  const int written = std::snprintf(to, static_cast<std::size_t>(std::max(bytes, 0)), "0000:%02X:00.0", 0x18 + device);
   return written < bytes ? cudaSuccess : remember(cudaErrorInvalidValue);
 }
 
