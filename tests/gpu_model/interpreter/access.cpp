@@ -22,44 +22,34 @@ void report_unwritten(Warp& w, const Instruction& i, Places& p, unsigned bytes) 
 }
 
 // ---- loads and stores -----------------------------------------------------------------------------------------------
+// 16-bit registers hold 16 bits.
+std::uint64_t in_register(const Instruction& i, std::uint64_t v) { return i.to_bits == 16 ? v & 0xffff : v; }
+
+void load_same(Warp& w, const Instruction& i, unsigned element, std::uint64_t v) {
+  if (i.to_bits == 64)
+    each_lane(w, row<std::uint64_t>(w, i.to[element]), [&](unsigned) { return v; });
+  else
+    each_lane(w, row<std::uint32_t>(w, i.to[element]), [n = static_cast<std::uint32_t>(v)](unsigned) { return n; });
+}
+
 template <class T>
 void load(Warp& w, const Instruction& i) {
   Places p;
   find_places(w, i, Use::kRead, i.elements * sizeof(T), p);
   for (unsigned e = 0; e < i.elements; ++e) {
     if (i.to[e] == kNoRow) continue;
-    const unsigned at = e * sizeof(T);
-    if (p.same) {
+    const auto of_lane = [&](unsigned l) {
       T v;
-      std::memcpy(&v, p.at[0] + at, sizeof v);
-      const auto all = static_cast<std::uint64_t>(
-          static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
-      if (i.to_bits == 64)
-        each_lane(w, row<std::uint64_t>(w, i.to[e]), [&](unsigned) { return all; });
-      else
-        each_lane(w, row<std::uint32_t>(w, i.to[e]),
-                  [&](unsigned) { return static_cast<std::uint32_t>(i.to_bits == 16 ? all & 0xffff : all); });
-    } else if (i.to_bits == 64) {
-      auto* to = row<std::uint64_t>(w, i.to[e]);
-      for (Lanes m = w.active; m; m &= m - 1) {
-        const unsigned l = first_lane(m);
-        T v;
-        std::memcpy(&v, p.at[l] + at, sizeof v);
-        to[l] = static_cast<std::uint64_t>(
-            static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
-      }
-    } else {
-      auto* to = row<std::uint32_t>(w, i.to[e]);
-      for (Lanes m = w.active; m; m &= m - 1) {
-        const unsigned l = first_lane(m);
-        T v;
-        std::memcpy(&v, p.at[l] + at, sizeof v);
-        // 16-bit registers hold 16 bits.
-        const auto wide = static_cast<std::uint32_t>(
-            static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
-        to[l] = i.to_bits == 16 ? wide & 0xffff : wide;
-      }
-    }
+      std::memcpy(&v, p.at[l] + e * sizeof v, sizeof v);
+      return in_register(i, static_cast<std::uint64_t>(v));  // with its sign
+    };
+    if (p.same)
+      load_same(w, i, e, of_lane(0));
+    else if (i.to_bits == 64)
+      for (Lanes m = w.active; m; m &= m - 1) row<std::uint64_t>(w, i.to[e])[first_lane(m)] = of_lane(first_lane(m));
+    else
+      for (Lanes m = w.active; m; m &= m - 1)
+        row<std::uint32_t>(w, i.to[e])[first_lane(m)] = static_cast<std::uint32_t>(of_lane(first_lane(m)));
   }
   if (!p.any_undefined() && !w.tainted) return;
   if (p.any_undefined()) {
@@ -112,12 +102,7 @@ void load_parameter(Warp& w, const Instruction& i) {
     std::memcpy(&v, parameters.data() + i.offset + e * i.bytes, i.bytes);
     if (i.extra == 's')
       v = static_cast<std::uint64_t>(static_cast<std::int64_t>(v << (64 - 8 * i.bytes)) >> (64 - 8 * i.bytes));
-    if (i.to_bits == 64) {
-      each_lane(w, row<std::uint64_t>(w, i.to[e]), [&](unsigned) { return v; });
-    } else {
-      each_lane(w, row<std::uint32_t>(w, i.to[e]),
-                [&](unsigned) { return static_cast<std::uint32_t>(i.to_bits == 16 ? v & 0xffff : v); });
-    }
+    load_same(w, i, e, in_register(i, v));
     if (w.tainted) set_taint(w, i.to[e], i.to_bits, w.active, 0, 0);
   }
 }

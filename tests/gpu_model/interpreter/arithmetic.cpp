@@ -69,54 +69,20 @@ Handler real(std::string_view type) {
   if (type == "f64") return unary<double, Op>;
   return nullptr;
 }
-// Sums and products modulo 2^n: unsigned.
-#define INTEGERS_MODULO(kind)                                         \
-  if (type == "u16" || type == "s16") return kind<std::uint16_t, Op>; \
-  if (type == "u32" || type == "s32") return kind<std::uint32_t, Op>; \
-  if (type == "u64" || type == "s64") return kind<std::uint64_t, Op>;
-#define REALS(kind)                          \
-  if (type == "f32") return kind<float, Op>; \
-  if (type == "f64") return kind<double, Op>;
-#define INTEGERS(kind)                               \
-  if (type == "u16") return kind<std::uint16_t, Op>; \
-  if (type == "s16") return kind<std::int16_t, Op>;  \
-  if (type == "u32") return kind<std::uint32_t, Op>; \
-  if (type == "s32") return kind<std::int32_t, Op>;  \
-  if (type == "u64") return kind<std::uint64_t, Op>; \
-  if (type == "s64") return kind<std::int64_t, Op>;
-
+template <class Op>
+Handler binary_of(std::string_view type) {
+  return for_type(type, []<class T>(T) { return binary<T, Op>; });
+}
+template <class Op>
+Handler whole(std::string_view type) {
+  return for_whole(type, []<class T>(T) { return binary<T, Op>; });
+}
+// Sums, products and opposites of whole numbers are taken modulo 2^n: unsigned.
+template <class T>
+using Modulo = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 template <class Op>
 Handler sum(std::string_view type) {
-  INTEGERS_MODULO(binary)
-  REALS(binary)
-  return nullptr;
-}
-template <class Op>
-Handler ordered(std::string_view type) {
-  INTEGERS(binary)
-  REALS(binary)
-  return nullptr;
-}
-template <class Op>
-Handler divided(std::string_view type) {
-  INTEGERS(binary)
-  return nullptr;
-}
-template <class Op>
-Handler signed_one(std::string_view type) {
-  if (type == "s16") return unary<std::int16_t, Op>;
-  if (type == "s32") return unary<std::int32_t, Op>;
-  if (type == "s64") return unary<std::int64_t, Op>;
-  REALS(unary)
-  return nullptr;
-}
-template <class Op>
-Handler negated(std::string_view type) {
-  if (type == "s16") return unary<std::uint16_t, Op>;
-  if (type == "s32") return unary<std::uint32_t, Op>;
-  if (type == "s64") return unary<std::uint64_t, Op>;
-  REALS(unary)
-  return nullptr;
+  return for_type(type, []<class T>(T) { return binary<Modulo<T>, Op>; });
 }
 
 template <class Narrow, class Wide>
@@ -158,22 +124,18 @@ Handler arithmetic(const Words& words, Instruction& i) {
     return type == "f32" ? Handler{ternary<float, Fma>} : type == "f64" ? Handler{ternary<double, Fma>} : nullptr;
   if (op == "mul" || op == "mad") {
     if (op == "mad") return words[1] == "lo" && type == "s32" ? ternary<std::uint32_t, Mad> : nullptr;
-    return has(words, "wide") ? wide(type) : has(words, "hi") ? divided<MulHigh>(type) : sum<Mul>(type);
+    return has(words, "wide") ? wide(type) : has(words, "hi") ? whole<MulHigh>(type) : sum<Mul>(type);
   }
-  if (op == "min") return ordered<Min>(type);
-  if (op == "max") return ordered<Max>(type);
-  if (op == "abs") return signed_one<Abs>(type);
-  if (op == "neg") return negated<Neg>(type);
-  if (op == "div" || op == "rem") {
-    if (op == "rem") return divided<Rem>(type);
-    if (type == "f32") return binary<float, Div>;
-    if (type == "f64") return binary<double, Div>;
-    return divided<Div>(type);
-  }
+  if (op == "min") return binary_of<Min>(type);
+  if (op == "max") return binary_of<Max>(type);
+  if (op == "abs") return for_type(type, []<class T>(T) { return unary<T, Abs>; });
+  if (op == "neg") return for_type(type, []<class T>(T) { return unary<Modulo<T>, Neg>; });
+  if (op == "div") return binary_of<Div>(type);
+  if (op == "rem") return whole<Rem>(type);
   if (op == "dp2a") return words[1] == "lo" && has(words, "u32") ? dot_product_2 : nullptr;
-  if (op == "sqrt" || op == "rcp" || op == "rsqrt") {
-    return op == "sqrt" ? real<Sqrt>(type) : op == "rcp" ? real<Reciprocal>(type) : real<ReciprocalRoot>(type);
-  }
+  if (op == "sqrt") return real<Sqrt>(type);
+  if (op == "rcp") return real<Reciprocal>(type);
+  if (op == "rsqrt") return real<ReciprocalRoot>(type);
   return nullptr;
 }
 
@@ -221,11 +183,7 @@ void convert(Warp& w, const Instruction& i) {
 #pragma GCC ivdep
   for (unsigned l = 0; l < kLanes; ++l) {
     const To to = converted<To, From, kHow>(static_cast<From>(a[l]));
-    // Into a wider register: with its sign.
-    if constexpr (std::is_integral_v<To>)
-      v[l] = static_cast<ToRow>(static_cast<std::conditional_t<std::is_signed_v<To>, std::int64_t, std::uint64_t>>(to));
-    else
-      v[l] = to;
+    v[l] = static_cast<ToRow>(to);  // into a wider register: with its sign
   }
   each_lane(w, row<ToRow>(w, i.to[0]), [&](unsigned l) { return v[l]; });
 }

@@ -70,10 +70,7 @@ void move_predicate(Warp& w, const Instruction& i) {
 template <class Op>
 Handler bits(std::string_view type) {
   if (type == "pred") return predicates<Op>;
-  if (type == "b16") return binary<std::uint16_t, Op>;
-  if (type == "b32") return binary<std::uint32_t, Op>;
-  if (type == "b64") return binary<std::uint64_t, Op>;
-  return nullptr;
+  return for_whole(type, []<class T>(T) { return binary<T, Op>; });
 }
 
 template <class T, class Count>
@@ -152,33 +149,27 @@ void compare(Warp& w, const Instruction& i) {
 }
 
 template <class Op>
-Handler compared_real(std::string_view type) {
-  if (type == "f32") return compare<float, Op>;
-  if (type == "f64") return compare<double, Op>;
-  return nullptr;
-}
-template <class Op>
 Handler compared(std::string_view type) {
-  return for_type(type, []<class T>(T) { return Handler{compare<T, Op>}; });
+  return for_type(type, []<class T>(T) { return compare<T, Op>; });
 }
 
 Handler comparison(std::string_view by, std::string_view type) {
   const bool real = type[0] == 'f';
   if (by == "eq") return compared<Equal>(type);
-  if (by == "ne") return real ? compared_real<OrderedUnequal>(type) : compared<Unequal>(type);
+  if (by == "ne") return real ? compared<OrderedUnequal>(type) : compared<Unequal>(type);
   if (by == "lt" || by == "lo") return compared<Less>(type);
   if (by == "le" || by == "ls") return compared<LessEqual>(type);
   if (by == "gt" || by == "hi") return compared<Greater>(type);
   if (by == "ge" || by == "hs") return compared<GreaterEqual>(type);
   if (!real) return nullptr;
-  if (by == "equ") return compared_real<EqualOrNan>(type);
-  if (by == "neu") return compared_real<Unequal>(type);
-  if (by == "ltu") return compared_real<Unless<GreaterEqual>>(type);
-  if (by == "leu") return compared_real<Unless<Greater>>(type);
-  if (by == "gtu") return compared_real<Unless<LessEqual>>(type);
-  if (by == "geu") return compared_real<Unless<Less>>(type);
-  if (by == "num") return compared_real<IsNumber>(type);
-  if (by == "nan") return compared_real<IsNan>(type);
+  if (by == "equ") return compared<EqualOrNan>(type);
+  if (by == "neu") return compared<Unequal>(type);
+  if (by == "ltu") return compared<Unless<GreaterEqual>>(type);
+  if (by == "leu") return compared<Unless<Greater>>(type);
+  if (by == "gtu") return compared<Unless<LessEqual>>(type);
+  if (by == "geu") return compared<Unless<Less>>(type);
+  if (by == "num") return compared<IsNumber>(type);
+  if (by == "nan") return compared<IsNan>(type);
   return nullptr;
 }
 
@@ -259,23 +250,10 @@ Handler logic(const Words& words, Instruction& i) {
   if (op == "xor") return bits<Xor>(type);
   if (op == "not") {
     if (type == "pred") return not_predicate;
-    return type == "b16"   ? Handler{unary<std::uint16_t, Not>}
-           : type == "b32" ? unary<std::uint32_t, Not>
-                           : unary<std::uint64_t, Not>;
+    return for_whole(type, []<class T>(T) { return unary<T, Not>; });
   }
-  if (op == "shl") {
-    return type == "b16"   ? Handler{shift<std::uint16_t, std::uint32_t, ShiftLeft>}
-           : type == "b32" ? shift<std::uint32_t, std::uint32_t, ShiftLeft>
-                           : shift<std::uint64_t, std::uint32_t, ShiftLeft>;
-  }
-  if (op == "shr") {
-    return for_type(type, []<class T>(T) -> Handler {
-      if constexpr (std::is_integral_v<T>)
-        return shift<T, std::uint32_t, ShiftRight>;
-      else
-        return nullptr;
-    });
-  }
+  if (op == "shl") return for_whole(type, []<class T>(T) { return shift<T, ShiftLeft>; });
+  if (op == "shr") return for_whole(type, []<class T>(T) { return shift<T, ShiftRight>; });
   if (op == "shf")
     return has(words, "wrap")
                ? (words[1] == "l" ? Handler{ternary<std::uint32_t, FunnelLeft>} : ternary<std::uint32_t, FunnelRight>)

@@ -132,6 +132,13 @@ Handler for_type(std::string_view type, const F& f) {
   if (type == "f64") return f(double{});
   return nullptr;
 }
+template <class F>
+Handler for_whole(std::string_view type, const F& f) {
+  return for_type(type, [&]<class T>(T t) -> Handler {
+    if constexpr (std::is_integral_v<T>) return f(t);
+    return nullptr;
+  });
+}
 
 // What several kinds of instructions do with two values.
 // clang-format off
@@ -184,7 +191,7 @@ void ternary(Warp& w, const Instruction& i) {
 }
 
 // Integer operations that trap or shift too far on a processor are asked for active lanes only.
-template <class T, class U, class Op>
+template <class T, class Op>
 void shift(Warp& w, const Instruction& i) {  // the distance has 32 bits
   const auto* a = row<const Stored<T>>(w, i.from[0]);
   const auto* b = row<const std::uint32_t>(w, i.from[1]);
