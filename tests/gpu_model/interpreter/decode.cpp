@@ -72,7 +72,7 @@ Rows allot_rows(const ptx::KernelText& text) {
 
 class Decoder {
  public:
-  Decoder(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables);
+  Decoder(const ptx::KernelText& text, const ptx::Names& dynamic_shared);
   Kernel kernel();
 
  private:
@@ -88,15 +88,15 @@ class Decoder {
   Row row_of(int number) const { return rows_.of_register[static_cast<std::size_t>(number)]; }
 
   const ptx::KernelText& text_;
-  const std::map<std::string, std::uint64_t, std::less<>>& variables_;
+  const ptx::Names& dynamic_shared_;
   Rows rows_;
   Kernel k_;
   std::map<std::string, std::uint64_t, std::less<>> own_;  // parameters, shared and local variables
   std::map<std::pair<std::uint64_t, unsigned>, Row> constants_;
 };
 
-Decoder::Decoder(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables)
-    : text_(text), variables_(variables), rows_(allot_rows(text)) {
+Decoder::Decoder(const ptx::KernelText& text, const ptx::Names& dynamic_shared)
+    : text_(text), dynamic_shared_(dynamic_shared), rows_(allot_rows(text)) {
   k_.name = demangled(text.name);
   k_.predicate_bytes = rows_.predicate_bytes;
   k_.register_bytes = rows_.register_bytes;
@@ -152,8 +152,7 @@ Row Decoder::special(const std::string& name) {
 
 std::uint64_t Decoder::symbol(const Operand& o) const {
   if (const auto found = own_.find(o.name); found != own_.end()) return found->second + o.value;
-  if (const auto found = variables_.find(o.name); found != variables_.end())
-    return (found->second == ~std::uint64_t{0} ? k_.shared_end : found->second) + o.value;  // dynamic shared memory
+  if (dynamic_shared_.contains(o.name)) return k_.shared_end + o.value;
   throw std::runtime_error("the name " + o.name + " is not known");
 }
 
@@ -300,8 +299,8 @@ Kernel Decoder::kernel() {
 
 }  // namespace
 
-Kernel decode(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables) {
-  return Decoder(text, variables).kernel();
+Kernel decode(const ptx::KernelText& text, const ptx::Names& dynamic_shared) {
+  return Decoder(text, dynamic_shared).kernel();
 }
 
 }  // namespace gpu_model

@@ -1,17 +1,13 @@
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 
 #include "tests/gpu_model/interpreter/warp.hpp"
-#include "tests/gpu_model/memory/address_space.hpp"
-#include "tests/gpu_model/memory/shadow.hpp"
 
 namespace gpu_model {
 
 // Kernels are decoded when they are asked for first: a program has many more than a run needs.
 struct Module {
   ptx::ModuleText text;
-  std::map<std::string, std::uint64_t, std::less<>> variables;
   std::shared_ptr<const std::map<int, std::string>> files;
   mutable std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;  // modules live as long as the program
 };
@@ -38,21 +34,10 @@ void leave_out_barriers(Kernel& k) {
 
 }  // namespace
 
-std::shared_ptr<const Module> load_module(std::string_view text, int device) {
+std::shared_ptr<const Module> load_module(std::string_view text) {
   auto m = std::make_shared<Module>();
   m->text = ptx::parse(text);
   m->files = std::make_shared<std::map<int, std::string>>(m->text.files);
-  for (const auto& v : m->text.variables) {
-    if (v.space == "shared") {
-      m->variables[v.name] = ~std::uint64_t{0};
-      continue;
-    }
-    const Address a = add_variable(device, v.name, std::max<std::size_t>(v.bytes, 1), v.alignment);
-    m->variables[v.name] = a;
-    std::memset(view(a), 0, v.bytes);
-    std::memcpy(view(a), v.initial.data(), v.initial.size());
-    note_first_values(a, v.bytes);
-  }
   return m;
 }
 
@@ -60,7 +45,7 @@ const Kernel* find_kernel(const Module& module, std::string_view name) {
   if (const auto found = module.kernels.find(name); found != module.kernels.end()) return found->second.get();
   for (const auto& text : module.text.kernels)
     if (text.name == name) {
-      auto kernel = std::make_unique<Kernel>(decode(text, module.variables));
+      auto kernel = std::make_unique<Kernel>(decode(text, module.text.dynamic_shared));
       kernel->files = module.files;
       leave_out_barriers(*kernel);
       return (module.kernels[text.name] = std::move(kernel)).get();

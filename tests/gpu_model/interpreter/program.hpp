@@ -18,9 +18,8 @@ namespace gpu_model {
 struct Kernel;  // decoded PTX
 struct Module;
 
-// Decodes a module's PTX. Variables get their addresses on `device` (each GPU has its own copy of a module).
 // Throws std::runtime_error with the line that is not understood.
-std::shared_ptr<const Module> load_module(std::string_view ptx, int device);
+std::shared_ptr<const Module> load_module(std::string_view ptx);
 const Kernel* find_kernel(const Module& module, std::string_view name);  // nullptr: there is none
 
 // A kernel's name for messages: without its parameters, and shortened.
@@ -114,7 +113,7 @@ struct Kernel {
   std::uint32_t local_bytes = 0;
 };
 
-// `variables`: addresses of the module's. Throws std::runtime_error with the operation that is not known.
-Kernel decode(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables);
+// `dynamic_shared`: the module's names of it. Throws std::runtime_error with the operation or name that is not known.
+Kernel decode(const ptx::KernelText& text, const ptx::Names& dynamic_shared);
 
 }  // namespace gpu_model

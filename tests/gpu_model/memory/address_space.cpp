@@ -31,7 +31,7 @@ struct Block : Extent {
 
 struct State {
   int file = -1;
-  std::map<Address, Extent> base;   // device memory, page-locked memory, variables
+  std::map<Address, Extent> base;   // device memory, page-locked memory
   std::map<Address, Block> blocks;  // of the pool
   std::list<Block> gone;            // given back, but queued work may still use them
   std::deque<Extent> freed;         // the last ones
@@ -73,25 +73,15 @@ auto at_or_before(Map& map, Address a) {
 }
 
 // The first gap of a device's range that is large enough.
-Address find_gap(int device, std::size_t bytes, std::size_t alignment) {
+Address find_gap(int device, std::size_t bytes) {
   State& s = state();
-  Address at = range_begin(device) + alignment;
+  Address at = range_begin(device) + kAlignment;
   for (auto it = s.base.lower_bound(at); it != s.base.end() && it->second.begin < range_begin(device) + range_bytes();
        ++it) {
     if (it->second.begin >= at + bytes + kGap) break;
-    at = round_up(it->second.end + kGap, alignment);
+    at = round_up(it->second.end + kGap, kAlignment);
   }
   return at + bytes <= range_begin(device) + range_bytes() ? at : 0;
-}
-
-Address add_base(int device, std::size_t bytes, std::size_t alignment, ExtentKind kind, WorkNumber made) {
-  State& s = state();
-  if (bytes > gpu().memory - std::min(gpu().memory, s.used[device])) return 0;
-  const Address a = find_gap(device, bytes, alignment);
-  if (!a) return 0;
-  s.used[device] += round_up(bytes, kAlignment);
-  s.base[a] = {a, a + bytes, kind, device, made, ~0u, "", false};
-  return a;
 }
 
 void poison(Address a, std::size_t bytes) { std::memset(view(a), kPoison, std::min(bytes, kPoisoned)); }
@@ -116,7 +106,6 @@ std::string bytes_of(const Extent& e) { return "(" + std::to_string(e.end - e.be
 std::string called(const Extent& e) {
   switch (e.kind) {
     case ExtentKind::kPoolBlock: return "the pool's block " + e.name + " " + bytes_of(e);
-    case ExtentKind::kVariable: return "the variable " + e.name + " " + bytes_of(e);
     case ExtentKind::kPageLocked: return "page-locked host memory " + bytes_of(e);
     case ExtentKind::kDevice: break;
   }
@@ -139,8 +128,13 @@ std::optional<std::string> beside(Map& table, Address a, Address from, Address t
 }  // namespace
 
 Address allocate_device(int device, std::size_t bytes) {
-  const Address a = add_base(device, bytes, kAlignment, ExtentKind::kDevice, next_work());
-  if (a) poison(a, bytes);
+  State& s = state();
+  if (bytes > gpu().memory - std::min(gpu().memory, s.used[device])) return 0;
+  const Address a = find_gap(device, bytes);
+  if (!a) return 0;
+  s.used[device] += round_up(bytes, kAlignment);
+  s.base[a] = {a, a + bytes, ExtentKind::kDevice, device, next_work(), ~0u, "", false};
+  poison(a, bytes);
   return a;
 }
 
@@ -183,12 +177,6 @@ bool free_page_locked(Address a) {
   s.base.erase(found);
   unmap_host_pages(a);
   return true;
-}
-
-Address add_variable(int device, const std::string& name, std::size_t bytes, std::size_t alignment) {
-  const Address a = add_base(device, bytes, std::max(alignment, kAlignment), ExtentKind::kVariable, 0);
-  if (a) state().base[a].name = name;
-  return a;
 }
 
 void pool_block_made(Address a, std::size_t bytes, const std::string& name) {

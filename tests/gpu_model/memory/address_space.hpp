@@ -1,5 +1,5 @@
 // Addresses that a kernel may use: device memory of all modelled GPUs, blocks that Maki's pool has cut from it,
-// page-locked host memory, variables of modules.
+// page-locked host memory.
 //
 // Device memory is mapped twice. The program gets the first address, which nobody can read or write (a host that
 // follows a device pointer faults, and is told so); the model uses view(address), which is kView further on.
@@ -15,7 +15,7 @@ namespace gpu_model {
 
 using Address = std::uintptr_t;
 
-enum class ExtentKind { kDevice, kPoolBlock, kPageLocked, kVariable };
+enum class ExtentKind { kDevice, kPoolBlock, kPageLocked };
 
 struct Extent {
   Address begin = 0, end = 0;
@@ -23,7 +23,7 @@ struct Extent {
   int device = 0;
   WorkNumber made = 0;    // the first work that may use it, and ...
   WorkNumber gone = ~0u;  // ... the first that may not
-  std::string name;       // of a pool's block or a variable
+  std::string name;       // of a pool's block
   bool cut = false;       // a piece of device memory that the pool has cut up: only its blocks may be used
 };
 
@@ -42,7 +42,6 @@ Address allocate_device(int device, std::size_t bytes);
 bool free_device(Address a);  // false: not what allocate_device() gave, or freed already. No queued work may use it.
 Address allocate_page_locked(std::size_t bytes);
 bool free_page_locked(Address a);
-Address add_variable(int device, const std::string& name, std::size_t bytes, std::size_t alignment);
 
 // Blocks of the program's own pool, by name; to be called by hooks around its functions.
 void pool_block_made(Address a, std::size_t bytes, const std::string& name);
@@ -54,7 +53,7 @@ void pool_block_gone(Address a);
 const Extent* find_extent(Address a, WorkNumber work);
 // Whether the memory is another GPU's than that on which `work` is done.
 bool belongs_to_another_gpu(const Extent& extent, WorkNumber work);
-// Device memory, page-locked memory or a variable that holds `a` now, cut up or not.
+// Device memory or page-locked memory that holds `a` now, cut up or not.
 const Extent* find_base(Address a);
 std::size_t device_bytes_used(int device);
 // Words for messages about an address that may not be used: "12 bytes behind the pool's block lists.words (4096

@@ -124,15 +124,6 @@ bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what
   return bytes == 0 || (on_own_gpu(work, to, "writes", what) && write_range(work, to, bytes, what));
 }
 
-void note_first_values(Address a, std::size_t bytes) {
-  for (Address word = a; word < a + bytes; word += 4) {
-    Cell& c = cell_of(word);
-    c = {};
-    c.write.block = ~0u;
-    c.write.bytes = static_cast<std::uint8_t>(mask_in(word, a, bytes));
-  }
-}
-
 bool note_copy(WorkNumber work, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return true;
   const bool reads = on_device(from), writes = on_device(to);

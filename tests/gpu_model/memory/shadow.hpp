@@ -57,7 +57,5 @@ bool note_read(WorkNumber work, Address from, std::size_t bytes, const char* wha
 bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what);
 bool note_copy(WorkNumber work, Address to, Address from,
                std::size_t bytes);  // device to device, or from or to the host
-// The first values of a module's variables: before all work, whoever had that memory before.
-void note_first_values(Address a, std::size_t bytes);
 
 }  // namespace gpu_model

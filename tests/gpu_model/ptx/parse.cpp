@@ -26,7 +26,7 @@ class Parser {
   using Names = std::map<std::string, int, std::less<>>;
 
   void skip_section();
-  Variable variable(std::string space, bool external);
+  Variable variable(std::string space);
   void parameters();
   void kernel();
   void body();
@@ -62,10 +62,9 @@ int Parser::find(std::string_view name) const {
 }
 
 // After ".global" and the like: .align N .b8 name[size] = {...};
-Variable Parser::variable(std::string space, bool external) {
+Variable Parser::variable(std::string space) {
   Variable v;
   v.space = std::move(space);
-  v.external = external;
   unsigned element = 1;
   while (t_.word().starts_with('.')) {
     const auto word = t_.take();
@@ -82,14 +81,7 @@ Variable Parser::variable(std::string space, bool external) {
     v.bytes *= t_.is("]") ? 0 : number();
     t_.expect("]");
   }
-  if (t_.accept("=")) {
-    const bool list = t_.accept("{");
-    do {
-      const std::uint64_t value = number();
-      for (unsigned b = 0; b < element; ++b) v.initial.push_back(static_cast<std::uint8_t>(value >> (8 * b)));
-    } while (list && t_.accept(","));
-    if (list) t_.expect("}");
-  }
+  while (!t_.is(";") && !t_.at_end()) t_.next();  // values
   t_.expect(";");
   return v;
 }
@@ -101,7 +93,6 @@ void Parser::skip_section() {  // debugger's tables
 }
 
 ModuleText Parser::module() {
-  bool external = false;
   while (!t_.at_end()) {
     const auto word = t_.take();
     if (word == ".version" || word == ".target" || word == ".address_size") {
@@ -113,12 +104,10 @@ ModuleText Parser::module() {
       while (t_.accept(",")) number();
     } else if (word == ".section") {
       skip_section();
-    } else if (word == ".extern") {
-      external = true;
-    } else if (word == ".visible" || word == ".weak") {
+    } else if (word == ".extern" || word == ".visible" || word == ".weak") {
     } else if (word == ".global" || word == ".const" || word == ".shared") {
-      module_.variables.push_back(variable(std::string(word.substr(1)), external));
-      external = false;
+      const Variable v = variable(std::string(word.substr(1)));
+      if (v.space == "shared") module_.dynamic_shared.insert(v.name);
     } else if (word == ".entry") {
       kernel();
     } else {
@@ -244,7 +233,7 @@ void Parser::body() {
       registers();
     } else if (word == ".shared" || word == ".local") {
       t_.next();
-      kernel_->variables.push_back(variable(std::string(word.substr(1)), false));
+      kernel_->variables.push_back(variable(std::string(word.substr(1))));
     } else if (word == ".loc") {
       t_.next();
       line_of_source();

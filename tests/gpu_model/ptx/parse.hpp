@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,6 @@ struct Statement {
 struct Variable {
   std::string name, space;  // "global", "const", "shared", "local"
   std::size_t bytes = 0, alignment = 1;
-  bool external = false;  // dynamic shared memory
-  std::vector<std::uint8_t> initial;
 };
 
 struct Parameter {
@@ -75,9 +74,11 @@ struct KernelText {
   unsigned max_threads = 0;
 };
 
+using Names = std::set<std::string, std::less<>>;
+
 struct ModuleText {
   std::vector<KernelText> kernels;
-  std::vector<Variable> variables;  // global and constant ones, and dynamic shared memory
+  Names dynamic_shared;  // global and constant variables are not modelled: a kernel that uses one is refused
   std::map<int, std::string> files;
 };
 

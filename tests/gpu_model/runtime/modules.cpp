@@ -23,9 +23,8 @@ Entry* find_entry(const void* function) {
 }
 
 const Kernel& kernel_of(Entry& entry) {
-  const auto device = static_cast<std::size_t>(current_device());
-  auto& module = entry.image->modules[device];
-  if (!module) module = load_module(entry.image->ptx, current_device());
+  auto& module = entry.image->module;
+  if (!module) module = load_module(entry.image->ptx);
   const Kernel* kernel = find_kernel(*module, entry.symbol);
   if (!kernel) throw std::runtime_error("the module has no kernel " + entry.symbol);
   return *kernel;

@@ -12,11 +12,11 @@
 
 namespace gpu_model {
 
-// The PTX of a translation unit: a module once a device needs it.
+// The PTX of a translation unit: a module once a kernel of it is needed.
 struct Image {
   std::string ptx;
   int architecture = 0;  // 90: compute_90
-  std::array<std::shared_ptr<const Module>, kMostDevices> modules;
+  std::shared_ptr<const Module> module;
 };
 
 // A __global__ function.
@@ -29,7 +29,7 @@ struct Entry {
 
 // nullptr: the function is no kernel.
 Entry* find_entry(const void* function);
-// On the current device; decoded at the first call. Throws std::runtime_error with what is not understood.
+// Decoded at the first call. Throws std::runtime_error with what is not understood.
 const Kernel& kernel_of(Entry& entry);
 
 // PTX in a fat binary: that of the newest architecture which the modelled GPU has, or else the oldest there is. Throws
