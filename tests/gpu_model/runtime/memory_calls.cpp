@@ -76,57 +76,6 @@ bool direction_is(cudaMemcpyKind kind, bool to_device, bool from_device) {
   return false;
 }
 
-cudaError_t copy(Lock& lock, const char* call, Copy c, cudaMemcpyKind kind, cudaStream_t handle, bool wait) {
-  Stream* const stream = find_stream(handle);
-  if (!stream) {
-    report({"invalid handle", call, "the stream is none, or was destroyed"});
-    return cudaErrorInvalidResourceHandle;
-  }
-  if (c.bytes == 0) return cudaSuccess;
-  c.to_side = side_of(c.to), c.from_side = side_of(c.from);
-  const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
-  if (!direction_is(kind, to_device, from_device)) {
-    report({"wrong direction of a copy", call,
-            "its source is " + whereabouts(c.from, next_work()) + ", its target is " + whereabouts(c.to, next_work())});
-    return cudaErrorInvalidValue;
-  }
-  // What a copy before this one will write there is no change by the host.
-  if (!from_device && !kept_from_host(c.from, c.bytes)) c.source = XXH3_64bits(own_view(c.from), c.bytes);
-  const char* const where = to_device && from_device ? "on the device" : to_device ? "to the device" : "to the host";
-  const WorkNumber work = add_to(*stream, std::string("copy ") + where, [c](WorkNumber number) {
-    carry_out(c, number);
-    return Progress::kDone;
-  });
-  // A copy to pageable memory returns when it is done.
-  if (wait || c.to_side == Side::kPageable) {
-    wait_for(lock, mark_end(*stream));
-  } else if (c.to_side == Side::kPageLocked) {
-    keep_from_host(c.to, c.bytes, end_of(stream->index), words(work));
-  }
-  return cudaSuccess;
-}
-
-cudaError_t fill(void* to, int value, std::size_t bytes, cudaStream_t handle) {
-  return call([&](Lock&) {
-    Stream* const stream = find_stream(handle);
-    if (!stream) {
-      report({"invalid handle", "cudaMemset", "the stream is none, or was destroyed"});
-      return cudaErrorInvalidResourceHandle;
-    }
-    const Address a = address(to);
-    if (bytes == 0) return cudaSuccess;
-    if (side_of(a) == Side::kPageable) {
-      report({"out of bounds", "cudaMemset", whereabouts(a, next_work())});
-      return cudaErrorInvalidValue;
-    }
-    add_to(*stream, "fill", [=](WorkNumber work) {
-      if (note_write(work, a, bytes, "a fill")) std::memset(own_view(a), value, bytes);
-      return Progress::kDone;
-    });
-    return cudaSuccess;
-  });
-}
-
 cudaError_t not_allocated(const char* call, Address a) {
   const std::string where = whereabouts(a, next_work());
   const bool twice = where.find("was freed") != where.npos;
@@ -170,22 +119,57 @@ cudaError_t cudaFreeHost(void* memory) {
   return release(memory, ExtentKind::kPageLocked, "cudaFreeHost", free_page_locked);
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
   return call([&](Lock& lock) {
-    return copy(lock, "cudaMemcpyAsync", {address(to), address(from), bytes, {}, {}, {}}, kind, stream, false);
+    Stream* const stream = find_stream(handle);
+    if (!stream) {
+      report({"invalid handle", "cudaMemcpyAsync", "the stream is none, or was destroyed"});
+      return cudaErrorInvalidResourceHandle;
+    }
+    if (bytes == 0) return cudaSuccess;
+    Copy c{address(to), address(from), bytes, side_of(address(to)), side_of(address(from)), {}};
+    const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
+    if (!direction_is(kind, to_device, from_device)) {
+      report(
+          {"wrong direction of a copy", "cudaMemcpyAsync",
+           "its source is " + whereabouts(c.from, next_work()) + ", its target is " + whereabouts(c.to, next_work())});
+      return cudaErrorInvalidValue;
+    }
+    // What a copy before this one will write there is no change by the host.
+    if (!from_device && !kept_from_host(c.from, c.bytes)) c.source = XXH3_64bits(own_view(c.from), c.bytes);
+    const char* const where = to_device && from_device ? "on the device" : to_device ? "to the device" : "to the host";
+    const WorkNumber work = add_to(*stream, std::string("copy ") + where, [c](WorkNumber number) {
+      carry_out(c, number);
+      return Progress::kDone;
+    });
+    // A copy to pageable memory returns when it is done.
+    if (c.to_side == Side::kPageable) {
+      wait_for(lock, mark_end(*stream));
+    } else if (c.to_side == Side::kPageLocked) {
+      keep_from_host(c.to, c.bytes, end_of(stream->index), words(work));
+    }
+    return cudaSuccess;
   });
 }
 
-// Between two places on the device it does not wait.
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return call([&](Lock& lock) {
-    const bool on_host = !on_device(address(to)) || !on_device(address(from));
-    return copy(lock, "cudaMemcpy", {address(to), address(from), bytes, {}, {}, {}}, kind, nullptr, on_host);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t handle) {
+  return call([&](Lock&) {
+    Stream* const stream = find_stream(handle);
+    if (!stream) {
+      report({"invalid handle", "cudaMemsetAsync", "the stream is none, or was destroyed"});
+      return cudaErrorInvalidResourceHandle;
+    }
+    const Address a = address(to);
+    if (bytes == 0) return cudaSuccess;
+    if (side_of(a) == Side::kPageable) {
+      report({"out of bounds", "cudaMemsetAsync", whereabouts(a, next_work())});
+      return cudaErrorInvalidValue;
+    }
+    add_to(*stream, "fill", [=](WorkNumber work) {
+      if (note_write(work, a, bytes, "a fill")) std::memset(own_view(a), value, bytes);
+      return Progress::kDone;
+    });
+    return cudaSuccess;
   });
 }
-
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  return fill(to, value, bytes, stream);
-}
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return fill(to, value, bytes, nullptr); }
 }

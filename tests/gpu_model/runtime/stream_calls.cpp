@@ -47,22 +47,19 @@ extern "C" {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* to, unsigned flags, int) {
   return call([&](Lock&) {
-    if (flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) return cudaErrorInvalidValue;
-    *to = make_stream(!(flags & cudaStreamNonBlocking));
+    if (flags != cudaStreamNonBlocking) {
+      report({"not modelled", "cudaStreamCreateWithPriority", "a stream that waits for the default one"});
+      return cudaErrorInvalidValue;
+    }
+    *to = make_stream();
     return cudaSuccess;
   });
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* to, unsigned flags) {
-  return cudaStreamCreateWithPriority(to, flags, 0);
-}
-cudaError_t cudaStreamCreate(cudaStream_t* to) { return cudaStreamCreateWithPriority(to, cudaStreamDefault, 0); }
-
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call([&](Lock&) {
     Stream* s = find_stream(stream);
-    if (!s || stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-      return no_handle("cudaStreamDestroy");
+    if (!s) return no_handle("cudaStreamDestroy");
     destroy_stream(*s);
     return cudaSuccess;
   });

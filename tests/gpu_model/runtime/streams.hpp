@@ -49,8 +49,6 @@ struct Queued {
 struct Stream {
   int index = -1;  // of work.hpp
   int device = 0;
-  bool blocking = true;  // waits for the legacy default stream, and it for this one
-  bool legacy = false;
   bool destroyed = false;
   std::deque<Queued> queue;
 };
@@ -61,9 +59,9 @@ struct Event {
   MarkPointer mark;  // nullptr: never recorded
 };
 
-// nullptr: not a stream. The default streams belong to the current device.
+// nullptr: not a stream. The default streams are not modelled: Maki uses none that blocks.
 Stream* find_stream(cudaStream_t handle);
-cudaStream_t make_stream(bool blocking);
+cudaStream_t make_stream();
 void destroy_stream(Stream& stream);
 
 WorkNumber add_to(Stream& stream, std::string what, std::function<Progress(WorkNumber)> carry_out);

@@ -6,9 +6,30 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <vector>
 
 namespace gpu_model {
+
+struct TestStream {
+  cudaStream_t handle = nullptr;
+  TestStream() { EXPECT_EQ(cudaStreamCreateWithPriority(&handle, cudaStreamNonBlocking, 0), cudaSuccess); }
+  ~TestStream() {
+    cudaStreamSynchronize(handle);
+    cudaStreamDestroy(handle);
+  }
+  TestStream(const TestStream&) = delete;
+  TestStream& operator=(const TestStream&) = delete;
+  void wait() const { EXPECT_EQ(cudaStreamSynchronize(handle), cudaSuccess); }
+};
+
+// The current device's for copies by OnDevice, and for what has none of its own.
+inline const TestStream& common_stream() {
+  static auto* streams = new std::map<int, TestStream>;
+  int device = 0;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  return (*streams)[device];
+}
 
 // `n` values on the current device, or in page-locked memory; an address even where there are none.
 template <class T>
@@ -23,12 +44,10 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
   ~OnDevice() { page_locked_ ? cudaFreeHost(data_) : cudaFree(data_); }
 
-  void put(const std::vector<T>& v) {
-    EXPECT_EQ(cudaMemcpy(data_, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
-  }
+  void put(const std::vector<T>& v) { copy(data_, v.data(), v.size(), cudaMemcpyHostToDevice); }
   std::vector<T> get() const {
     std::vector<T> v(n_);
-    EXPECT_EQ(cudaMemcpy(v.data(), data_, n_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+    copy(v.data(), data_, n_, cudaMemcpyDeviceToHost);
     return v;
   }
   std::size_t size() const { return n_; }
@@ -39,6 +58,11 @@ class OnDevice {
   }
 
  private:
+  static void copy(void* to, const void* from, std::size_t n, cudaMemcpyKind kind) {
+    EXPECT_EQ(cudaMemcpyAsync(to, from, n * sizeof(T), kind, common_stream().handle), cudaSuccess);
+    common_stream().wait();
+  }
+
   void* data_ = nullptr;
   std::size_t n_;
   bool page_locked_;

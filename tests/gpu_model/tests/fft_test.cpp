@@ -24,6 +24,7 @@ struct Plan {
   Plan() {
     EXPECT_EQ(cufftCreate(&handle), CUFFT_SUCCESS);
     EXPECT_EQ(cufftSetAutoAllocation(handle, 0), CUFFT_SUCCESS);
+    EXPECT_EQ(cufftSetStream(handle, common_stream().handle), CUFFT_SUCCESS);
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -157,21 +158,20 @@ TEST(ModelledFft, WorkAreaIsOverwritten) {
 
 TEST(ModelledFft, WorkAreaIsForOneStreamAtATime) {
   Plan plans[2];
-  cudaStream_t streams[2];
+  TestStream streams[2];
   OnDevice<float> meshes[] = {OnDevice<float>(std::vector<float>(128)), OnDevice<float>(std::vector<float>(128))};
   OnDevice<char> area(4096);
   for (const int i : {0, 1}) {
     ASSERT_EQ(plans[i].cube(4, CUFFT_R2C), CUFFT_SUCCESS);
     ASSERT_LE(plans[i].bytes, 4096u);
-    ASSERT_EQ(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking), cudaSuccess);
-    ASSERT_EQ(cufftSetStream(plans[i].handle, streams[i]), CUFFT_SUCCESS);
+    ASSERT_EQ(cufftSetStream(plans[i].handle, streams[i].handle), CUFFT_SUCCESS);
     ASSERT_EQ(cufftSetWorkArea(plans[i].handle, area.data()), CUFFT_SUCCESS);
   }
   const auto run = [&](int i) {
     EXPECT_EQ(cufftExecR2C(plans[i].handle, meshes[i].data(), meshes[i].as<cufftComplex>()), CUFFT_SUCCESS);
   };
   run(0);
-  cudaStreamSynchronize(streams[0]);
+  streams[0].wait();
   run(1);
   cudaDeviceSynchronize();
   EXPECT_EQ(kinds_of_faults(), Kinds{});
@@ -179,7 +179,6 @@ TEST(ModelledFft, WorkAreaIsForOneStreamAtATime) {
   run(1);
   cudaDeviceSynchronize();
   EXPECT_EQ(kinds_of_faults(), Kinds{"a race between streams"});
-  for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
 }
 
 TEST(ModelledFft, QueuedWorkOutlivesItsPlan) {

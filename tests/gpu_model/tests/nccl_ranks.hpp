@@ -97,7 +97,7 @@ class Rank {
     EXPECT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(rank() % devices), cudaSuccess);
     word_.emplace(4);
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0), cudaSuccess);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const ncclUniqueId id = unique_id();

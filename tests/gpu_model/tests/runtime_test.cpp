@@ -15,20 +15,6 @@
 namespace gpu_model {
 namespace {
 
-struct TestStream {
-  cudaStream_t handle = nullptr;
-  explicit TestStream(unsigned flags = cudaStreamNonBlocking) {
-    EXPECT_EQ(cudaStreamCreateWithFlags(&handle, flags), cudaSuccess);
-  }
-  ~TestStream() {
-    cudaStreamSynchronize(handle);
-    cudaStreamDestroy(handle);
-  }
-  TestStream(const TestStream&) = delete;
-  TestStream& operator=(const TestStream&) = delete;
-  void wait() const { EXPECT_EQ(cudaStreamSynchronize(handle), cudaSuccess); }
-};
-
 struct TestEvent {
   cudaEvent_t handle = nullptr;
   TestEvent() { EXPECT_EQ(cudaEventCreate(&handle), cudaSuccess); }
@@ -63,8 +49,8 @@ TEST(ModelledRuntime, CopiesThereAndBack) {
   EXPECT_EQ(to_device(device, in.data(), 1000, s), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), device, 1000, s), cudaSuccess);  // returns when it is done: `out` is pageable
   EXPECT_EQ(in, out);
-  EXPECT_EQ(cudaMemset(device.data(), 1, 4000), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy(out.data(), device.data(), 4000, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(device.data(), 1, 4000, s.handle), cudaSuccess);
+  EXPECT_EQ(to_host(out.data(), device, 1000, s), cudaSuccess);
   EXPECT_EQ(out, std::vector<int>(1000, 0x01010101));
 }
 
@@ -102,19 +88,6 @@ TEST(ModelledRuntime, EventsOrderStreamsAndNothingElseDoes) {
   const char* order = std::getenv("MAKI_GPU_MODEL_ORDER");
   EXPECT_TRUE(late);
   EXPECT_NE(early, order && std::string(order) == "late");
-}
-
-TEST(ModelledRuntime, BlockingStreamsWaitForTheLegacyStream) {
-  const TestStream blocking(cudaStreamDefault), other;
-  std::vector<int> order;
-  note(order, 1, blocking);
-  queue_work(nullptr, "note", [&](WorkNumber) {
-    order.push_back(2);
-    return Progress::kDone;
-  });
-  note(order, 3, blocking);
-  blocking.wait();
-  EXPECT_EQ(order, (std::vector{1, 2, 3}));
 }
 
 TEST(ModelledRuntime, PollingEnds) {
@@ -263,11 +236,12 @@ TEST(ModelledRuntime, MemoryThatIsNotThere) {
   int own = 0;
   EXPECT_EQ(cudaFree(&own), cudaErrorInvalidValue);
   EXPECT_EQ(kinds_of_faults(), Kinds{"freed what was not allocated"});
-  EXPECT_EQ(cudaMemcpy(&own, &own, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  const TestStream s;
+  EXPECT_EQ(cudaMemcpyAsync(&own, &own, 4, cudaMemcpyHostToDevice, s.handle), cudaErrorInvalidValue);
   EXPECT_EQ(kinds_of_faults(), Kinds{"wrong direction of a copy"});
   const Numbers device(4);
   std::vector<int> out(8);
-  EXPECT_EQ(cudaMemcpy(out.data(), device.data(), 32, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(to_host(out.data(), device, 8, s), cudaSuccess);
   EXPECT_EQ(kinds_of_faults(), Kinds{"out of bounds"});
   cudaGetLastError();
 }
@@ -284,11 +258,14 @@ TEST(ModelledRuntime, AFailedDeviceStaysFailed) {
 }
 
 TEST(ModelledRuntime, HandlesThatAreGone) {
-  cudaStream_t stream = nullptr;
-  EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(kinds_of_faults(), Kinds{"invalid handle"});
+  cudaStream_t stream = nullptr;  // the default one is not modelled
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(kinds_of_faults(), Kinds{"invalid handle"});
+    stream = TestStream().handle;
+  }
+  EXPECT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamDefault, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(kinds_of_faults(), Kinds{"not modelled"});
   cudaGetLastError();
 }
 
