@@ -53,7 +53,7 @@ OrbitErrors kepler_orbit(int periods, int steps_a_period) {
   options.step_options.eta =
       period / (steps_a_period * bodies.semi_major_axis * std::sqrt(options.step_options.softening));
   options.energy_interval = 37;
-  const Ends record = run_on(initial, options, Timeline::newtonian(), {});
+  const Ends record = run_on(initial, options, Timeline::newtonian());
   // The orbit began at apocentre, where the mean anomaly is pi.
   const double anomaly = mean_anomaly(record.state, bodies.semi_major_axis, mass);
   return {record.result.worst_energy_error, std::numbers::pi - std::fabs(anomaly),
@@ -66,7 +66,7 @@ EquilibriumErrors plummer_sphere(std::uint64_t particles, double crossing_times)
   const double softening = std::pow(static_cast<double>(particles), -1.0 / 3) / 4;
   SimulationOptions options = isolated_options(initial, softening, crossing_times * 2 * std::numbers::sqrt2);
   options.step_options.eta = 0.1;
-  const Ends record = run_on(initial, options, Timeline::newtonian(), {});
+  const Ends record = run_on(initial, options, Timeline::newtonian());
   const auto change = [&](double fraction) {
     return std::fabs(lagrangian_radius(record.state, fraction) / lagrangian_radius(initial, fraction) - 1);
   };
@@ -78,7 +78,7 @@ double cold_collapse(std::uint64_t particles) {
   const Snapshot initial = make_cold_sphere({.particles = particles});
   SimulationOptions options = isolated_options(initial, 1.0 / 32, 7);
   options.step_options.eta = 0.05;
-  return run_on(initial, options, Timeline::newtonian(), {}).result.worst_energy_error;
+  return run_on(initial, options, Timeline::newtonian()).result.worst_energy_error;
 }
 
 TEST(Isolated, KeplerOrbitForTenPeriods) {

@@ -68,6 +68,7 @@ struct Recorder : RunObserver {
 struct Ends : Recorder {
   using Recorder::Recorder;
   RunResult result;
+  Frame frame;
   Snapshot state;  // this rank's share
 };
 
@@ -80,24 +81,26 @@ inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
                        share_begin(set.size(), ranks.rank() + 1, ranks.size()));
 }
 
-// Of an isolated set in a box about the origin: the tree without a mesh.
-inline SimulationOptions isolated_options(double side, double softening, double end) {
+// Of an isolated set in a box about the origin: the tree without a mesh, or the direct sum.
+inline SimulationOptions isolated_options(double side, double softening, double end, bool direct = false) {
   SimulationOptions options;
   options.side = side;
   options.end = end;
   options.step_options.softening = softening;
   options.gravity.periodic = false;
+  options.gravity.direct = direct;
   options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
   return options;
 }
 
 // From the share of a rank, or from a state.
 template <class Start>
-Ends run_on(const Start& start, const SimulationOptions& options, const Timeline& timeline, const RunPlace& place,
+Ends run_on(const Start& start, const SimulationOptions& options, const Timeline& timeline, const RunPlace& place = {},
             const RecorderOptions& recorded = {}) {
   Ends ends(recorded);
   Simulation simulation(test::test_stream(), start, options, timeline, ends, place);
   ends.result = simulation.run();
+  ends.frame = simulation.frame();
   ends.state = simulation.snapshot();
   return ends;
 }

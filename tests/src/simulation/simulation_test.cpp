@@ -22,12 +22,13 @@
 namespace maki::testing {
 namespace {
 
+constexpr bool kDirect = true;
+
 // Two bodies of reduced separation a(1 + e) at apocentre, one orbit in 400 steps.
 SimulationOptions orbit_options(const TwoBodyParameters& bodies, double side, double periods) {
   const double mass = bodies.mass1 + bodies.mass2;
   const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / mass);
-  SimulationOptions options = isolated_options(side, 1e-4, periods * period);
-  options.gravity.direct = true;
+  SimulationOptions options = isolated_options(side, 1e-4, periods * period, kDirect);
   options.step_options.fixed_step = period / 400;
   return options;
 }
@@ -40,15 +41,12 @@ double distance(const Snapshot& a, const Snapshot& b) { return rms_distance(by_i
 TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
   Snapshot initial = make_two_body({});
   initial.header.time = 0.5;
-  SimulationOptions options = isolated_options(8, 1e-2, 2);
-  options.gravity.direct = true;
+  SimulationOptions options = isolated_options(8, 1e-2, 2, kDirect);
   options.outputs = {1.7, 0.3, 1.1, 0.5, 1.1, 5};
-  Recorder recorder;
-  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-  run.run();
-  EXPECT_EQ(recorder.times, (std::vector<double>{0.5, 1.1, 1.7, 2}));
-  EXPECT_EQ(recorder.outputs, (std::vector<int>{1, 2, 3, 4}));  // 0.3 keeps number 0; 5 is left out, with a message
-  EXPECT_EQ(recorder.messages.size(), 1u);
+  const Ends run = run_on(initial, options, Timeline::newtonian());
+  EXPECT_EQ(run.times, (std::vector<double>{0.5, 1.1, 1.7, 2}));
+  EXPECT_EQ(run.outputs, (std::vector<int>{1, 2, 3, 4}));  // 0.3 keeps number 0; 5 is left out, with a message
+  EXPECT_EQ(run.messages.size(), 1u);
 }
 
 // The box is made too small for the orbit, so that it has to double on the way: the orbit must not notice.
@@ -62,50 +60,42 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
       initial.velocities[i][axis] *= -9;
     }
   }
-  Snapshot ends[2];
+  Ends ends[2];
   for (int k = 0; k < 2; ++k) {
     const double side = k == 0 ? 1 : 8;
-    SimulationOptions options = isolated_options(side, 1e-3, 0.6 * period);
-    options.gravity.direct = true;
+    SimulationOptions options = isolated_options(side, 1e-3, 0.6 * period, kDirect);
     options.step_options.fixed_step = period / 2000;
-    Recorder recorder;
-    Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-    const RunResult result = run.run();
-    EXPECT_EQ(run.frame().doublings, k == 0 ? 2 : 0);
-    EXPECT_EQ(run.frame().side, k == 0 ? 4 : 8);
-    EXPECT_EQ(recorder.messages.size(), k == 0 ? 2u : 0u);
-    EXPECT_LT(result.worst_energy_error, 2e-3);
-    EXPECT_LT(result.momentum_drift, 1e-6);
-    ends[k] = run.snapshot();
+    const Ends& run = ends[k] = run_on(initial, options, Timeline::newtonian());
+    EXPECT_EQ(run.frame.doublings, k == 0 ? 2 : 0);
+    EXPECT_EQ(run.frame.side, k == 0 ? 4 : 8);
+    EXPECT_EQ(run.messages.size(), k == 0 ? 2u : 0u);
+    EXPECT_LT(run.result.worst_energy_error, 2e-3);
+    EXPECT_LT(run.result.momentum_drift, 1e-6);
   }
-  EXPECT_LT(distance(ends[0], ends[1]), 5e-6);
+  EXPECT_LT(distance(ends[0].state, ends[1].state), 5e-6);
 }
 
 // A binary that moves far beyond its box, and the same at rest: the same orbit, and the same error of its energy.
 TEST(Simulation, TheBoxFollowsASetThatMovesAsAWhole) {
   const TwoBodyParameters bodies{.mass2 = 0.5, .eccentricity = 0.3};
   const double speed = 5;
-  Snapshot ends[2];
-  double errors[2];
+  Ends ends[2];
   for (const bool moves : {false, true}) {
     Snapshot initial = make_two_body(bodies);
     for (auto& velocity : initial.velocities) velocity[0] += moves ? static_cast<float>(speed) : 0;
     SimulationOptions options = orbit_options(bodies, 8, 5);
-    Recorder recorder;
-    Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-    errors[moves] = run.run().worst_energy_error;
-    EXPECT_EQ(run.frame().doublings, moves ? 4 : 0);
-    ASSERT_EQ(recorder.messages.size(), moves ? 5u : 0u);
+    Ends& run = ends[moves] = run_on(initial, options, Timeline::newtonian());
+    EXPECT_EQ(run.frame.doublings, moves ? 4 : 0);
+    ASSERT_EQ(run.messages.size(), moves ? 5u : 0u);
     if (moves) {
-      EXPECT_NE(recorder.messages.back().find("follows"), std::string::npos);
+      EXPECT_NE(run.messages.back().find("follows"), std::string::npos);
     }
-    EXPECT_EQ(recorder.steps.back().particles, 2u);
-    ends[moves] = run.snapshot();
-    for (auto& position : ends[moves].positions) position[0] -= moves ? speed * options.end : 0;
+    EXPECT_EQ(run.steps.back().particles, 2u);
+    for (auto& position : run.state.positions) position[0] -= moves ? speed * options.end : 0;
   }
-  EXPECT_LT(distance(ends[0], ends[1]), 1e-3);
-  EXPECT_GT(errors[1], errors[0] / 2);
-  EXPECT_LT(errors[1], errors[0] + 1e-4);
+  EXPECT_LT(distance(ends[0].state, ends[1].state), 1e-3);
+  EXPECT_GT(ends[1].result.worst_energy_error, ends[0].result.worst_energy_error / 2);
+  EXPECT_LT(ends[1].result.worst_energy_error, ends[0].result.worst_energy_error + 1e-4);
 }
 
 // The box does not follow a few: a cluster at rest loses the stars that it threw out, and a moving one too, but no others.
@@ -113,17 +103,13 @@ TEST(Simulation, AMovingSetLosesOnlyItsEscapers) {
   Snapshot initial = make_plummer({.seed = 3, .particles = 200, .truncation_radius = 3});
   for (auto& velocity : initial.velocities) velocity[1] -= 4;
   initial.velocities[7] = {60, 0, 0};
-  SimulationOptions options = isolated_options(16, 0.05, 30);
-  options.gravity.direct = true;
+  SimulationOptions options = isolated_options(16, 0.05, 30, kDirect);
   options.step_options.fixed_step = 1.0 / 64;
-  Recorder recorder;
-  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-  run.run();
-  EXPECT_EQ(recorder.steps.back().particles, 199u);
-  for (const std::string& message : recorder.messages) EXPECT_EQ(message.find("Warning"), std::string::npos) << message;
-  const Snapshot end = run.snapshot();
-  EXPECT_EQ(end.size(), 200u);
-  EXPECT_NEAR(by_id(end).at(initial.ids[7])[0], 1800, 30);
+  const Ends run = run_on(initial, options, Timeline::newtonian());
+  EXPECT_EQ(run.steps.back().particles, 199u);
+  for (const std::string& message : run.messages) EXPECT_EQ(message.find("Warning"), std::string::npos) << message;
+  EXPECT_EQ(run.state.size(), 200u);
+  EXPECT_NEAR(by_id(run.state).at(initial.ids[7])[0], 1800, 30);
 }
 
 // The heavy body's place is not the middle, and the light ones that it holds are on the other side: the box stays with
@@ -138,14 +124,11 @@ TEST(Simulation, TheBoxDoesNotFollowWhereMoreWouldBeLost) {
     initial.masses.push_back(1e-6f);
     initial.ids.push_back(static_cast<std::uint64_t>(100 + i));
   }
-  SimulationOptions options = isolated_options(128, 1e-5, 0.1);
-  options.gravity.direct = true;
+  SimulationOptions options = isolated_options(128, 1e-5, 0.1, kDirect);
   options.step_options.fixed_step = 0.01;
-  Recorder recorder;
-  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-  run.run();
-  EXPECT_EQ(run.frame().doublings, 0);
-  EXPECT_EQ(recorder.steps.back().particles, 21u);
+  const Ends run = run_on(initial, options, Timeline::newtonian());
+  EXPECT_EQ(run.frame.doublings, 0);
+  EXPECT_EQ(run.steps.back().particles, 21u);
 }
 
 TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
@@ -154,20 +137,16 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
   initial.velocities.push_back({0, 0, 10});
   initial.masses.push_back(1e-6f);
   initial.ids.push_back(99);
-  SimulationOptions options = isolated_options(8, 1e-2, 6);
-  options.gravity.direct = true;
-  Recorder recorder;
-  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-  const RunResult result = run.run();
-  EXPECT_EQ(run.frame().doublings, 4);
-  EXPECT_EQ(recorder.messages.size(), 5u);
-  EXPECT_EQ(recorder.steps.back().particles, 2u);
-  const Snapshot end = run.snapshot();
-  ASSERT_EQ(end.size(), 3u);
-  EXPECT_NEAR(by_id(end).at(99)[2], 0.3 + 6 * 9.7, 2);
-  EXPECT_LT(result.worst_energy_error, 1e-3);
-  EXPECT_LT(result.momentum_drift, 1e-6) << "the escaper's momentum is not lost";
-  EXPECT_EQ(recorder.messages.back().find("Warning"), std::string::npos);
+  SimulationOptions options = isolated_options(8, 1e-2, 6, kDirect);
+  const Ends run = run_on(initial, options, Timeline::newtonian());
+  EXPECT_EQ(run.frame.doublings, 4);
+  EXPECT_EQ(run.messages.size(), 5u);
+  EXPECT_EQ(run.steps.back().particles, 2u);
+  ASSERT_EQ(run.state.size(), 3u);
+  EXPECT_NEAR(by_id(run.state).at(99)[2], 0.3 + 6 * 9.7, 2);
+  EXPECT_LT(run.result.worst_energy_error, 1e-3);
+  EXPECT_LT(run.result.momentum_drift, 1e-6) << "the escaper's momentum is not lost";
+  EXPECT_EQ(run.messages.back().find("Warning"), std::string::npos);
 }
 
 // From pericentre at 0.1 to apocentre at 1.9, where the largest box ends at 1.
@@ -179,25 +158,20 @@ TEST(Simulation, BoundParticlesThatAreSetAsideAreReported) {
       initial.velocities[i][axis] *= -19;
     }
   }
-  Recorder recorder;
-  SimulationOptions options = isolated_options(0.25, 1e-3, 3);
-  options.gravity.direct = true;
-  Simulation run(test::test_stream(), initial, options, Timeline::newtonian(), recorder);
-  run.run();
-  EXPECT_EQ(run.frame().side, 4);
-  ASSERT_EQ(recorder.messages.size(), 5u);
-  EXPECT_NE(recorder.messages.back().find("Warning: 1 of them would have come back: give a box.size above 4"),
+  const SimulationOptions options = isolated_options(0.25, 1e-3, 3, kDirect);
+  const Ends run = run_on(initial, options, Timeline::newtonian());
+  EXPECT_EQ(run.frame.side, 4);
+  ASSERT_EQ(run.messages.size(), 5u);
+  EXPECT_NE(run.messages.back().find("Warning: 1 of them would have come back: give a box.size above 4"),
             std::string::npos)
-      << recorder.messages.back();
+      << run.messages.back();
 }
 
 TEST(Simulation, StopsWhereTheObserverWants) {
-  Recorder recorder({.stop_after = 10});
-  Simulation run(test::test_stream(), make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
-  const RunResult result = run.run();
-  EXPECT_EQ(result.stopped_by, "the test");
-  EXPECT_EQ(result.steps, 10u);
-  EXPECT_EQ(recorder.outputs, (std::vector<int>{-1}));
+  const Ends run = run_on(make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), {}, {.stop_after = 10});
+  EXPECT_EQ(run.result.stopped_by, "the test");
+  EXPECT_EQ(run.result.steps, 10u);
+  EXPECT_EQ(run.outputs, (std::vector<int>{-1}));
 }
 
 TEST(Simulation, RefusesWhatCannotRun) {
@@ -210,24 +184,22 @@ TEST(Simulation, RefusesWhatCannotRun) {
 }
 
 TEST(Simulation, InPiecesIsTheWholeRun) {
-  const Stream& stream = test::test_stream();
   SimulationOptions options = orbit_options({}, 8, 0.5);
   options.outputs = {0.3, 1.0};
-  Recorder whole, pieces;
-  Simulation run(stream, make_two_body({}), options, Timeline::newtonian(), whole);
-  const RunResult expected = run.run();
-  Simulation stepped(stream, make_two_body({}), options, Timeline::newtonian(), pieces);
+  const Ends whole = run_on(make_two_body({}), options, Timeline::newtonian());
+  Recorder pieces;
+  Simulation stepped(test::test_stream(), make_two_body({}), options, Timeline::newtonian(), pieces);
   stepped.begin();
   while (stepped.long_step()) {
   }
   EXPECT_TRUE(stepped.ended());
   EXPECT_FALSE(stepped.long_step());
   const RunResult result = stepped.finish();
-  EXPECT_EQ(result.steps, expected.steps);
+  EXPECT_EQ(result.steps, whole.result.steps);
   EXPECT_EQ(result.stopped_by, "");
   EXPECT_EQ(pieces.outputs, whole.outputs);
   EXPECT_EQ(pieces.times, whole.times);
-  EXPECT_EQ(by_id(stepped.snapshot()), by_id(run.snapshot()));
+  EXPECT_EQ(by_id(stepped.snapshot()), by_id(whole.state));
 }
 
 TEST(Simulation, APieceEndsWhereItIsAskedTo) {
@@ -318,9 +290,7 @@ TEST_F(SimulationFiles, AStateThatContinuesIsWhole) {
 
 TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {
   const SimulationOptions options = orbit_options({}, 8, 0.25);
-  Recorder whole;
-  Simulation reference(stream_, make_two_body({}), options, Timeline::newtonian(), whole);
-  reference.run();
+  const Ends whole = run_on(make_two_body({}), options, Timeline::newtonian());
   options_.overwrite = true;
   for (int how = 0; how < 3; ++how) {
     options_.time_limit = how == 2 ? 1e-9 : 0;
@@ -338,7 +308,7 @@ TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {
     Snapshot state = read_snapshot(more.path("stopped.hdf5"));
     state.header.gravitational_constant = 1;
     EXPECT_EQ(run(more, state, options).stopped_by, "");
-    EXPECT_LT(distance(end_, reference.snapshot()), 5e-6);
+    EXPECT_LT(distance(end_, whole.state), 5e-6);
   }
 }
 
