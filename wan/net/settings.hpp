@@ -87,6 +87,7 @@ struct Security {
   std::string own_name = {};
   // No encryption and no authentication: must be requested, and is logged. Payloads then carry checksums.
   bool insecure = false;
+  bool operator==(const Security&) const = default;
 };
 
 // A relay on the way (relay/relay.hpp): its address, its key, and the target.
@@ -95,6 +96,7 @@ struct RelayRoute {
   std::string key_file;
   std::string target;  // registered by a hidden listener, or one of the relay's own destinations
   bool used() const { return !target.empty(); }
+  bool operator==(const RelayRoute&) const = default;
 };
 
 // All settings of a path in one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are also the options

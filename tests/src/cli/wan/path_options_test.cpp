@@ -35,34 +35,28 @@ TEST(PathOptions, CommandLineSetsEveryKey) {
       "--pacing '800 Mbit/s' --congestion bbr --local-address 10.0.0.1 --local-ports 6000-6100 --patience '2 min' "
       "--stream-timeout 3 --heartbeat 0.5 --connect-timeout 4 --handshake-timeout 5 --unmatched-limit '1 GB' "
       "--message-limit '2 GB' --relay gate:7000 --relay-key gate.key --relay-target edinburgh");
-  EXPECT_EQ(all.security.key_files, (std::vector<std::string>{"one.key", "two.key"}));
-  EXPECT_EQ(all.settings.streams, 64);
-  EXPECT_EQ(all.settings.window, 4'000'000u);
-  EXPECT_EQ(all.settings.send_chunk, 131072u);
-  EXPECT_EQ(all.settings.receive_chunk, 512'000u);
-  EXPECT_DOUBLE_EQ(all.settings.pacing_rate, 1e8);
-  EXPECT_EQ(all.settings.congestion, "bbr");
-  EXPECT_EQ(all.settings.local_address, "10.0.0.1");
-  EXPECT_EQ(all.settings.local_port_first, 6000);
-  EXPECT_EQ(all.settings.local_port_last, 6100);
-  EXPECT_DOUBLE_EQ(all.settings.patience, 120);
-  EXPECT_DOUBLE_EQ(all.settings.stream_timeout, 3);
-  EXPECT_DOUBLE_EQ(all.settings.heartbeat, 0.5);
-  EXPECT_DOUBLE_EQ(all.settings.connect_timeout, 4);
-  EXPECT_DOUBLE_EQ(all.settings.handshake_timeout, 5);
-  EXPECT_EQ(all.settings.unmatched_limit, 1'000'000'000u);
-  EXPECT_EQ(all.settings.message_limit, 2'000'000'000u);
-  EXPECT_EQ(all.relay.relay, (wan::Endpoint{"gate", 7000}));
-  EXPECT_EQ(all.relay.key_file, "gate.key");
-  EXPECT_EQ(all.relay.target, "edinburgh");
+  EXPECT_EQ(all.security, (wan::Security{.key_files = {"one.key", "two.key"}}));
+  EXPECT_EQ(all.settings, (wan::PathSettings{.streams = 64,
+                                             .window = 4'000'000,
+                                             .send_chunk = 131072,
+                                             .receive_chunk = 512'000,
+                                             .pacing_rate = 1e8,
+                                             .congestion = "bbr",
+                                             .local_address = "10.0.0.1",
+                                             .local_port_first = 6000,
+                                             .local_port_last = 6100,
+                                             .connect_timeout = 4,
+                                             .handshake_timeout = 5,
+                                             .heartbeat = 0.5,
+                                             .stream_timeout = 3,
+                                             .patience = 120,
+                                             .unmatched_limit = 1'000'000'000,
+                                             .message_limit = 2'000'000'000}));
+  EXPECT_EQ(all.relay, (wan::RelayRoute{{"gate", 7000}, "gate.key", "edinburgh"}));
 
   const PathChoices certificates =
       read_command_line("--certificate me.pem --private-key me.key --authority ca.pem --peer-name them --own-name us");
-  EXPECT_EQ(certificates.security.certificate, "me.pem");
-  EXPECT_EQ(certificates.security.private_key, "me.key");
-  EXPECT_EQ(certificates.security.authority, "ca.pem");
-  EXPECT_EQ(certificates.security.peer_name, "them");
-  EXPECT_EQ(certificates.security.own_name, "us");
+  EXPECT_EQ(certificates.security, (wan::Security{{}, "me.pem", "me.key", "ca.pem", "them", "us"}));
   EXPECT_TRUE(read_command_line("--insecure").security.insecure);
 }
 
@@ -74,10 +68,8 @@ TEST(PathOptions, WhatIsPrintedIsReadAgain) {
   PathChoices again;
   read_path_table(text, "text", again);
   EXPECT_EQ(again.settings, first.settings) << text;
-  EXPECT_EQ(again.security.key_files, first.security.key_files);
-  EXPECT_EQ(again.relay.relay, first.relay.relay);
-  EXPECT_EQ(again.relay.key_file, first.relay.key_file);
-  EXPECT_EQ(again.relay.target, first.relay.target);
+  EXPECT_EQ(again.security, first.security);
+  EXPECT_EQ(again.relay, first.relay);
   EXPECT_EQ(path_toml(again), text);
   EXPECT_EQ(path_toml(PathChoices{}), "[path]\n");
 }
