@@ -1,8 +1,10 @@
-// A small file system for tests of full disks. Root alone can mount one.
+// A small file system for tests of full disks, which root alone can mount; and files that may not grow.
 #pragma once
 
 #include <sys/mount.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -41,6 +43,26 @@ class SmallDisk {
 
   std::string place_;
   bool there_ = false;
+};
+
+// While it lives, files of this process may have no more than `bytes` where it `limits` them.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes, bool limits) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    if (limits) setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
 };
 
 }  // namespace maki::test

@@ -44,6 +44,7 @@ struct SnapshotHeader {
   double gravitational_constant = 0;  // 0: from the units; isolated model sets use 1
   UnitSystem units;
 
+  bool operator==(const SnapshotHeader&) const = default;
   double newton() const { return gravitational_constant > 0 ? gravitational_constant : units.gravitational_constant(); }
 };
 

@@ -14,6 +14,7 @@ namespace {
 using test::error_of;
 using test::expect_contains;
 using test::make_snapshot;
+using test::opened;
 using test::TempDir;
 
 // The message for a snapshot that is written as it is and read again.
@@ -51,7 +52,7 @@ TEST(BadInput, ArrayOfTextIsNoText) {
   const std::string path = dir / "s.hdf5", text(6400, 'x');
   write_snapshot(path, make_snapshot(), {});
   {
-    H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Id file = opened(path);
     H5Id dataset(H5Dopen2(file, "PartType1/Coordinates", H5P_DEFAULT), H5Dclose);
     for (const char* name : {"length_scaling", "Description"})
       if (H5Aexists(dataset, name) > 0) H5Adelete(dataset, name);
@@ -97,10 +98,7 @@ TEST(BadInput, DamagedBinary) {
 TEST(BadInput, TypeWithoutMasses) {
   TempDir dir;
   write_snapshot(dir / "s.hdf5", make_snapshot(10, false), {});
-  {
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    H5Ldelete(file, "PartType1/Masses", H5P_DEFAULT);
-  }
+  H5Ldelete(opened(dir / "s.hdf5"), "PartType1/Masses", H5P_DEFAULT);
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }),
                   {"s.hdf5", "particles of type 1 have no masses", "MassTable[1]", "give them a mass"});
 }
@@ -109,8 +107,7 @@ TEST(BadInput, TypeWithoutMasses) {
 template <typename T>
 void write_with_header(const std::string& path, const char* name, const std::vector<T>& values) {
   write_snapshot(path, make_snapshot(10), {});
-  H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-  H5Id header = open_group(file, "Header");
+  H5Id header = open_group(opened(path), "Header");
   H5Adelete(header, name);
   write_attribute(header, name, values.data(), values.size());
 }
@@ -131,8 +128,7 @@ std::size_t pass(unsigned, std::size_t, const unsigned*, std::size_t bytes, std:
 
 // Replaces the coordinates by a dataset of this shape, in one chunk that goes through a filter.
 void replace_coordinates(const std::string& path, const std::vector<hsize_t>& shape, H5Z_filter_t filter) {
-  H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-  H5Id group = open_group(file, "PartType1");
+  H5Id group = open_group(opened(path), "PartType1");
   H5Ldelete(group, "Coordinates", H5P_DEFAULT);
   H5Id space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
   H5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
@@ -178,13 +174,10 @@ ReadAgain read_with_box(const Snapshot& s, double box) {
   Snapshot in_larger_box = s;  // the writer takes what lies above the box to the edge
   in_larger_box.header.box_size = 1e9;
   write_snapshot(dir / "s.hdf5", in_larger_box, {}, {});
-  {
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    for (const char* group : {"Header", "Parameters"}) {
-      H5Id attributes = open_group(file, group);
-      H5Adelete(attributes, "BoxSize");
-      write_attribute(attributes, "BoxSize", box);
-    }
+  for (const char* group : {"Header", "Parameters"}) {
+    H5Id attributes = open_group(opened(dir / "s.hdf5"), group);
+    H5Adelete(attributes, "BoxSize");
+    write_attribute(attributes, "BoxSize", box);
   }
   ReadReport report;
   Snapshot set = read_snapshot(dir / "s.hdf5", &report);

@@ -266,8 +266,7 @@ TEST(SwiftLayout, AnotherExpansionIsReported) {
     };
     EXPECT_EQ(warnings(), 0);
     {
-      const H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-      const H5Id cosmology = open_group(file, "Cosmology");
+      const H5Id cosmology = open_group(test::opened(path), "Cosmology");
       const H5Id number(H5Aopen(cosmology, name, H5P_DEFAULT), H5Aclose);
       ASSERT_GE(H5Awrite(number, H5T_NATIVE_DOUBLE, &value), 0);
     }

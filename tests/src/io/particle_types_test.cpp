@@ -15,6 +15,7 @@ namespace {
 
 using test::error_of;
 using test::expect_contains;
+using test::opened;
 using test::TempDir;
 
 // Types 0 (2 particles, own masses), 1 (3, table), 4 (1, own mass); particle i at (i, 2 i, 3 i), moving at (10 i, 0,
@@ -168,8 +169,6 @@ TEST(ParticleTypes, Hdf5WithCosmologyInEitherGroup) {
     expect_particles(read_snapshot(hdf5_file(dir, {.cosmology = group})));
   }
 }
-
-H5Id opened(const std::string& path) { return H5Id(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose); }
 
 // Removes attributes of Header that initial conditions for SWIFT lack, and adds SWIFT's names of the units.
 void make_swifts(const std::string& path, std::initializer_list<const char*> lacking) {

@@ -1,10 +1,7 @@
 // Restarts that other numbers of ranks read than wrote them.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
-
-#include "tests/src/io/io_helpers.hpp"
+#include "tests/small_disk.hpp"
 #include "tests/src/io/restart_state.hpp"
 
 namespace maki {
@@ -70,20 +67,14 @@ TEST_F(RestartRanks, AnyNumberReadsIt) {
 
 TEST_F(RestartRanks, OneRankThatCannotWriteFailsAll) {
   write_with(world.size(), 1);
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  const rlimit small{20000, limit.rlim_max};
   const int r = world.rank();
-  if (r == world.size() - 1) setrlimit(RLIMIT_FSIZE, &small);
   const std::string text = error_of([&] {
+    const test::SmallFiles small(20000, r == world.size() - 1);
     test::write_restart(dir.path(), test::info_of_step(2), test::some_numbers(),
                         {particle_rows(static_cast<std::uint32_t>(r) * 5000, static_cast<std::uint32_t>(r + 1) * 5000),
                          {}},
                         2, world);
   });
-  setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, before);
   for (const std::string& other : gather_texts(world, text)) EXPECT_EQ(text, other);
   test::expect_contains(text, {"cannot write", "File too large", "raise the limit"});
   world.barrier();

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 
 #include "kernels/error.hpp"
 #include "src/io/restart.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki::test {
 
@@ -36,10 +36,6 @@ inline EscaperRows escaper_rows(std::uint32_t begin, std::uint32_t end) {
   return rows;
 }
 
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
 inline bool same_bits(const ParticleRows& a, const ParticleRows& b) {
   return same_bits(a.source, b.source) && same_bits(a.remainder, b.remainder) &&
          same_bits(a.momentum[0], b.momentum[0]) && same_bits(a.momentum[1], b.momentum[1]) &&

@@ -1,8 +1,6 @@
 // Files do not depend on how many ranks write them, nor on how many read them.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -179,7 +177,7 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
   const Snapshot all = make_snapshot(30, false);
   if (rank == 0) {
     write_snapshot(dir / "s.hdf5", all, {});
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Id file = test::opened(dir / "s.hdf5");
     H5Id header = open_group(file, "Header");
     H5Adelete(header, "NumPart_ThisFile");
     const std::uint32_t counts[6] = {0, 30, 0, 7, 0, 0};
@@ -298,20 +296,13 @@ TEST_F(FullDiskRanks, FailTogether) {
 }
 
 TEST_F(FullDiskRanks, OneRankMayNotWrite) {
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
   for (const int rank : {0, ranks.size() - 1}) {
     for (const auto& options : kinds) {
       if (options.deflate > 0 && rank > 0) continue;  // rank 0 writes for all
-      const rlimit small{200000, limit.rlim_max};
-      if (ranks.rank() == rank) setrlimit(RLIMIT_FSIZE, &small);
-      const std::string text = write(options);
-      setrlimit(RLIMIT_FSIZE, &limit);
-      expect_contains(text, {"cannot write", (dir / "s").c_str(), "(File too large)", "raise the limit"});
+      const test::SmallFiles small(200000, ranks.rank() == rank);
+      expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "(File too large)", "raise the limit"});
     }
   }
-  std::signal(SIGXFSZ, before);
   EXPECT_EQ(write({}), "");
 }
 

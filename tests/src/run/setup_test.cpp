@@ -144,10 +144,7 @@ TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
 
   // Maki's own pure numbers have G = 1 in the file; one that states cgs units and no G means these.
   EXPECT_EQ(prepared(own, {"units.gravitational_constant=1"}).gravitational_constant, 1);
-  {
-    H5Id file(H5Fopen(own.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    H5Adelete(open_group(file, "Parameters"), "GravityConstantInternal");
-  }
+  H5Adelete(open_group(test::opened(own), "Parameters"), "GravityConstantInternal");
   const Prepared cgs = prepared(own, {});
   EXPECT_NEAR(cgs.gravitational_constant, 6.674e-8, 1e-11);
   test::expect_contains(test::text_of(cgs.notes), {"Warning", "cgs units and no constant of gravity"});

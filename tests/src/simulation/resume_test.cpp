@@ -1,10 +1,8 @@
 // A run that goes on from a restart is the run that was never stopped.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
 #include "tests/places.hpp"
+#include "tests/small_disk.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki::testing {
@@ -229,14 +228,8 @@ struct LimitedFiles : RunFiles {
     RunFiles::message(text);
   }
   void restart(const std::shared_ptr<const KeptState>& kept) override {
-    const auto before = std::signal(SIGXFSZ, SIG_IGN);
-    rlimit limit{};
-    getrlimit(RLIMIT_FSIZE, &limit);
-    const rlimit small{100000, limit.rlim_max};
-    if (++restarts > 1) setrlimit(RLIMIT_FSIZE, &small);
+    const test::SmallFiles small(100000, ++restarts > 1);
     RunFiles::restart(kept);
-    setrlimit(RLIMIT_FSIZE, &limit);
-    std::signal(SIGXFSZ, before);
   }
   int restarts = 0;
   std::vector<std::string> messages;
