@@ -18,6 +18,7 @@ struct StepMaxima {
   double acceleration = 0;  // |a_short + a_long|, mass / side^2
   double momentum = 0;      // |p|, velocity units
   std::int64_t reach = 0;   // largest |x - 1/2| on any axis, in units of the last bit
+  bool operator==(const StepMaxima&) const = default;
 };
 // `long_range` may be null. Accelerations in the order of the particles.
 StepMaxima step_maxima(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -31,6 +32,7 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 struct SquareUnits {
   std::uint64_t acceleration = 0;
   std::uint64_t momentum = 0;
+  bool operator==(const SquareUnits&) const = default;
 };
 // The sums of this rank. `maxima`: the largest over all ranks; `total`: the number of all particles.
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,

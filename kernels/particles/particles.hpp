@@ -41,6 +41,7 @@ MAKI_HD std::uint64_t morton_key(std::uint32_t x, std::uint32_t y, std::uint32_t
 // The part below the last bit of a coordinate, in 2^-16 of it, so that slow particles do not freeze.
 struct Remainder {
   std::uint16_t x, y, z;
+  bool operator==(const Remainder&) const = default;
 };
 
 // 42 bytes a particle. All arrays have the same length and order: Morton order of the last rebuild.

@@ -22,6 +22,7 @@ inline constexpr double kLeastSofteningUnits = 256;
 struct alignas(16) SourceParticle {
   std::uint32_t x, y, z;  // fixed point
   float mass;
+  bool operator==(const SourceParticle&) const = default;
 };
 
 // Separation `to - from` on the periodic lattice, in units of the last bit.

@@ -162,6 +162,7 @@ struct ListStatistics {
   std::uint64_t words = 0;
   std::uint64_t longest = 0;  // sources of one group
   std::uint64_t members = 0;  // particles in groups
+  bool operator==(const ListStatistics&) const = default;
 
   // A group of `targets` members, whose leaves hold `particles`.
   MAKI_HD void add(std::uint64_t particles, const ListRange& range, std::uint32_t targets) {

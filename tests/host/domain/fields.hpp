@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "kernels/particles/particles.hpp"
+#include "tests/kernels/particles/sets.hpp"
 
 namespace maki::test {
 
@@ -21,7 +23,7 @@ inline std::uint64_t hash(std::uint64_t id, std::uint64_t purpose) {
 struct Fields {
   SourceParticle source;
   Remainder remainder;
-  float momentum[3];
+  std::array<float, 3> momentum;
   float extra[2];
 };
 // Uniform over the box.
@@ -40,19 +42,18 @@ inline void make_particles(const Stream& stream, const std::vector<std::uint64_t
                            std::vector<DeviceBuffer<float>>& extra) {
   std::vector<SourceParticle> source;
   std::vector<Remainder> remainder;
-  std::vector<float> momentum[3], further[2];
+  std::vector<std::array<float, 3>> momentum;
+  std::vector<float> further[2];
   for (const std::uint64_t id : ids) {
     const Fields f = fields_of(id);
     source.push_back(f.source);
     remainder.push_back(f.remainder);
-    for (int a = 0; a < 3; ++a) momentum[a].push_back(f.momentum[a]);
+    momentum.push_back(f.momentum);
     for (int a = 0; a < 2; ++a) further[a].push_back(f.extra[a]);
   }
   particles.source.upload(stream, source);
   particles.remainder.upload(stream, remainder);
-  particles.momentum.x.upload(stream, momentum[0]);
-  particles.momentum.y.upload(stream, momentum[1]);
-  particles.momentum.z.upload(stream, momentum[2]);
+  testing::upload_vectors(stream, momentum, particles.momentum);
   particles.id.upload(stream, ids);
   extra.clear();
   for (const std::vector<float>& values : further) {
@@ -67,23 +68,18 @@ inline void expect_fields_of_ids(const Stream& stream, const Particles& particle
                                  const std::vector<DeviceBuffer<float>>& extra) {
   const auto source = particles.source.download(stream);
   const auto remainder = particles.remainder.download(stream);
-  const std::vector<float> momentum[3] = {particles.momentum.x.download(stream), particles.momentum.y.download(stream),
-                                          particles.momentum.z.download(stream)};
   const auto id = particles.id.download(stream);
   const std::vector<float> further[2] = {extra[0].download(stream), extra[1].download(stream)};
-  for (const std::size_t length : {remainder.size(), momentum[0].size(), momentum[1].size(), momentum[2].size(),
-                                   id.size(), further[0].size(), further[1].size()})
+  const VectorArray& p = particles.momentum;
+  for (const std::size_t length :
+       {remainder.size(), p.x.size(), p.y.size(), p.z.size(), id.size(), further[0].size(), further[1].size()})
     ASSERT_EQ(length, source.size());
+  const auto momentum = p.download(stream);
   for (std::size_t i = 0; i < id.size(); ++i) {
     const Fields f = fields_of(id[i]);
-    ASSERT_EQ(source[i].x, f.source.x) << "id " << id[i];
-    ASSERT_EQ(source[i].y, f.source.y);
-    ASSERT_EQ(source[i].z, f.source.z);
-    ASSERT_EQ(source[i].mass, f.source.mass);
-    ASSERT_EQ(remainder[i].x, f.remainder.x);
-    ASSERT_EQ(remainder[i].y, f.remainder.y);
-    ASSERT_EQ(remainder[i].z, f.remainder.z);
-    for (int a = 0; a < 3; ++a) ASSERT_EQ(momentum[a][i], f.momentum[a]);
+    ASSERT_EQ(source[i], f.source) << "id " << id[i];
+    ASSERT_EQ(remainder[i], f.remainder);
+    ASSERT_EQ(momentum[i], f.momentum);
     for (int a = 0; a < 2; ++a) ASSERT_EQ(further[a][i], f.extra[a]);
   }
 }

@@ -54,14 +54,13 @@ inline double pair_error(const MeshOptions& options, const ForceLaw& law, int so
     }
     source.upload(stream, particles);
     mesh.long_range(stream, source.data(), n, acceleration.view(), nullptr);
-    const std::vector<float> x = acceleration.x.download(stream), y = acceleration.y.download(stream),
-                             z = acceleration.z.download(stream);
+    const auto found = acceleration.download(stream);
     for (std::size_t t = 1; t < n; ++t) {
       const SourceParticle &a = particles[0], &b = particles[t];
       const Vector3 d{signed_difference(b.x, a.x) / kSideToUnits, signed_difference(b.y, a.y) / kSideToUnits,
                       signed_difference(b.z, a.z) / kSideToUnits};
       const Vector3 exact = exact_long_range(law, d);
-      sum += std::pow(x[t] - exact[0], 2) + std::pow(y[t] - exact[1], 2) + std::pow(z[t] - exact[2], 2);
+      for (std::size_t c = 0; c < 3; ++c) sum += std::pow(found[t][c] - exact[c], 2);
     }
   }
   return std::sqrt(sum / (static_cast<double>(sources) * targets)) * law.r_cut * law.r_cut;

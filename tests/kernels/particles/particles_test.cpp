@@ -94,9 +94,7 @@ TEST(Kick, AddsAccelerationTimesFactor) {
   const Stream& stream = test::test_stream();
   Particles particles = make_one(stream, {0.5, 0.5, 0.5}, {1, 2, 3});
   VectorArray acceleration("test.acceleration");
-  acceleration.x.upload(stream, {10.0f});
-  acceleration.y.upload(stream, {20.0f});
-  acceleration.z.upload(stream, {-30.0f});
+  testing::upload_vectors<float>(stream, {{10, 20, -30}}, acceleration);
   kick(stream, particles, acceleration, 0.5);
   const HostParticles host = download_particles(stream, particles);
   EXPECT_EQ(host.momenta[0], (std::array<float, 3>{6, 12, -12}));
@@ -237,30 +235,22 @@ TEST(JoinedSources, OwnSourcesGetTheirValuesBack) {
   for (const double part : {0.0, 0.5, 1.0}) {
     const Joined joined = split(set_with_equal_keys(2000, 9), part, 10);
     const Stream& stream = joined.stream;
-    std::vector<float> values, y, z, expected;
-    for (const SourceParticle& p : joined.found()) {
-      values.push_back(p.mass);
-      y.push_back(p.mass + 10000);
-      z.push_back(p.mass + 20000);
-    }
-    for (const SourceParticle& p : joined.own_set) expected.push_back(p.mass);
+    std::vector<float> values, expected;
+    std::vector<std::array<float, 3>> vectors, expected_vectors;
+    const auto vector_of = [](float v) { return std::array{v, v + 10000, v + 20000}; };
+    for (const SourceParticle& p : joined.found()) values.push_back(p.mass), vectors.push_back(vector_of(p.mass));
+    for (const SourceParticle& p : joined.own_set)
+      expected.push_back(p.mass), expected_vectors.push_back(vector_of(p.mass));
     DeviceBuffer<float> all("values"), own("own", joined.own_set.size());
     all.upload(stream, values);
     joined.sources.own_values(stream, all.data(), own.data());
     EXPECT_EQ(own.download(stream), expected) << part;
 
-    VectorArray vectors("values"), own_vectors("own");
-    vectors.resize(values.size());
+    VectorArray all_vectors("values"), own_vectors("own");
     own_vectors.resize(joined.own_set.size());
-    vectors.x.upload(stream, values);
-    vectors.y.upload(stream, y);
-    vectors.z.upload(stream, z);
-    joined.sources.own_values(stream, std::as_const(vectors).view(), own_vectors.view());
-    EXPECT_EQ(own_vectors.x.download(stream), expected) << part;
-    for (float& v : expected) v += 10000;
-    EXPECT_EQ(own_vectors.y.download(stream), expected) << part;
-    for (float& v : expected) v += 10000;
-    EXPECT_EQ(own_vectors.z.download(stream), expected) << part;
+    testing::upload_vectors(stream, vectors, all_vectors);
+    joined.sources.own_values(stream, std::as_const(all_vectors).view(), own_vectors.view());
+    EXPECT_EQ(own_vectors.download(stream), expected_vectors) << part;
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -80,6 +81,17 @@ inline std::vector<SourceParticle> plummer_set(std::size_t n, unsigned seed, dou
          1.0f / static_cast<float>(n)};
   }
   return set;
+}
+
+template <class T>
+void upload_vectors(const Stream& stream, const std::vector<std::array<T, 3>>& from, VectorArray& to) {
+  DeviceBuffer<float>* const axes[3] = {&to.x, &to.y, &to.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::vector<float> component;
+    for (const auto& v : from) component.push_back(static_cast<float>(v[axis]));
+    axes[axis]->upload(stream, component);
+    stream.synchronize();
+  }
 }
 
 // As MortonSorter leaves them: by their keys alone.

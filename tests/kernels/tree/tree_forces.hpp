@@ -12,9 +12,8 @@ namespace maki::testing {
 using Vectors = std::vector<std::array<double, 3>>;
 
 inline Vectors download(const Stream& stream, const VectorArray& array) {
-  const auto x = array.x.download(stream), y = array.y.download(stream), z = array.z.download(stream);
   Vectors vectors;
-  for (std::size_t i = 0; i < x.size(); ++i) vectors.push_back({x[i], y[i], z[i]});
+  for (const auto& [x, y, z] : array.download(stream)) vectors.push_back({x, y, z});
   return vectors;
 }
 

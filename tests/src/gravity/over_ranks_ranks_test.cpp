@@ -176,12 +176,11 @@ TEST_F(GravityOverRanks, LongRangeAccelerationsFollowTheirParticles) {
   gravity.evaluate(stream, particles, Ranges::kBoth, true);
   const auto of_mesh = [&] {
     const auto ids = particles.id.download(stream);
-    const VectorArray& a = gravity.long_acceleration();
-    const auto x = a.x.download(stream), y = a.y.download(stream), z = a.z.download(stream);
-    EXPECT_EQ(x.size(), ids.size());
+    const auto a = gravity.long_acceleration().download(stream);
+    EXPECT_EQ(a.size(), ids.size());
     std::vector<double> by_id(3 * set.source.size(), 0.0);
     for (std::size_t i = 0; i < ids.size(); ++i)
-      by_id[3 * ids[i]] = x[i], by_id[3 * ids[i] + 1] = y[i], by_id[3 * ids[i] + 2] = z[i];
+      for (std::size_t axis = 0; axis < 3; ++axis) by_id[3 * ids[i] + axis] = a[i][axis];
     ranks.sum(by_id);
     return by_id;
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/simulation/integrator.hpp"
+#include "tests/kernels/particles/sets.hpp"
 
 namespace maki {
 
@@ -45,13 +46,7 @@ class FakeForces : public ForceField {
     for (auto& v : x)
       for (double& component : v) component -= 0.5;
     law(t, x, host.masses, a);
-    DeviceBuffer<float>* const axes[3] = {&out.x, &out.y, &out.z};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      std::vector<float> component;
-      for (const auto& v : a) component.push_back(static_cast<float>(v[axis]));
-      axes[axis]->upload(stream_, component);
-      stream_.synchronize();
-    }
+    testing::upload_vectors(stream_, a, out);
   }
 
   const Stream& stream_;
