@@ -146,15 +146,18 @@ struct CountCrossings {
   }
 };
 
+// Of particles from number `first` on.
 struct StoreCrossings {
   Images images;
-  const std::uint32_t* counts;
-  const std::uint32_t* places;
+  std::size_t first;
+  const std::uint64_t* places;
+  std::uint64_t before;  // crossings of earlier particles
   const std::uint64_t* id;
   Crossing* crossings;
-  MAKI_HD void operator()(std::size_t i) const {
-    if (counts[i] == 0) return;
-    std::uint32_t place = places[i];
+  MAKI_HD void operator()(std::size_t k) const {
+    const std::size_t i = first + k;
+    if (places[i] == places[i + 1]) return;
+    std::uint64_t place = places[i] - before;
     images.each(i, [&](const Meeting& meeting) {
       const double part = meeting.part();
       crossings[place++] = {meeting.coordinate(meeting.begin.x, 0, part),
@@ -174,11 +177,46 @@ double radius_of(std::int64_t fine) { return static_cast<double>(fine) * kFineTo
 
 double sphere_volume(double radius) { return 4.0 / 3 * 3.14159265358979 * radius * radius * radius; }
 
-// Columns in one batch, for about a quarter of a crossing a particle.
-std::size_t batch_of(const LightSphere& sphere, std::size_t columns) {
+// Columns that are counted together, for about a quarter of a crossing a particle.
+std::size_t columns_together(const LightSphere& sphere, std::size_t columns) {
   const double volume = sphere_volume(radius_of(sphere.before)) - sphere_volume(radius_of(sphere.after));
   return std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(columns) / (1 + 4 * volume)));
 }
+
+// Crossings of all particles with some columns, for slices of the particles.
+class Batches {
+ public:
+  Batches(const Stream& stream, const std::uint64_t* places, std::size_t particles)
+      : stream_(stream), places_(places), particles_(particles), total_(place(particles)) {}
+  std::uint64_t total() const { return total_; }
+
+  struct Slice {
+    std::size_t first, end;      // particles
+    std::uint64_t before, upto;  // crossings of the particles before them, and with theirs
+  };
+  // The particles from `first` on that have at most `most` crossings together, but at least one particle.
+  Slice from(std::size_t first, std::uint64_t before, std::uint64_t most) const {
+    if (total_ - before <= most) return {first, particles_, before, total_};
+    std::size_t low = first + 1, high = particles_;  // the slice ends in [low, high)
+    while (high - low > 1) {
+      const std::size_t middle = low + (high - low) / 2;
+      (place(middle) - before <= most ? low : high) = middle;
+    }
+    return {first, low, before, place(low)};
+  }
+
+ private:
+  std::uint64_t place(std::size_t i) const {
+    std::uint64_t crossings = 0;
+    copy_to_host(stream_, &crossings, places_ + i, sizeof crossings);
+    return crossings;
+  }
+
+  const Stream& stream_;
+  const std::uint64_t* places_;
+  std::size_t particles_;
+  std::uint64_t total_;
+};
 
 // An image of the box relative to the observer, widened by the particles' motion in a drift: its middle, and the
 // distances of its points.
@@ -259,26 +297,29 @@ void find_crossings(const Stream& stream, const Particles& particles, double fac
   if (n == 0 || columns.empty() || sphere.before <= 0) return;
   DeviceBuffer<ImageColumn> images("lightcone.columns");
   images.upload(stream, columns);
-  DeviceBuffer<std::uint32_t> counts("lightcone.counts", n), places("lightcone.places", n + 1);
+  DeviceBuffer<std::uint32_t> counts("lightcone.counts", n);
+  DeviceBuffer<std::uint64_t> places("lightcone.places", n + 1);
   DeviceBuffer<Crossing> crossings("lightcone.crossings");
-  const std::size_t batch = batch_of(sphere, columns.size());
-  for (std::size_t first = 0; first < columns.size(); first += batch) {
+  const std::size_t together = columns_together(sphere, columns.size()), most = n / 4 + 1;
+  for (std::size_t first = 0; first < columns.size(); first += together) {
     const Images some{particles.source.data(),
                       particles.remainder.data(),
                       particles.momentum.view(),
                       factor,
                       sphere,
                       images.data() + first,
-                      static_cast<int>(std::min(batch, columns.size() - first))};
+                      static_cast<int>(std::min(together, columns.size() - first))};
     launch(stream, "lightcone.count", n, CountCrossings{some, counts.data()});
     exclusive_scan(stream, counts.data(), places.data(), n);
-    std::uint32_t total = 0;
-    copy_to_host(stream, &total, places.data() + n, sizeof total);
-    if (total == 0) continue;
-    crossings.resize(total, 0.5);
-    launch(stream, "lightcone.store", n,
-           StoreCrossings{some, counts.data(), places.data(), particles.id.data(), crossings.data()});
-    take(crossings.download(stream));
+    const Batches batches(stream, places.data(), n);
+    for (Batches::Slice slice{}; slice.upto < batches.total();) {
+      slice = batches.from(slice.end, slice.upto, most);
+      crossings.resize(most);  // as one block, once
+      crossings.resize(slice.upto - slice.before);
+      launch(stream, "lightcone.store", slice.end - slice.first,
+             StoreCrossings{some, slice.first, places.data(), slice.before, particles.id.data(), crossings.data()});
+      take(crossings.download(stream));
+    }
   }
 }
 

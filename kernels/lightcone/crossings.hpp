@@ -59,13 +59,15 @@ struct Crossing {
 };
 
 // The crossings of the drift that drift(stream, particles, factor) has just made, in every direction; some outside of
-// the field of view of `columns` are missing. `take` gets them in batches of about a quarter of the particles, in an
-// order that depends only on particles and columns.
+// the field of view of `columns` are missing. `take` gets them in batches, in an order that depends only on particles and
+// columns. A batch has at most a quarter as many crossings as there are particles, and one more, or those of one
+// particle.
 void find_crossings(const Stream& stream, const Particles& particles, double factor, const LightSphere& sphere,
                     const std::vector<ImageColumn>& columns,
                     const std::function<void(const std::vector<Crossing>&)>& take);
 
 // For estimates: bytes a particle on the device during the call: counts, places, and the crossings of a batch.
-inline constexpr double kCrossingBytes = 8 + 0.25 * sizeof(Crossing);
+inline constexpr double kCrossingsAtOnce = 0.25;
+inline constexpr double kCrossingBytes = 12 + kCrossingsAtOnce * sizeof(Crossing);
 
 }  // namespace maki

@@ -205,6 +205,7 @@ struct LightCone::Placed {
 LightCone::Placed LightCone::place(const Crossing& met, const Moments& moments) const {
   if (!observer_.view.holds(met.x, met.y, met.z)) return {};
   Placed placed;
+  static_assert(sizeof placed == 72, "kBatchBytes");
   const double side = moments.side, a = std::exp(moments.time(met.part));
   const auto over_a = static_cast<float>(1 / a);
   placed.particle = {{side * met.x, side * met.y, side * met.z},

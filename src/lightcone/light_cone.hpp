@@ -22,6 +22,9 @@ namespace maki {
 class LightCone {
  public:
   static constexpr int kRemembered = 3;  // over sites: states of the last boundaries
+  // For estimates: host bytes a particle of the rank for a batch of crossings: these, the same with their shells, and
+  // the records for spools (a vector that grows).
+  static constexpr double kBatchBytes = kCrossingsAtOnce * (sizeof(Crossing) + 72 + 2 * sizeof(ShellParticle));
   // The folder is made with the first drift. Each of several sites collects images of its own particles.
   struct Place : RunPlace {
     std::string folder;

@@ -83,8 +83,10 @@ void add_light_cones(const Config& config, const Shares& n, MemoryEstimate& e) {
   e.light_cones = cones.disk / n.sites + cones.disk_maps;
   e.spools = (config.run.restarts_kept > 0 ? cones.spools : cones.largest_spool) / n.sites;
   const int states = n.sites > 1 ? 1 + LightCone::kRemembered : 1;  // of the maps
-  e.host_cones = cones.largest_shell / n.everywhere() + states * cones.maps / n.ranks;
+  const double maps = states * cones.maps / n.ranks;
+  e.host_cones = cones.largest_shell / n.everywhere() + maps;
   if (e.host_cones > 0) e.host_cones = e.host_cones * (n.ranks > 1 ? n.most / n.even() : 1) + kProgramBytes;
+  if (!config.lightcone.observers.empty()) e.host_crossings = LightCone::kBatchBytes * n.most + maps + kProgramBytes;
 }
 
 double host_start(const Config& config, double n) {
@@ -129,11 +131,12 @@ int ranks_on_this_device(const Communicator& ranks, int machine) {
 }  // namespace
 
 // The largest sum at three times: at the start the device holds only the particles; at an output everything except
-// scratch; in between the host holds only the kept states.
+// scratch; in between the host holds only the kept states, and what light cones meet.
 double MemoryEstimate::shared() const {
   const double copies = host_states + host_snapshot;
   const double start = host_start + particles, output = device() - scratch + copies + std::max(host_output, host_cones);
-  return std::max({start, device() + copies + kProgramBytes, output}) + std::min(kPoolRoundingBytes, 0.25 * device());
+  const double between = device() + copies + std::max(kProgramBytes, host_crossings);
+  return std::max({start, between, output}) + std::min(kPoolRoundingBytes, 0.25 * device());
 }
 
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks) {
@@ -321,6 +324,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("device, about", e.device()), row("host, at the start", e.host_start),
                              row("host, at an output", e.host_output)});
   if (e.host_cones > 0) lines.push_back(row("host, a shell of a light cone", e.host_cones));
+  if (e.host_crossings > 0) lines.push_back(row("host, what a light cone meets", e.host_crossings));
   lines.insert(lines.end(), {row("host, a snapshot on its way to disk", e.host_snapshot)});
   if (e.host_mesh > 0) lines.push_back(row("host, masses of the mesh for other sites", e.host_mesh));
   if (e.host_states > 0) lines.push_back(row("host, states for restarts", e.host_states));

@@ -27,20 +27,22 @@ struct MemoryEstimate {
   double host_start = 0;     // initial conditions while they are made or read and copied to the device
   double host_output = 0;    // groups, or particles gathered from other sites, while an output is made
   double host_cones = 0;     // the largest shell of a light cone while it is written, and maps of open shells
-  double host_snapshot = 0;  // a snapshot while it is written during later steps
-  double host_states = 0;    // states for restarts: two, with several sites three
-  double host_mesh = 0;      // of a GPU's rank, over several sites: page-locked counts of the mesh
-  double snapshot = 0;       // disk, each, without compression; of all ranks together
-  double restart = 0;        // the same for a restart
-  int restarts = 0;          // number on the disk at once: the kept ones, and the next one
-  double light_cones = 0;    // disk, of all ranks together, until the end of the run
-  double spools = 0;         // the same for particles of unfinished shells, or kept for restarts
-  int ranks = 1;             // of this site
+  double host_crossings = 0;  // what a light cone meets in a step, by batches, and maps of open shells
+  double host_snapshot = 0;   // a snapshot while it is written during later steps
+  double host_states = 0;     // states for restarts: two, with several sites three
+  double host_mesh = 0;       // of a GPU's rank, over several sites: page-locked counts of the mesh
+  double snapshot = 0;        // disk, each, without compression; of all ranks together
+  double restart = 0;         // the same for a restart
+  int restarts = 0;           // number on the disk at once: the kept ones, and the next one
+  double light_cones = 0;     // disk, of all ranks together, until the end of the run
+  double spools = 0;          // the same for particles of unfinished shells, or kept for restarts
+  int ranks = 1;              // of this site
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
   double host() const {
-    return std::max(host_start, host_mesh + host_states + host_snapshot + std::max(host_output, host_cones));
+    return std::max(host_start,
+                    host_mesh + host_states + host_snapshot + std::max({host_output, host_cones, host_crossings}));
   }
   double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones + spools; }
   int everywhere() const { return ranks * sites; }

@@ -118,6 +118,7 @@ ImageName name_of(const Crossing& met, const Moving& set, const Cone& cone, std:
 struct Met {
   std::map<ImageName, int> names;
   std::vector<Crossing> crossings;
+  std::size_t largest = 0;  // batch
 };
 Met meet(const Moving& set, const Cone& cone, const FieldOfView& view = {}) {
   const Stream& stream = test::test_stream();
@@ -128,6 +129,7 @@ Met meet(const Moving& set, const Cone& cone, const FieldOfView& view = {}) {
     const LightSphere sphere = sphere_of(cone, k);
     find_crossings(stream, particles, cone.factor, sphere, image_columns(sphere, view),
                    [&](const std::vector<Crossing>& some) {
+                     all.largest = std::max(all.largest, some.size());
                      for (const Crossing& met : some) {
                        EXPECT_NEAR(std::hypot(met.x, met.y, met.z), sphere.radius(met.part), 1e-12);
                        if (!view.holds(met.x, met.y, met.z)) continue;
@@ -139,7 +141,7 @@ Met meet(const Moving& set, const Cone& cone, const FieldOfView& view = {}) {
   return all;
 }
 
-void expect_each_once(const Moving& set, const Cone& cone) {
+Met expect_each_once(const Moving& set, const Cone& cone) {
   const std::set<ImageName> wanted = expected(set, cone);
   const Met met = meet(set, cone);
   std::size_t twice = 0, foreign = 0;
@@ -151,6 +153,7 @@ void expect_each_once(const Moving& set, const Cone& cone) {
   EXPECT_EQ(foreign, 0u);
   EXPECT_EQ(met.names.size(), wanted.size());
   EXPECT_GT(wanted.size(), 100u);
+  return met;
 }
 
 TEST(Crossings, EveryImageIsMetOnceAcrossTheEdgesOfTheBox) {
@@ -215,6 +218,30 @@ TEST(Crossings, AUniformSetCountsAsItsVolume) {
     const double wanted = 20000 * 4 * M_PI / 3 * (std::pow(shell.radii[0], 3) - std::pow(shell.radii[1], 3));
     EXPECT_NEAR(static_cast<double>(meet(set, shell).crossings.size()), wanted, 4 * std::sqrt(wanted));
   }
+}
+
+// A column of images along the rim of the sphere meets it many times a particle.
+TEST(Crossings, BatchesAreSmallForFarSpheresToo) {
+  const std::size_t n = 60;
+  const Met met =
+      expect_each_once(particles_about_the_edges(n, 1), {{kSide / 3, kSide / 7, kSide / 2}, {25, 24.5}, 0.02});
+  EXPECT_GT(met.crossings.size(), 3000 * n);
+  EXPECT_LE(met.largest, n / 4 + 1);
+}
+
+TEST(Crossings, TakeTheBytesOfTheirEstimate) {
+  const std::size_t n = 3000;
+  FieldOfView rim;
+  rim.axis = {1, 0, 0};
+  rim.cos_angle = std::cos(0.02);
+  pool_watch({{"lightcone.columns"}});
+  const Met met = meet(particles_about_the_edges(n, 1), {{0, 0, 0}, {40, 39.5}, 0.02}, rim);
+  const PoolPeak peak = pool_report().peaks.at(1);
+  std::size_t bytes = 0;
+  for (const PoolUse& use : peak.arrays) bytes += use.name.starts_with("lightcone.") ? use.bytes : 0;
+  EXPECT_LE(static_cast<double>(bytes), kCrossingBytes * n + 2048);
+  EXPECT_GT(static_cast<double>(bytes), 0.9 * kCrossingBytes * n);
+  EXPECT_LE(met.largest, n / 4 + 1);
 }
 
 TEST(Crossings, CubicsGoThroughTheirPoints) {

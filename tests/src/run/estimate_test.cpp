@@ -195,6 +195,19 @@ TEST(Estimate, CountsAShellOnTheHost) {
   expect_contains(error_of([&] { estimate_memory(config, kParticles); }), {"lightcone.edges has 0 edges"});
 }
 
+// Crossings come in batches of a quarter of the particles, on the device and on the host, wherever the shells are.
+TEST(Estimate, CountsCrossingsOfAStep) {
+  Config config = box();
+  EXPECT_EQ(estimate_memory(config, kParticles).host_crossings, 0);
+  config.lightcone.observers = {0, 0, 0};
+  config.lightcone.edges = {0, 0.1};
+  const MemoryEstimate cones = estimate_memory(config, kParticles);
+  EXPECT_EQ(cones.host_crossings - 30e6, 0.25 * (56 + 72 + 2 * 56) * kParticles);
+  EXPECT_GE(cones.host(), cones.host_states + cones.host_snapshot + cones.host_crossings);
+  EXPECT_GE(cones.shared(), cones.device() + cones.host_states + cones.host_snapshot + cones.host_crossings);
+  expect_contains(test::text_of(describe(config, cones, kParticles, nullptr)), {"host, what a light cone meets"});
+}
+
 // Comparison of forces with a strict walk takes a copy of the particles and a second tree.
 TEST(Estimate, CountsForceChecks) {
   Config config = box();
