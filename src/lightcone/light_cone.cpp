@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "kernels/mesh/mass_unit.hpp"
@@ -16,9 +17,6 @@ namespace maki {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Counts of a step that wait to be added to maps; 64 MB, or a count for each pixel of the sky where that is more.
-constexpr std::size_t kManyPixels = std::size_t{1} << 22;
 
 // The shells that the light sphere is in during a drift.
 std::vector<std::size_t> open_shells(const ConeShells& shells, double before, double after) {
@@ -118,7 +116,7 @@ void LightCone::refill_maps() {
       for (std::size_t i = 0; i < map.counts.size(); ++i)
         if (map.counts[i] > 0) pixels.push_back({map.first + i, map.counts[i]});
     }
-    maps_.try_emplace(shell, place_.ranks, options_.nside).first->second.add(pixels);
+    maps_.try_emplace(shell, place_.ranks, options_.nside).first->second.add(std::move(pixels));
   }
 }
 
@@ -162,7 +160,7 @@ std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& tim
   const Moments moments = moments_of(drift, timeline, radii);
   PixelsByShell pixels;
   all_succeed(place_.ranks, [&] { pixels = collect(drift, moments); });
-  if (options_.nside > 0) add_to_maps(radii, pixels);
+  if (options_.nside > 0) add_to_maps(radii, std::move(pixels));
   std::vector<std::string> files;
   const std::vector<double>& edges = options_.shells.distances;
   for (std::size_t k = options_.shells.count(); k-- > 0;) {
@@ -228,7 +226,7 @@ void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& mome
     if (one.shell < 0) continue;
     const auto k = static_cast<std::size_t>(one.shell);
     if (options_.nside > 0)
-      pixels[k].push_back({one.pixel, static_cast<std::uint64_t>(std::llround(one.particle.mass / quantum_))});
+      pixels[k].add({one.pixel, static_cast<std::uint64_t>(std::llround(one.particle.mass / quantum_))});
     if (options_.particles) particles[k].push_back(one.particle);
   }
   for (const auto& [k, found] : particles) {
@@ -236,16 +234,11 @@ void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& mome
     spool::append(path(name), found);
     spools_[name].add(found);
   }
-  for (auto& [k, found] : pixels)
-    if (found.size() > kManyPixels) join_pixels(found);
 }
 
-void LightCone::add_to_maps(const Radii& radii, const PixelsByShell& pixels) {
-  for (const std::size_t shell : open_shells(options_.shells, radii.before, radii.after)) {
-    const auto found = pixels.find(shell);
-    maps_.try_emplace(shell, place_.ranks, options_.nside)
-        .first->second.add(found == pixels.end() ? std::vector<PixelCount>() : found->second);
-  }
+void LightCone::add_to_maps(const Radii& radii, PixelsByShell pixels) {
+  for (const std::size_t shell : open_shells(options_.shells, radii.before, radii.after))
+    maps_.try_emplace(shell, place_.ranks, options_.nside).first->second.add(pixels[shell].take());
 }
 
 std::vector<std::string> LightCone::write_files(std::size_t shell, const Drift& drift) {

@@ -50,7 +50,7 @@ class LightCone {
   };
   struct Moments;
   struct Placed;
-  using PixelsByShell = std::map<std::size_t, std::vector<PixelCount>>;
+  using PixelsByShell = std::map<std::size_t, PixelCounts>;
   std::string path(const std::string& name) const;
   std::vector<std::string> own_spools() const;
   double quantum_of(const Drift& drift) const;
@@ -62,7 +62,7 @@ class LightCone {
   PixelsByShell collect(const Drift& drift, const Moments& moments);
   Placed place(const Crossing& met, const Moments& moments) const;
   void keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels);
-  void add_to_maps(const Radii& radii, const PixelsByShell& pixels);
+  void add_to_maps(const Radii& radii, PixelsByShell pixels);
   std::vector<std::string> write_files(std::size_t shell, const Drift& drift);
   ConeState state() const;
   void drop_spools(std::uint64_t oldest);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
@@ -44,6 +45,19 @@ void join_pixels(std::vector<PixelCount>& counts) {
   counts.resize(kept);
 }
 
+void PixelCounts::join() {
+  join_pixels(counts_);
+  limit_ = std::max(many_, 2 * counts_.size());
+  counts_.reserve(limit_);
+  ++joinings_;
+}
+
+std::vector<PixelCount> PixelCounts::take() {
+  if (joinings_ > 0) join_pixels(counts_);
+  limit_ = many_, joinings_ = 0;
+  return std::exchange(counts_, {});
+}
+
 SkyMap::SkyMap(const Communicator& ranks, int nside)
     : ranks_(ranks), nside_(nside), share_(share_of(sky_pixels(nside), ranks.rank(), ranks.size())),
       counts_(share_.size()) {}
@@ -55,9 +69,18 @@ int SkyMap::holder_of(std::uint64_t pixel) const {
   return rank;
 }
 
-void SkyMap::add(const std::vector<PixelCount>& found) {
-  std::vector<std::vector<PixelCount>> out(static_cast<std::size_t>(ranks_.size()));
+std::vector<std::vector<PixelCount>> SkyMap::by_holder(const std::vector<PixelCount>& found) const {
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks_.size()));
+  for (const PixelCount& one : found) ++sizes[static_cast<std::size_t>(holder_of(one.pixel))];
+  std::vector<std::vector<PixelCount>> out(sizes.size());
+  for (std::size_t r = 0; r < sizes.size(); ++r) out[r].reserve(sizes[r]);
   for (const PixelCount& one : found) out[static_cast<std::size_t>(holder_of(one.pixel))].push_back(one);
+  return out;
+}
+
+void SkyMap::add(std::vector<PixelCount> found) {
+  std::vector<std::vector<PixelCount>> out = by_holder(found);
+  found = {};
   for (const std::vector<PixelCount>& from : exchange_all(ranks_, std::move(out)))
     for (const PixelCount& one : from) counts_[one.pixel - share_.first] += one.count;
 }

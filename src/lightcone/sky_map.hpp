@@ -26,18 +26,42 @@ struct PixelCount {
 // Adds up counts of the same pixel.
 void join_pixels(std::vector<PixelCount>& counts);
 
+// Counts of a step that wait to be added to a map. Where there are more than `many`, counts of the same pixel are
+// joined whenever there are twice as many as the last joining left: at most twice as many as pixels wait, and adding N
+// counts in K pixels takes some N / K + log2(K) joinings.
+class PixelCounts {
+ public:
+  static constexpr std::size_t kMany = std::size_t{1} << 22;  // 64 MB
+  explicit PixelCounts(std::size_t many = kMany) : many_(many), limit_(many) {}
+  void add(PixelCount one) {
+    if (counts_.size() >= limit_) join();
+    counts_.push_back(one);
+  }
+  std::vector<PixelCount> take();  // leaves none behind
+  std::size_t waiting() const { return counts_.size(); }
+  int joinings() const { return joinings_; }
+
+ private:
+  void join();
+
+  std::vector<PixelCount> counts_;
+  std::size_t many_, limit_;  // counts at which to join
+  int joinings_ = 0;
+};
+
 class SkyMap {
  public:
   SkyMap(const Communicator& ranks, int nside);
   int nside() const { return nside_; }
   const Share& share() const { return share_; }  // the pixels that this rank holds
   // Adds this rank's counts, at any pixels. Collective.
-  void add(const std::vector<PixelCount>& found);
+  void add(std::vector<PixelCount> found);
   // The counts of share().
   const std::vector<std::uint64_t>& counts() const { return counts_; }
 
  private:
   int holder_of(std::uint64_t pixel) const;
+  std::vector<std::vector<PixelCount>> by_holder(const std::vector<PixelCount>& found) const;
 
   Communicator ranks_;
   int nside_;

@@ -86,7 +86,11 @@ void add_light_cones(const Config& config, const Shares& n, MemoryEstimate& e) {
   const double maps = states * cones.maps / n.ranks;
   e.host_cones = cones.largest_shell / n.everywhere() + maps;
   if (e.host_cones > 0) e.host_cones = e.host_cones * (n.ranks > 1 ? n.most / n.even() : 1) + kProgramBytes;
-  if (!config.lightcone.observers.empty()) e.host_crossings = LightCone::kBatchBytes * n.most + maps + kProgramBytes;
+  if (config.lightcone.observers.empty()) return;
+  const double sky = 12 * std::pow(static_cast<double>(config.lightcone.nside), 2);
+  const double met = cones.most_met * n.most / n.all, kept = std::max(2 * sky, static_cast<double>(PixelCounts::kMany));
+  const double waiting = sky > 0 ? 2 * sizeof(PixelCount) * std::min(met, kept) : 0;  // twice: on their way to maps
+  e.host_crossings = LightCone::kBatchBytes * n.most + waiting + maps + kProgramBytes;
 }
 
 double host_start(const Config& config, double n) {

@@ -61,11 +61,10 @@ LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
   std::vector<double> rows;
   for (std::size_t k = 0; k < shells.count(); ++k) {
     const double thick = std::pow(shells.distances[k + 1] / side, 3) - std::pow(shells.distances[k] / side, 3);
-    rows.push_back(cone.write_particles
-                       ? seen * 4 / 3.0 * boost::math::double_constants::pi * thick * static_cast<double>(particles)
-                       : 0);
+    rows.push_back(seen * 4 / 3.0 * boost::math::double_constants::pi * thick * static_cast<double>(particles));
   }
-  const double all = std::accumulate(rows.begin(), rows.end(), 0.0), most = *std::max_element(rows.begin(), rows.end());
+  const double met = *std::max_element(rows.begin(), rows.end()), written = cone.write_particles ? 1 : 0;
+  const double all = written * std::accumulate(rows.begin(), rows.end(), 0.0), most = written * met;
   const double map = 12 * std::pow(static_cast<double>(cone.nside), 2) * sizeof(double);
   const double observers = static_cast<double>(cone.observers.size()) / 3;
   return {.disk = observers * all * kShellRowBytes,
@@ -73,6 +72,7 @@ LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
           .spools = observers * all * sizeof(ShellParticle),
           .largest_spool = observers * most * sizeof(ShellParticle),
           .largest_shell = most * kShellHostBytes,
+          .most_met = met,
           .maps = observers * 2 * map};
 }
 

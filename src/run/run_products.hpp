@@ -38,6 +38,7 @@ struct LightConeBytes {
   double spools = 0;         // disk: particles of all shells before they are written
   double largest_spool = 0;  // of one shell of each observer
   double largest_shell = 0;  // host: one shell of one observer while it is written
+  double most_met = 0;       // crossings in one shell of one observer
   double maps = 0;           // host: of two shells of each observer, at one site
 };
 // 0 where only the file of initial conditions has the box size. Throws Error as light_cone_options(), and where keys of

@@ -79,6 +79,28 @@ TEST(SkyMap, CountsOfOnePixelAreJoined) {
   EXPECT_TRUE(counts.empty());
 }
 
+// Joining is a sort of all that wait.
+TEST(SkyMap, CountsThatWaitAreJoinedSeldom) {
+  constexpr std::uint64_t kPixels = 50000, kRounds = 40;
+  PixelCounts counts(1000);
+  std::size_t most = 0;
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    for (std::uint64_t i = 0; i < kPixels; ++i) {
+      counts.add({(round + 7919 * i) % kPixels, round + 1});
+      most = std::max(most, counts.waiting());
+    }
+    if (round == 0) {
+      EXPECT_LE(counts.joinings(), 6) << "log2(50)";
+    }
+  }
+  EXPECT_LE(counts.joinings(), 6 + static_cast<int>(kRounds));
+  EXPECT_LE(most, 2 * kPixels);
+  const std::vector<PixelCount> joined = counts.take();
+  ASSERT_EQ(joined.size(), kPixels);
+  for (const PixelCount& one : joined) ASSERT_EQ(one.count, kRounds * (kRounds + 1) / 2);
+  EXPECT_TRUE(counts.take().empty());
+}
+
 TEST(SkyMap, PixelsAreThoseOfTheDirection) {
   EXPECT_EQ(sky_pixel(64, {0, 0, 7}), sky_pixel(64, {1e-9, 0, 3}));
   EXPECT_LT(sky_pixel(64, {0.001, 0.001, 1}), 4u) << "the first ring is about +z";

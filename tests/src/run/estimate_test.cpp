@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "src/config/parse.hpp"
+#include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
@@ -206,6 +207,15 @@ TEST(Estimate, CountsCrossingsOfAStep) {
   EXPECT_GE(cones.host(), cones.host_states + cones.host_snapshot + cones.host_crossings);
   EXPECT_GE(cones.shared(), cones.device() + cones.host_states + cones.host_snapshot + cones.host_crossings);
   expect_contains(test::text_of(describe(config, cones, kParticles, nullptr)), {"host, what a light cone meets"});
+  // Counts on their way to a map: at most two for a pixel, or those of a shell's particles; each twice, of 16 bytes.
+  const auto for_maps = [&](std::int64_t nside) {
+    config.lightcone.nside = nside;
+    const MemoryEstimate e = estimate_memory(config, kParticles);
+    return e.host_crossings - cones.host_crossings - 2 * 12.0 * static_cast<double>(nside * nside) * 8;
+  };
+  EXPECT_NEAR(for_maps(1), 2 * 16.0 * PixelCounts::kMany, 1);
+  EXPECT_NEAR(for_maps(1024), 2 * 16 * 2 * 12.0 * 1024 * 1024, 1);
+  EXPECT_NEAR(for_maps(8192), 2 * 16 * cones.light_cones / 56, 1e-4 * for_maps(8192));
 }
 
 // Comparison of forces with a strict walk takes a copy of the particles and a second tree.
