@@ -18,6 +18,7 @@
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 #include "src/io/safe_file.hpp"
+#include "src/io/snapshot_writer.hpp"
 
 namespace maki {
 namespace {
@@ -261,6 +262,20 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   const SphereSource source(own, boxes, ranks);
   gather(ranks, measure_groups(stream, members, source, units), catalogue);
   return catalogue;
+}
+
+void set_file_units(GroupCatalogue& catalogue, FileLayout layout) {
+  const FileFactors factors = set_file_units(catalogue.header, layout);
+  for (FofGroup& group : catalogue.groups) {
+    group.mass *= factors.mass;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      group.position[axis] *= factors.length;
+      group.centre_of_mass[axis] *= factors.length;
+    }
+    group.offset *= factors.length;
+    group.v_max_radius *= factors.length;
+    for (Overdensity& sphere : group.spheres) sphere.mass *= factors.mass, sphere.radius *= factors.length;
+  }
 }
 
 void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,

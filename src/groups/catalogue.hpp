@@ -21,6 +21,9 @@ struct GroupCatalogue {
   std::vector<std::uint64_t> member_ids;  // of the groups one after another, the most bound first
 };
 
+// Changes header and groups to the units of files in a layout.
+void set_file_units(GroupCatalogue& catalogue, FileLayout layout);
+
 // HDF5, one file: /Header, /Config, /Parameters, /Units, /Constants, /Maki; /Group with a dataset for each property and
 // a row for each group; /IDs/ID, where a group has GroupLen entries from GroupOffsetType[1] on. Names and number types
 // are GADGET-4's where it has the property. Units are those of the snapshot and stated in attributes; GroupVel is over

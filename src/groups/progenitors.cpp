@@ -8,6 +8,7 @@
 #include <map>
 
 #include "kernels/error.hpp"
+#include "src/cosmology/cosmology.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 #include "src/io/hdf5_file.hpp"
@@ -36,6 +37,13 @@ std::uint64_t required(hid_t header, const char* name, const std::string& path) 
 
 using gadget::kTypes;  // of particles
 
+// Mpc/h.
+double box_size(hid_t file) {
+  gadget::FileHeader header;
+  gadget::read_hdf5_facts(file, header);
+  return header.set.box_size * length_unit_in_mpc_h(header.set.units, header.set.hubble);
+}
+
 }  // namespace
 
 CatalogueGroups read_catalogue_groups(const std::string& path) {
@@ -47,7 +55,7 @@ CatalogueGroups read_catalogue_groups(const std::string& path) {
   CatalogueGroups found;
   found.name = std::filesystem::path(path).filename().string();
   found.redshift = read_scalar<double>(header, "Redshift").value_or(0);
-  found.box_size = read_scalar<double>(header, "BoxSize").value_or(0);
+  found.box_size = box_size(file);
   found.particles = read_scalar<std::uint64_t>(header, "Particles").value_or(0);
   found.provenance = gadget::read_provenance(file);
   const std::uint64_t groups = required(header, "Ngroups_Total", path), ids = required(header, "Nids_Total", path);
@@ -135,9 +143,10 @@ std::vector<std::uint64_t> begins_of(const std::vector<ProgenitorLink>& links, s
 }  // namespace
 
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later) {
-  if (earlier.box_size != later.box_size || earlier.particles != later.particles)
+  const double larger = std::max(earlier.box_size, later.box_size);
+  if (std::abs(earlier.box_size - later.box_size) > 1e-5 * larger || earlier.particles != later.particles)
     throw Error(fmt::format("'{}' and '{}' are not of one run", earlier.name, later.name),
-                fmt::format("a box of {:.6g} with {} particles, and one of {:.6g} with {}", earlier.box_size,
+                fmt::format("a box of {:.6g} Mpc/h with {} particles, and one of {:.6g} with {}", earlier.box_size,
                             earlier.particles, later.box_size, later.particles),
                 "give catalogues of the same particles");
   const std::vector<Membership> members = memberships_by_id(later);

@@ -16,7 +16,7 @@ namespace maki {
 struct CatalogueGroups {
   std::string name;  // of the file
   double redshift = 0;
-  double box_size = 0;                      // length units
+  double box_size = 0;                      // Mpc/h
   std::uint64_t particles = 0;              // of the snapshot, members or not; 0: not known
   std::vector<std::uint64_t> begins = {0};  // of each group's members in `ids`; one entry more than groups
   std::vector<std::uint64_t> ids;           // the most bound first

@@ -162,6 +162,8 @@ void read_hdf5_facts(hid_t file, FileHeader& header) {
     header.set.redshift = 1 / *time - 1;
   read_units(number, header);
   if (header.comoving == false) header.set.units.with_h = false;
+  if (hdf5_exists(file, "Group") && hdf5_exists(file, "Group/GroupPos"))
+    header.set.units.with_h = read_scalar<double>(open_dataset(file, "Group/GroupPos"), "h_scaling").value_or(-1) != 0;
 }
 
 namespace {

@@ -88,20 +88,6 @@ std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
   return all;
 }
 
-// Sets the factors to the file's units and its header. GADGET's comoving sets have lengths and masses over h, and
-// velocities over the root of a; SWIFT's layout has neither.
-void set_units(Part& part) {
-  SnapshotHeader& header = part.header;
-  header.redshift = header.comoving ? 1 / header.time - 1 : 0;
-  const bool over_h = header.comoving && part.layout == FileLayout::kGadget4;
-  if (header.comoving && header.units.with_h != over_h)
-    part.length_factor = part.mass_factor = over_h ? header.hubble : 1 / header.hubble;
-  if (over_h) part.velocity_factor = 1 / std::sqrt(header.time);
-  header.box_size *= part.length_factor;
-  // G in units over h: length^1 mass^-1 velocity^2 has no h, so the number does not change.
-  header.units.with_h = over_h;
-}
-
 // Decimal places such that the quantum of a coordinate is at most 2^-31 of the extent.
 int fixed_decimals(double extent) {
   const double digits = extent > 0 ? std::ceil(std::log10(0x1p31 / extent)) : 0;
@@ -118,6 +104,19 @@ void check_speed(double fastest) {
 }
 
 }  // namespace
+
+FileFactors set_file_units(SnapshotHeader& header, FileLayout layout) {
+  FileFactors factors;
+  header.redshift = header.comoving ? 1 / header.time - 1 : 0;
+  const bool over_h = header.comoving && layout == FileLayout::kGadget4;
+  if (header.comoving && header.units.with_h != over_h)
+    factors.length = factors.mass = over_h ? header.hubble : 1 / header.hubble;
+  if (over_h) factors.velocity = 1 / std::sqrt(header.time);
+  header.box_size *= factors.length;
+  // G in units over h: length^1 mass^-1 velocity^2 has no h, so the number does not change.
+  header.units.with_h = over_h;
+  return factors;
+}
 
 Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
                        const WriteOptions& options, const RunPlace& writers) {
@@ -138,7 +137,8 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   part.selection = options.selection;
   if (!part.selection.is_whole()) part.selection.of_particles = whole.of;
   part.layout = options.layout;
-  set_units(part);
+  const FileFactors factors = set_file_units(part.header, part.layout);
+  part.length_factor = factors.length, part.mass_factor = factors.mass, part.velocity_factor = factors.velocity;
   if (options.coordinates == CoordinateNumbers::kFixed32)
     part.decimals =
         fixed_decimals(part.header.comoving ? part.header.box_size : 2 * whole.farthest * part.length_factor);

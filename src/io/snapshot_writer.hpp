@@ -18,6 +18,14 @@
 
 namespace maki {
 
+// Numbers of a file over those of a set.
+struct FileFactors {
+  double length = 1, mass = 1, velocity = 1;
+};
+// Sets units, box and redshift of a set's header to those of files in a layout. GADGET's comoving sets have lengths and
+// masses over h, and velocities over the root of a; SWIFT's layout has neither.
+FileFactors set_file_units(SnapshotHeader& header, FileLayout layout);
+
 // A rank's share of a set for a snapshot.
 struct SnapshotToWrite {
   std::shared_ptr<const ParticleSource> particles;

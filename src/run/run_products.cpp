@@ -111,7 +111,8 @@ LightConeOptions light_cone_options(const Prepared& run, const Timeline& timelin
 
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
                          const RunPlace& place)
-    : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite) {
+    : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite),
+      layout_(options.snapshots.layout) {
   const Config::Output& output = run.config.output;
   const bool comoving = run.config.run.kind == RunKind::kCosmology;
   if (comoving && output.power_spectrum) {
@@ -195,6 +196,7 @@ GroupCatalogue RunProducts::groups_of(const OutputState& state) {
     found = find_groups(state.stream, ranks(), all.particles(), state.frame, state.header, GroupOptions{});
   found = catalogue_from_site(*place().sites, all.place(), std::move(found));
   found.header = state.header;
+  set_file_units(found, layout_);
   count_output_traffic();
   return found;
 }
@@ -203,7 +205,7 @@ GroupCatalogue RunProducts::write_groups(const OutputState& state) {
   GroupCatalogue found = groups_of(state);
   std::string summary = "Groups: " + summary_of(found);
   root_succeeds(ranks(), [&] {
-    const auto expected = expected_masses(state.header);
+    const auto expected = expected_masses(found.header);
     const auto catalogue = [this](int index) { return path(fmt::format("groups_{:03}.hdf5", index)); };
     write_group_files(catalogue(state.index), found, expected.get(), provenance_, overwrite_);
     if (state.index == 0 || !std::filesystem::exists(catalogue(state.index - 1))) return;

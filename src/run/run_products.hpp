@@ -77,6 +77,7 @@ class RunProducts : public RunFiles {
   PictureOptions picture_;
   bool groups_;
   bool groups_alone_;  // in snapshots
+  FileLayout layout_;  // of snapshots, and so the units of catalogues
   bool reports_;
   std::optional<Timeline> timeline_;  // where there are light cones
   std::vector<LightCone> cones_;

@@ -115,6 +115,42 @@ TEST_F(GroupsCommand, AreFoundAtTheOutputsOfARun) {
   EXPECT_TRUE(fs::exists(path("run/groups_001_mass_function.txt")));
 }
 
+// Files in SWIFT's layout have no h: the catalogue lies in the box of its snapshot.
+TEST_F(GroupsCommand, OfARunHaveTheUnitsOfItsSnapshots) {
+  const std::string config =
+      write("c.toml", "[gravity]\nsoftening = \"100 kpc/h\"\n[output]\ngroups = true\nimage = false\n");
+  expect_end(call("run " + config + " initial.kind=file initial.file=" + path("snapshot_007.hdf5") +
+                  " output.layout=swift output_directory=" + path("run") +
+                  " output.redshifts=[3] time.end_redshift=2.99"),
+             0);
+  const std::string snapshot = path("run/snapshot_000.hdf5"), groups = path("run/groups_000.hdf5");
+  const std::vector<double> places = numbers_in(snapshot, "PartType1/Coordinates"),
+                            ids = numbers_in(snapshot, "PartType1/ParticleIDs"),
+                            deepest = numbers_in(groups, "Group/GroupIDDeepest"),
+                            centres = numbers_in(groups, "Group/GroupPos");
+  ASSERT_EQ(deepest.size(), 3u);
+  for (std::size_t g = 0; g < 3; ++g) {
+    const auto i = static_cast<std::size_t>(std::find(ids.begin(), ids.end(), deepest[g]) - ids.begin());
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      EXPECT_NEAR(centres.at(3 * g + axis), places.at(3 * i + axis), 1e-5) << g;
+  }
+  ASSERT_EQ(call("groups " + snapshot + " -o " + path("later.hdf5")).code, 0);
+  for (const char* column : {"GroupMass", "GroupPos", "GroupCM", "GroupCMOffset", "GroupVel", "GroupVelDisp",
+                             "Group_M_Mean200", "Group_R_Crit200", "GroupVmax", "GroupVmaxRad", "GroupSpin"}) {
+    const std::string name = std::string("Group/") + column;
+    const std::vector<double> here = numbers_in(groups, name), there = numbers_in(path("later.hdf5"), name);
+    ASSERT_EQ(here.size(), there.size());
+    for (std::size_t i = 0; i < here.size(); ++i)
+      EXPECT_NEAR(here[i], there[i], 2e-4 * std::abs(there[i]) + 1e-4) << name << " " << i;
+  }
+  expect_contains(call("info " + groups).output, {"73."});  // 50 Mpc/h
+  // Catalogues of one box in different units are linked.
+  ASSERT_EQ(call("groups " + path("run/snapshot_001.hdf5") + " -o " + path("end.hdf5")).code, 0);
+  expect_end(call("links " + groups + " " + path("end.hdf5")), 0, {"3 of 3 groups at z = 3 live on in 3 of 3"});
+  ASSERT_EQ(call("groups " + path("snapshot_007.hdf5") + " -o " + path("start.hdf5")).code, 0);
+  expect_end(call("links " + path("start.hdf5") + " " + path("end.hdf5") + " --overwrite"), 0, {"3 of 3"});
+}
+
 TEST_F(GroupsCommand, SaysWhatIsWrong) {
   const std::string snapshot = path("snapshot_007.hdf5");
   expect_words(call("groups " + path("missing.hdf5")), {"maki: error: ", "missing.hdf5", "no such file"});
