@@ -279,9 +279,10 @@ std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options
   const double a = part.header.comoving ? 1 : 0;
   const double h = part.header.units.with_h ? -1 : 0;
   const Scaling lengths{"Coordinates in units of U_L", a, h, 1, 0, 0};
-  const Scaling velocities = part.layout == FileLayout::kSwift
-                                 ? Scaling{"Peculiar velocities (a dx/dt) in units of U_L / U_t", 0, 0, 0, 0, 1}
-                                 : Scaling{"Peculiar velocities over the root of a in units of U_V", a / 2, 0, 0, 0, 1};
+  Scaling velocities{"Peculiar velocities over the root of a in units of U_V", a / 2, 0, 0, 0, 1};
+  if (options.own_times) velocities.description = "Peculiar velocities over the root of Ascale in units of U_V";
+  if (part.layout == FileLayout::kSwift)
+    velocities = {"Peculiar velocities (a dx/dt) in units of U_L / U_t", 0, 0, 0, 0, 1};
   const Scaling masses{"Masses in units of U_M", 0, h, 0, 1, 0};
   const Scaling names{"Unique names of particles", 0, 0, 0, 0, 0};
   std::vector<Dataset> datasets;

@@ -168,7 +168,8 @@ struct WriteOptions {
   int id_bits = 0;                                 // 32, 64, or 0: 32 where all fit
   bool big_endian = false;                         // binary types
   bool overwrite = false;
-  bool replicas = false;  // coordinates may lie outside of the box, and stay there
+  bool replicas = false;   // coordinates may lie outside of the box, and stay there
+  bool own_times = false;  // each particle is at a time of its own, Ascale, and its velocity over the root of that
   std::vector<HeaderNumbers> header = {};
 
   bool has(const char* field) const { return std::find(fields.begin(), fields.end(), field) != fields.end(); }

@@ -105,7 +105,7 @@ std::string write_shell(const std::string& path, std::vector<ShellParticle> part
   std::sort(particles.begin(), particles.end(), comes_before);
   WriteOptions options;
   options.deflate = facts.options.compression;
-  options.overwrite = options.replicas = true;
+  options.overwrite = options.replicas = options.own_times = true;
   options.header = header_numbers(facts);
   SnapshotHeader header = facts.header;
   header.redshift = (facts.near_redshift() + facts.far_redshift()) / 2;

@@ -147,6 +147,8 @@ TEST_F(LightConeOfARun, IsNoBox) {
   expect_end(call("power " + shell + " -o " + path("p.txt")), 1, {"is a shell of a light cone", "snapshot"});
   const Result info = expect_end(call("info " + shell), 0, {"a shell of a light cone: places from the observer"});
   EXPECT_EQ(info.output.find("rho_crit"), std::string::npos);
+  const H5Id file = open_hdf5(shell), velocities = open_dataset(file, "PartType1/Velocities");
+  EXPECT_EQ(read_text(velocities, "VarDescription"), "Peculiar velocities over the root of Ascale in units of U_V");
 }
 
 TEST_F(LightConeOfARun, IsInTheReport) {
