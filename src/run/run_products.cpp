@@ -201,21 +201,27 @@ GroupCatalogue RunProducts::groups_of(const OutputState& state) {
   return found;
 }
 
-GroupCatalogue RunProducts::write_groups(const OutputState& state) {
-  GroupCatalogue found = groups_of(state);
+void RunProducts::write_catalogue(const GroupCatalogue& found, int index) {
   std::string summary = "Groups: " + summary_of(found);
   root_succeeds(ranks(), [&] {
     const auto expected = expected_masses(found.header);
-    const auto catalogue = [this](int index) { return path(fmt::format("groups_{:03}.hdf5", index)); };
-    write_group_files(catalogue(state.index), found, expected.get(), provenance_, overwrite_);
-    if (state.index == 0 || !std::filesystem::exists(catalogue(state.index - 1))) return;
+    const auto catalogue = [this](int number) { return path(fmt::format("groups_{:03}.hdf5", number)); };
+    write_group_files(catalogue(index), found, expected.get(), provenance_, overwrite_);
+    if (index == 0 || !std::filesystem::exists(catalogue(index - 1))) return;
     try {
-      summary += "; " + link_group_files(catalogue(state.index - 1), catalogue(state.index), overwrite_);
+      summary += "; " + link_group_files(catalogue(index - 1), catalogue(index), overwrite_);
     } catch (const Error& error) {
       summary += fmt::format("; not linked to those before: {} (maki links does it later)", error.what());
     }
   });
   message(summary);
+}
+
+// Snapshots of members alone are not written without their catalogue.
+GroupCatalogue RunProducts::write_groups(const OutputState& state) {
+  GroupCatalogue found = groups_of(state);
+  const auto write = [&] { write_catalogue(found, state.index); };
+  groups_alone_ ? write() : spare_the_run(write);
   return found;
 }
 

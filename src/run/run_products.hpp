@@ -65,6 +65,7 @@ class RunProducts : public RunFiles {
   void write_products(const DeviceSet& set, int index);
   DeviceSet set_of(const OutputState& state, const sites::GatheredSet& all) const;
   GroupCatalogue groups_of(const OutputState& state);
+  void write_catalogue(const GroupCatalogue& found, int index);
   GroupCatalogue write_groups(const OutputState& state);
   std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
   PowerTheory theory(const SnapshotHeader& header);
