@@ -62,17 +62,8 @@ void append(sites::Message& message, const T* values, std::size_t count) {
   message.insert(message.end(), bytes.begin(), bytes.end());
 }
 
-}  // namespace
-
-GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine) {
-  if (sites.alone()) return mine;
-  sites::Message sent;
-  const CatalogueHead own{mine.linking_length, mine.minimum, mine.particles, mine.groups.size(),
-                          mine.member_ids.size()};
-  append(sent, &own, 1);
-  append(sent, mine.groups.data(), mine.groups.size());
-  append(sent, mine.member_ids.data(), mine.member_ids.size());
-  const sites::Message come = sites::from_site(sites, place, std::move(sent));
+// Throws Error where the message is incomplete.
+GroupCatalogue catalogue_in(const sites::Message& come, const std::string& site) {
   const auto whole = [](const CatalogueHead& head, std::size_t size) {
     return head.groups <= size / sizeof(FofGroup) && head.ids <= size / sizeof(std::uint64_t) &&
            size == sizeof head + head.groups * sizeof(FofGroup) + head.ids * sizeof(std::uint64_t);
@@ -80,7 +71,7 @@ GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogu
   CatalogueHead head{};
   if (come.size() >= sizeof head) std::memcpy(&head, come.data(), sizeof head);
   if (come.size() < sizeof head || !whole(head, come.size()))
-    throw Error("the catalogue of groups from site " + sites.name(place) + " is not whole",
+    throw Error("the catalogue of groups from site " + site + " is not whole",
                 std::to_string(come.size()) + " bytes came", "run the same version at all sites");
   GroupCatalogue found;
   found.linking_length = head.linking_length;
@@ -91,6 +82,23 @@ GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogu
   const std::byte* const groups = come.data() + sizeof head;
   std::memcpy(found.groups.data(), groups, head.groups * sizeof(FofGroup));
   std::memcpy(found.member_ids.data(), groups + head.groups * sizeof(FofGroup), head.ids * sizeof(std::uint64_t));
+  return found;
+}
+
+}  // namespace
+
+GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine) {
+  if (sites.alone()) return mine;
+  sites::Message sent;
+  const CatalogueHead own{mine.linking_length, mine.minimum, mine.particles, mine.groups.size(),
+                          mine.member_ids.size()};
+  append(sent, &own, 1);
+  append(sent, mine.groups.data(), mine.groups.size());
+  append(sent, mine.member_ids.data(), mine.member_ids.size());
+  mine = {};
+  const sites::Message come = sites::from_site_to_first(sites, place, std::move(sent));
+  GroupCatalogue found;
+  root_succeeds(sites.ranks(), [&] { found = catalogue_in(come, sites.name(place)); });
   return found;
 }
 

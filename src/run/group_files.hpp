@@ -29,8 +29,8 @@ std::string links_path(const std::string& catalogue);
 // read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where `earlier` is not the earlier one.
 std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite);
 
-// The catalogue of rank 0 at the site `place`, on all ranks of all sites; with one site each rank's own. Collective
-// over all sites. Throws Error where the message is incomplete.
+// The catalogue of rank 0 at the site `place`, on rank 0 of each site (other ranks get an empty one); with one site each
+// rank's own. Collective over all sites. Throws Error, the same on all ranks of a site, where the message is incomplete.
 GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".

@@ -220,6 +220,19 @@ TEST(GatheredSetRanks, FromSiteGivesOneMessageToAllRanksOfAllSites) {
       ranks);
 }
 
+TEST(GatheredSetRanks, FromSiteToFirstGivesItToOneRankOfEachSite) {
+  const Communicator ranks = Communicator::world();
+  replay_sites(
+      3,
+      [&](Sites& sites) {
+        const Message mine(static_cast<std::size_t>(5 + sites.me()), static_cast<std::byte>(ranks.rank()));
+        for (const int from : {2, 0, 1})
+          EXPECT_EQ(from_site_to_first(sites, from, mine),
+                    Message(ranks.rank() == 0 ? static_cast<std::size_t>(5 + from) : 0, std::byte{0}));
+      },
+      ranks);
+}
+
 using Set = std::vector<SourceParticle>;
 using maki::test::Field, maki::test::field_of;
 

@@ -295,4 +295,16 @@ Message from_site(Sites& sites, int from, Message mine) {
   return mine;
 }
 
+Message from_site_to_first(Sites& sites, int from, Message mine) {
+  const std::uint64_t number = sites.next_number(Phase::kOutput);
+  const bool first = sites.ranks().rank() == 0;
+  if (!first) mine.clear();
+  if (sites.me() == from) {
+    sites.publish_parts(Phase::kOutput, number, mine);
+    return mine;
+  }
+  std::vector<Message> parts = sites.receive_shares(from, Phase::kOutput, number);
+  return first ? std::move(parts.front()) : Message();
+}
+
 }  // namespace maki::sites

@@ -52,5 +52,7 @@ class GatheredParticles {
 
 // Broadcasts `mine` of rank 0 of the site `from` to all ranks of all sites. Collective over all sites.
 Message from_site(Sites& sites, int from, Message mine);
+// The same to rank 0 of each site alone; other ranks get an empty message.
+Message from_site_to_first(Sites& sites, int from, Message mine);
 
 }  // namespace maki::sites
