@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
+#include <parallel/algorithm>
 
 #include "kernels/error.hpp"
 #include "src/cosmology/cosmology.hpp"
@@ -88,47 +88,96 @@ void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later)
 
 namespace {
 
-double rank_weight(std::uint64_t rank) { return 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2)); }
-
-// The place of a particle in a catalogue.
-struct Membership {
-  std::uint64_t id, group, rank;
+// Weights of members by rank, and their sums: totals[n] of the first n.
+struct Weights {
+  std::vector<double> of_rank, totals;
 };
 
-std::vector<Membership> memberships_by_id(const CatalogueGroups& catalogue) {
-  std::vector<Membership> all;
-  all.reserve(catalogue.ids.size());
-  for (std::size_t g = 0; g < catalogue.size(); ++g)
-    for (std::uint64_t i = catalogue.begins[g]; i < catalogue.begins[g + 1]; ++i)
-      all.push_back({catalogue.ids[i], g, i - catalogue.begins[g]});
-  std::sort(all.begin(), all.end(), [](const Membership& a, const Membership& b) { return a.id < b.id; });
-  const auto twice =
-      std::adjacent_find(all.begin(), all.end(), [](const Membership& a, const Membership& b) { return a.id == b.id; });
-  if (twice != all.end())
-    throw Error(fmt::format("'{}' cannot be linked", catalogue.name),
-                fmt::format("particle {} is a member of two groups", twice->id), "IDs have to be unique");
+Weights weights_up_to(const CatalogueGroups& one, const CatalogueGroups& other) {
+  std::uint64_t longest = 0;
+  for (const CatalogueGroups* catalogue : {&one, &other})
+    for (std::size_t g = 0; g < catalogue->size(); ++g) longest = std::max(longest, catalogue->length(g));
+  Weights weights{std::vector<double>(longest), std::vector<double>(longest + 1)};
+  for (std::size_t rank = 0; rank < longest; ++rank) {
+    weights.of_rank[rank] = 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2));
+    weights.totals[rank + 1] = weights.totals[rank] + weights.of_rank[rank];
+  }
+  return weights;
+}
+
+// A member and its index in a catalogue's `ids`.
+struct Member {
+  std::uint64_t id, index;
+};
+
+std::vector<Member> members_by_id(const CatalogueGroups& catalogue) {
+  std::vector<Member> all(catalogue.ids.size());
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {catalogue.ids[i], i};
+  __gnu_parallel::sort(
+      all.begin(), all.end(), [](const Member& a, const Member& b) { return a.id < b.id; },
+      __gnu_parallel::balanced_quicksort_tag());  // in place
   return all;
 }
 
-std::vector<double> total_weights(const CatalogueGroups& catalogue) {
-  std::vector<double> totals(catalogue.size());
-  for (std::size_t g = 0; g < catalogue.size(); ++g)
-    for (std::uint64_t rank = 0; rank < catalogue.length(g); ++rank) totals[g] += rank_weight(rank);
-  return totals;
+void require_unique(const std::vector<Member>& by_id, const CatalogueGroups& catalogue) {
+  const auto twice =
+      std::adjacent_find(by_id.begin(), by_id.end(), [](const Member& a, const Member& b) { return a.id == b.id; });
+  if (twice == by_id.end()) return;
+  throw Error(fmt::format("'{}' cannot be linked", catalogue.name),
+              fmt::format("particle {} is a member of two groups", twice->id), "IDs have to be unique");
+}
+
+constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+
+// For each member of the earlier catalogue its index in the later one, or kNowhere. Both are sorted and read in one
+// direction, as each search for an ID among many would wait for memory.
+std::vector<std::uint64_t> places_of(const CatalogueGroups& earlier, const CatalogueGroups& later) {
+  const std::vector<Member> to = members_by_id(later);
+  require_unique(to, later);
+  std::vector<std::uint64_t> places(earlier.ids.size(), kNowhere);
+  auto at = to.begin();
+  for (const Member& member : members_by_id(earlier)) {
+    while (at != to.end() && at->id < member.id) ++at;
+    if (at == to.end()) break;
+    if (at->id == member.id) places[member.index] = at->index;
+  }
+  return places;
+}
+
+// A particle in an earlier group and a later one, with its ranks in both.
+struct SharedMember {
+  std::uint64_t group, rank_before, rank_now;
+};
+
+// Sorted by later group, then by rank in the earlier one.
+void shared_members(const CatalogueGroups& earlier, std::uint64_t group, const std::vector<std::uint64_t>& places,
+                    const CatalogueGroups& later, std::vector<SharedMember>& shared) {
+  shared.clear();
+  std::uint64_t now = 0;  // the later group of the member before, which is often that of the next
+  for (std::uint64_t i = earlier.begins[group]; i < earlier.begins[group + 1]; ++i) {
+    const std::uint64_t at = places[i];
+    if (at == kNowhere) continue;
+    if (at < later.begins[now] || at >= later.begins[now + 1])
+      now = static_cast<std::uint64_t>(std::upper_bound(later.begins.begin(), later.begins.end(), at) -
+                                       later.begins.begin() - 1);
+    shared.push_back({now, i - earlier.begins[group], at - later.begins[now]});
+  }
+  const auto before = [](const SharedMember& a, const SharedMember& b) {
+    return a.group != b.group ? a.group < b.group : a.rank_before < b.rank_before;
+  };
+  if (!std::is_sorted(shared.begin(), shared.end(), before)) std::sort(shared.begin(), shared.end(), before);
 }
 
 // The links of one earlier group, by later group.
-std::map<std::uint64_t, ProgenitorLink> links_of(const CatalogueGroups& earlier, std::uint64_t group,
-                                                 const std::vector<Membership>& later) {
-  std::map<std::uint64_t, ProgenitorLink> links;
-  for (std::uint64_t i = earlier.begins[group]; i < earlier.begins[group + 1]; ++i) {
-    const auto found = std::lower_bound(later.begin(), later.end(), earlier.ids[i],
-                                        [](const Membership& m, std::uint64_t id) { return m.id < id; });
-    if (found == later.end() || found->id != earlier.ids[i]) continue;
-    ProgenitorLink& link = links.try_emplace(found->group, ProgenitorLink{found->group, group, 0, 0, 0}).first->second;
-    ++link.shared;
-    link.weight += rank_weight(i - earlier.begins[group]);
-    link.weight_in_group += rank_weight(found->rank);
+std::vector<ProgenitorLink> links_of(std::uint64_t group, const std::vector<SharedMember>& shared,
+                                     const Weights& weights) {
+  std::vector<ProgenitorLink> links;
+  for (const SharedMember& member : shared) {
+    if (links.empty() || links.back().group != member.group) links.push_back({member.group, group, 0, 0, 0});
+    ++links.back().shared;
+    links.back().weight += weights.of_rank[member.rank_before];
+    links.back().weight_in_group += weights.of_rank[member.rank_now];
   }
   return links;
 }
@@ -149,19 +198,28 @@ MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroup
                 fmt::format("a box of {:.6g} Mpc/h with {} particles, and one of {:.6g} with {}", earlier.box_size,
                             earlier.particles, later.box_size, later.particles),
                 "give catalogues of the same particles");
-  const std::vector<Membership> members = memberships_by_id(later);
-  const std::vector<double> before = total_weights(earlier), now = total_weights(later);
+  const std::vector<std::uint64_t> places = places_of(earlier, later);
+  const Weights weights = weights_up_to(earlier, later);
   MergerLinks found;
   found.descendant.assign(earlier.size(), kNoGroup);
   found.main_progenitor.assign(later.size(), kNoGroup);
-  for (std::size_t g = 0; g < earlier.size(); ++g) {
-    double largest = 0;
-    for (auto [group, link] : links_of(earlier, g, members)) {
-      link.weight /= before[g];
-      link.weight_in_group /= now[group];
-      if (link.weight > largest) largest = link.weight, found.descendant[g] = static_cast<std::int64_t>(group);
-      found.links.push_back(link);
+#pragma omp parallel
+  {
+    std::vector<ProgenitorLink> own;
+    std::vector<SharedMember> shared;
+#pragma omp for schedule(dynamic, 16)
+    for (std::size_t g = 0; g < earlier.size(); ++g) {
+      shared_members(earlier, g, places, later, shared);
+      double largest = 0;
+      for (ProgenitorLink link : links_of(g, shared, weights)) {
+        link.weight /= weights.totals[earlier.length(g)];
+        link.weight_in_group /= weights.totals[later.length(link.group)];
+        if (link.weight > largest) largest = link.weight, found.descendant[g] = static_cast<std::int64_t>(link.group);
+        own.push_back(link);
+      }
     }
+#pragma omp critical
+    found.links.insert(found.links.end(), own.begin(), own.end());
   }
   std::sort(found.links.begin(), found.links.end(), [](const ProgenitorLink& a, const ProgenitorLink& b) {
     if (a.group != b.group) return a.group < b.group;

@@ -55,6 +55,9 @@ struct MergerLinks {
 // numbers of particles differ.
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
+// For estimates: host bytes a member, of both catalogues (IDs and rows) and of linking them (members by ID, places).
+inline constexpr double kLinkBytes = 60;
+
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
 // FirstProgenitor, ProgenitorCount, MainProgenitor), /PreviousGroup (by earlier group: Descendant) and /Maki, the
 // provenance of the later catalogue. Throws Error where the file exists (unless `overwrite`) or cannot be written; then

@@ -21,6 +21,7 @@
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/source_trees.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/groups/progenitors.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -184,7 +185,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
   const double gathered_groups = ranks > 1 ? 16 * all : 0;  // IDs of members and groups, on the first rank
   const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
-  const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
+  const double linked = (16 + kLinkBytes) * all;            // the same, and links, on the first rank of each site
+  const double groups = config.output.groups ? std::max(grouped * kGroupHostBytes + gathered_groups, linked) : 0;
   const WriteOptions written = snapshot_options(config);
   const double members = written.selection.in_groups ? n * kMembersBytes + gathered_groups : 0;
   const bool draws = config.output.image || config.output.film > 0;

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <numbers>
 #include <numeric>
+#include <random>
 #include <sstream>
 
 #include "kernels/error.hpp"
@@ -202,6 +205,47 @@ TEST(MergerLinks, WhereTheCoreWentIsTheDescendant) {
   const MergerLinks found = link_catalogues(earlier, catalogue(0, {{3, 4, 5, 50, 51}, {1, 2, 60}}));
   EXPECT_EQ(found.descendant, (std::vector<std::int64_t>{1}));
   EXPECT_EQ(found.main_progenitor, (std::vector<std::int64_t>{kNoGroup, 0}));
+}
+
+// By a search for each member, and sums in the order of the earlier members: the same bits.
+TEST(MergerLinks, AreThoseOfASearchForEachMember) {
+  std::mt19937_64 random(9);
+  const auto shuffled = [&](double redshift) {
+    std::vector<Ids> groups(60);
+    for (std::uint64_t id = 1; id < 20000; ++id)
+      if (random() % 4 > 0) groups[(id / 300 + (random() % 5 == 0 ? random() % 60 : 0)) % 60].push_back(977 * id);
+    for (Ids& ids : groups) std::shuffle(ids.begin(), ids.end(), random);
+    return catalogue(redshift, groups);
+  };
+  const CatalogueGroups earlier = shuffled(1), later = shuffled(0);
+  const auto weight = [](std::uint64_t rank) { return 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2)); };
+  const auto total = [&](std::uint64_t length) {
+    double sum = 0;
+    for (std::uint64_t rank = 0; rank < length; ++rank) sum += weight(rank);
+    return sum;
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, ProgenitorLink> wanted;  // by earlier and later group
+  for (std::uint64_t g = 0; g < earlier.size(); ++g)
+    for (std::uint64_t i = earlier.begins[g]; i < earlier.begins[g + 1]; ++i) {
+      const auto found = std::find(later.ids.begin(), later.ids.end(), earlier.ids[i]);
+      if (found == later.ids.end()) continue;
+      const auto at = static_cast<std::uint64_t>(found - later.ids.begin());
+      std::uint64_t now = 0;
+      while (later.begins[now + 1] <= at) ++now;
+      ProgenitorLink& link = wanted.try_emplace({g, now}, ProgenitorLink{now, g, 0, 0, 0}).first->second;
+      ++link.shared;
+      link.weight += weight(i - earlier.begins[g]);
+      link.weight_in_group += weight(at - later.begins[now]);
+    }
+  const MergerLinks links = link_catalogues(earlier, later);
+  ASSERT_EQ(links.links.size(), wanted.size());
+  EXPECT_GT(wanted.size(), 1000u);
+  for (const ProgenitorLink& link : links.links) {
+    const ProgenitorLink& one = wanted.at({link.progenitor, link.group});
+    ASSERT_EQ(link.shared, one.shared);
+    ASSERT_EQ(link.weight, one.weight / total(earlier.length(link.progenitor)));
+    ASSERT_EQ(link.weight_in_group, one.weight_in_group / total(later.length(link.group)));
+  }
 }
 
 TEST(MergerLinks, OfEmptyCatalogues) {

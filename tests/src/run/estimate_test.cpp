@@ -218,6 +218,14 @@ TEST(Estimate, CountsCrossingsOfAStep) {
   EXPECT_NEAR(for_maps(8192), 2 * 16 * cones.light_cones / 56, 1e-4 * for_maps(8192));
 }
 
+// The first rank holds all members' IDs with those of the catalogue before, sorts both and links them.
+TEST(Estimate, CountsMergerLinksOfManyRanks) {
+  Config config = box();
+  config.output.groups = true;
+  EXPECT_GE(estimate_memory(config, kParticles, 64).host_output, 70.0 * kParticles);
+  EXPECT_GE(estimate_memory(config, kParticles).host_output, 300.0 * kParticles) << "one rank finds the groups of all";
+}
+
 // Comparison of forces with a strict walk takes a copy of the particles and a second tree.
 TEST(Estimate, CountsForceChecks) {
   Config config = box();
