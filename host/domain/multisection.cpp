@@ -55,6 +55,7 @@ void follow(std::span<const std::uint32_t> old, double fraction, std::span<std::
   for (std::size_t k = 1; k < starts.size(); ++k) {
     const double wanted = fraction * (static_cast<double>(starts[k]) - static_cast<double>(old[k]));
     starts[k] = static_cast<std::uint32_t>(static_cast<std::int64_t>(old[k]) + std::llround(wanted));
+    starts[k] = std::max(starts[k], starts[k - 1]);  // halves are rounded away from 0
   }
 }
 

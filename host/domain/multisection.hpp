@@ -117,8 +117,8 @@ Domains multisect(std::span<const SamplePoint> samples, Factors factors, double 
 // The same, smoothed from the previous step's cuts, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing);
 
-// Particles of the rank with most over the mean: ranks have equal work, but not equally many particles. Estimates
-// suppose kUneven, which a run has at least; memory for kMostUneven suffices for any division.
+// Particles of the rank with most over the mean: ranks have equal work, but not equally many particles. A run has memory
+// for kUneven at least. With memory for kMostUneven no bound is needed: equal work never gives a rank more.
 inline constexpr double kUneven = 1.5, kMostUneven = 4;
 
 // The largest weight over the mean; 1 where there is no weight.

@@ -9,8 +9,7 @@
 namespace maki {
 namespace {
 
-// Domains between equal work and equal numbers of particles: by some eighths of the samples of work, and the other
-// eighths of as many samples of particles.
+// In k of 8 places, samples of work are replaced by samples of particles; k rises until no rank has too many particles.
 constexpr int kMixtures = 8;
 constexpr double kLeastBound = 1.2;  // particles of a rank over the mean: samples and smoothing are no finer
 

@@ -59,8 +59,8 @@ struct Crossing {
 };
 
 // The crossings of the drift that drift(stream, particles, factor) has just made, in every direction; some outside of
-// the field of view of `columns` are missing. `take` gets them in batches, in an order that depends only on particles and
-// columns. A batch has at most a quarter as many crossings as there are particles, and one more, or those of one
+// the field of view of `columns` are missing. `take` gets them in batches, in an order that depends only on particles
+// and columns. A batch has at most a quarter as many crossings as there are particles, and one more, or those of one
 // particle.
 void find_crossings(const Stream& stream, const Particles& particles, double factor, const LightSphere& sphere,
                     const std::vector<ImageColumn>& columns,

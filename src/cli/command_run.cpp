@@ -128,7 +128,7 @@ void write_initial_conditions(const IcArguments& given) {
   write.big_endian = given.big_endian;
   write.deflate = static_cast<int>(run.config.output.compression);
   write.overwrite = given.overwrite;
-  write.coordinates = run.config.output.coordinates;
+  if (run.config.output.coordinates == CoordinateNumbers::kFloat) write.coordinates = CoordinateNumbers::kFloat;
   for (const std::string& file :
        write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
     if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);

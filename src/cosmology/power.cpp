@@ -150,7 +150,7 @@ std::vector<std::pair<double, double>> read_columns(const std::string& file) {
     std::istringstream fields(line);
     double k = 0, p = 0;
     const auto numbers = std::distance(std::istream_iterator<std::string>(fields), {});
-    if (numbers > 4)
+    if (numbers >= 7)
       throw Error("Cannot use the power spectrum " + file,
                   "line " + std::to_string(number) + " has " + std::to_string(numbers) +
                       " numbers: a table of transfer functions, as CAMB's, is no spectrum",

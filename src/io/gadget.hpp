@@ -27,11 +27,11 @@ struct FileFacts {
   int files = 1;
   SnapshotHeader set;
   bool has_units = false, has_lambda = true;  // the file states units, OmegaLambda
-  std::optional<bool> comoving;  // where the file says so
-  bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
-  bool other_expansion = false;  // its universe has radiation, neutrinos or dark energy that is no Lambda
-  bool light_cone = false;       // positions relative to an observer, each particle at its own time, in many images
-  ParticleSelection selection;   // the part of a run's particles in a file of Maki
+  std::optional<bool> comoving;               // where the file says so
+  bool over_root_a = true;                    // velocities of a comoving set; SWIFT's are peculiar
+  bool other_expansion = false;               // its universe has radiation, neutrinos or dark energy that is no Lambda
+  bool light_cone = false;      // positions relative to an observer, each particle at its own time, in many images
+  ParticleSelection selection;  // the part of a run's particles in a file of Maki
 };
 
 // The header of one file, which may be one of a set of files.

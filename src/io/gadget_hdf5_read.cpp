@@ -99,7 +99,8 @@ void read_writer(hid_t file, hid_t group, FileHeader& header) {
   if (const auto commit = read_text(group, "Git_commit"))
     header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
   const auto fractions = read_attribute<double>(group, kSubsetFractions);
-  if (read_text(group, "OutputType") == "SubSampled" && fractions.size() > 1) header.selection.fraction = fractions[1];
+  if (read_text(group, "OutputType") == "SubSampled" && fractions.size() > 1)
+    header.selection.fraction = std::ranges::min(fractions);
 }
 
 std::string type_name(hid_t dataset) {
@@ -286,6 +287,15 @@ void read_swift(hid_t group, FileHeader& header) {
   if (*header.comoving) header.set.time = scale_factor;
 }
 
+// Whether particles have masses of their own, which hold whatever the table says: swiftsimio puts the first of them
+// there. Maki's are equal where it has a table.
+bool has_masses(hid_t file, const std::string& type, std::uint64_t count) {
+  if (hdf5_exists(file, "Maki") || !hdf5_exists(file, type)) return false;
+  H5Id group = open_group(file, type);
+  const std::string name = present(group, kMassNames);
+  return !name.empty() && dataset_shape(open_dataset(group, name)).at(0) == count;
+}
+
 void check_cube(const std::string& path, hid_t group) {
   const auto sides = read_attribute<double>(group, "BoxSize");
   if (std::adjacent_find(sides.begin(), sides.end(), std::not_equal_to<>()) != sides.end())
@@ -332,9 +342,7 @@ FileHeader read_hdf5_header(const std::string& path) {
   for (std::size_t type = 0; type < kTypes; ++type) {
     const std::string name = fmt::format("PartType{}", type);
     for (const std::string& line : list_datasets(file, name, header.set.units)) header.datasets.push_back(line);
-    // Masses of particles hold, whatever the table says: swiftsimio puts the first of them there. Maki's are equal.
-    if (!hdf5_exists(file, "Maki") && hdf5_exists(file, name) && !present(open_group(file, name), kMassNames).empty())
-      header.mass_table[type] = 0;
+    if (has_masses(file, name, header.counts[type])) header.mass_table[type] = 0;
   }
   header.light_cone = std::any_of(header.datasets.begin(), header.datasets.end(), [](const std::string& dataset) {
     return dataset.find("/Ascale ") != std::string::npos;

@@ -80,7 +80,7 @@ std::vector<std::vector<PixelCount>> SkyMap::by_holder(const std::vector<PixelCo
 
 void SkyMap::add(std::vector<PixelCount> found) {
   std::vector<std::vector<PixelCount>> out = by_holder(found);
-  found = {};
+  std::vector<PixelCount>().swap(found);  // frees it
   for (const std::vector<PixelCount>& from : exchange_all(ranks_, std::move(out)))
     for (const PixelCount& one : from) counts_[one.pixel - share_.first] += one.count;
 }

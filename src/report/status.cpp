@@ -21,6 +21,7 @@
 #include "src/report/figures.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/step_log.hpp"
+#include "src/simulation/stop_request.hpp"
 
 namespace maki::report {
 namespace {
@@ -91,7 +92,7 @@ std::string what_was_run(const RunRecords& records, const Config& config) {
 State state_of(const RunRecords& records) {
   if (!records.error.empty()) return State::kFailed;
   if (!records.end) return State::kOpen;
-  if (records.end->site_lost) return State::kSiteLost;
+  if (records.end->site_lost && records.end->stopped_by != kStopFileReason) return State::kSiteLost;
   return records.end->stopped_by.empty() ? State::kEnded : State::kStopped;
 }
 

@@ -178,8 +178,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
       e.host_mesh = shared_counts_bytes(mesh_options(config)) / ranks;
   }
   const double sort = tree ? n * MortonSorter::kBytes : 0;
-  e.scratch =
-      std::max({product_bytes(config, particles, periodic, ranks) / ranks, check_bytes(config, n, e), sort - e.lists});
+  e.scratch = std::max({product_bytes(config, particles, periodic, ranks > 1 ? uneven : 1) / ranks,
+                        check_bytes(config, n, e), sort - e.lists});
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
@@ -192,7 +192,9 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const bool draws = config.output.image || config.output.film > 0;
   const double picture = draws ? kSmoothingBytes * std::pow(static_cast<double>(config.output.image_pixels), 2) : 0;
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
-  e.host_output = std::max({gathered, groups, members, check, picture}) + program;
+  const bool folds = ranks > 1 && periodic && config.output.power_spectrum && config.output.power_folding > 1;
+  const double folded = folds ? 2 * kFoldedBytes * n : 0;  // sent and received
+  e.host_output = std::max({gathered, groups, members, check, picture, folded}) + program;
   e.host_snapshot = n * (OutputState::kCopyBytes + written.selection.fraction * snapshot_writer_bytes(written));
   // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
   // written.
@@ -231,7 +233,7 @@ MachineMemory machine_memory(const Communicator& ranks) {
 }
 
 double most_uneven(const Config& config, std::uint64_t particles, const MachineMemory& memory) {
-  if (memory.ranks == 1) return kMostUneven;
+  if (memory.ranks == 1) return kUneven;  // a site's particles are all its one rank's
   const auto fits = [&](double uneven) {
     MemoryEstimate e = estimate_memory(config, particles, memory.ranks, uneven);
     e.lists *= 2;

@@ -63,8 +63,9 @@ Config configuration_before(const RestartInfo& info);
 // Whether the run that has ended there was to end where `now` does.
 bool has_same_end(const RestartsThere& there, const Config& now);
 
-// Whether the run has ended at all sites, and is to go no further (`now`: read where there are restarts). Collective
-// over the sites. Throws Error, at all of them, where it has ended at some only and one of these has no restart.
+// Whether the run has ended at all sites, and `now`, the configuration with which it would go on, asks for no later
+// end. Collective over the sites. Throws Error, at all of them, where it has ended at some only and one of these has no
+// restart.
 bool has_ended_everywhere(const RestartsThere& there, const Config& now, const OpenSites& ring);
 
 // One object on each rank. All calls are collective over the ranks, and over the sites where there are several.

@@ -124,7 +124,7 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, con
   if (const auto& wait = resolved.sites.wait) plan.wait_limit = in_base(*wait, Dimension::kWallTime, "s");
   plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
   plan.agreement = fmt::format("what is to do = {}\n", command);
-  if (command == Offer{}.command)  // others compare that of the restart which they choose together
+  if (command == kRun)  // others compare that of the restart which they choose together
     plan.agreement += fmt::format("{}\n", fmt::join(lines_of_all_sites(resolved), "\n"));
   check(plan);
   return plan;

@@ -31,12 +31,13 @@ ThisSite choose_site(Config& config, const std::string& name);
 // Throws Error where the configuration is that of a run over several sites.
 void require_one_site(const Config& config);
 
+inline constexpr const char* kRun = "maki run";
 inline constexpr const char* kResume = "maki resume";
 inline constexpr const char* kRunOrResume = "maki run --resume";
 
 // A site's message to the others at the start. All sites need the same command.
 struct Offer {
-  std::string command = "maki run";       // the command of this job
+  std::string command = kRun;             // the command of this job
   std::string run = {};                   // the name (src/io/run_directory.hpp) of the run to resume
   std::vector<std::uint64_t> steps = {};  // of its restarts at this site
 };

@@ -316,15 +316,16 @@ double gathered_bytes(const Config& config, std::uint64_t particles, bool period
   return measured && config.sites.ring.size() > 1 ? 16 * static_cast<double>(particles) : 0;
 }
 
-double product_bytes(const Config& config, std::uint64_t particles, bool periodic, int ranks) {
+double product_bytes(const Config& config, std::uint64_t particles, bool periodic, double uneven) {
+  const bool many_ranks = uneven > 1;
   double power = 0, picture = 0;
   if (periodic && config.output.power_spectrum) {
     const double m =
         config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
-    power = 16 * m * m * (m + 2);                                   // two meshes, and counts
-    if (ranks > 1) power += 3 * sizeof(std::uint64_t) * m * m * m;  // bricks, as they are, sent and received
-    const int copies = ranks > 1 ? 3 : 1;                           // of the folded set, while it goes to its owners
-    if (config.output.power_folding > 1) power += copies * sizeof(SourceParticle) * static_cast<double>(particles);
+    power = 16 * m * m * (m + 2);                                    // two meshes, and counts
+    if (many_ranks) power += 3 * sizeof(std::uint64_t) * m * m * m;  // bricks, as they are, sent and received
+    const double folded = many_ranks ? 3.25 : 1;  // copies of the folded set: while it goes to its owners, with indices
+    if (config.output.power_folding > 1) power += uneven * folded * kFoldedBytes * static_cast<double>(particles);
   }
   const bool film = config.output.film > 0;
   if (config.output.image || film) {

@@ -105,9 +105,10 @@ int default_power_mesh(std::uint64_t particles);
 // A mesh such that a third of it, the range of bispectra, reaches the Nyquist wave number of the particles.
 int default_bispectrum_mesh(std::uint64_t particles);
 
-// Bytes on the device for an output: of the mesh of a power spectrum, of a picture or of groups, and of
-// gathered_bytes().
-double product_bytes(const Config& config, std::uint64_t particles, bool periodic, int ranks);
+// Bytes on the device for an output, of all ranks together: of the mesh of a power spectrum, of a picture or of groups,
+// and of gathered_bytes(). `uneven`: particles of the rank with most over the mean; 1: one rank.
+double product_bytes(const Config& config, std::uint64_t particles, bool periodic, double uneven);
+inline constexpr double kFoldedBytes = sizeof(SourceParticle);  // of a copy of a folded set, a particle
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
 

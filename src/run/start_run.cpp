@@ -37,7 +37,9 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   if (!known && !disk.empty()) admission.disk.push_back(disk);  // a resumed run has some files on the disk already
   const double uneven = most_uneven(config, particles, memory);
   admission.list_budget = list_budget(config, particles, memory, uneven);
-  if (uneven < kMostUneven)
+  // The bits of deterministic isolated runs follow the domains, which may not follow the memory that is free.
+  const bool bits_of_domains = config.run.deterministic && config.run.kind == RunKind::kIsolated;
+  if (uneven < kMostUneven && !bits_of_domains)
     admission.most_particles =
         static_cast<std::uint64_t>(uneven * static_cast<double>(particles) / estimate.everywhere());
   if (!config.run.ignore_memory)  // the rest is for code of kernels, plans of transforms, and other programs

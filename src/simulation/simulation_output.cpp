@@ -286,7 +286,8 @@ RunResult Simulation::leave(const std::string& reason) {
   result_ = last.result;
   result_.time = last.file_time;
   result_.particles = last.field.total;
-  result_.stopped_by = requests_ & kStopFile ? kStopFileReason : "the loss of another site";
+  const bool by_file = (requests_ & kStopFile) != 0 || observer_.stop_reason(0) == kStopFileReason;
+  result_.stopped_by = largest_of(ranks_, by_file ? 1.0 : 0.0) > 0 ? kStopFileReason : "the loss of another site";
   result_.site_lost = true;
   return result_;
 }

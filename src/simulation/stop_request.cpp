@@ -55,8 +55,8 @@ std::function<bool()> StopRequest::made() const {
   return [file = stop_file_, seen = file_seen_, limit, begin = begin_] {
     const bool late = limit.count() > 0 && std::chrono::steady_clock::now() - begin > limit;
     std::error_code ignored;
-    return late || kStopSignals.contains(int{received_signal}) || *seen ||
-           (!file.empty() && std::filesystem::exists(file, ignored));
+    if (!file.empty() && std::filesystem::exists(file, ignored)) *seen = true;
+    return late || *seen || kStopSignals.contains(int{received_signal});
   };
 }
 

@@ -28,7 +28,8 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   // The reason to end the run now, as a phrase ("SIGTERM", "a file named stop"), or empty. `next_seconds`: time of the
-  // next piece of work; the run ends before this passes the time limit. Removes the stop file once seen; it counts from then on, as a signal.
+  // next piece of work; the run ends before this passes the time limit. Removes the stop file once seen; it counts from
+  // then on, as a signal does.
   std::string reason(double next_seconds) const;
 
   // A call that returns whether reason() would give one; for any thread, also after this object's end.

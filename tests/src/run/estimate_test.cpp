@@ -50,7 +50,9 @@ TEST(Estimate, SharesAreAsUnevenAsMemoryAllows) {
   EXPECT_LT(uneven_with(2), kMostUneven);
   EXPECT_EQ(uneven_with(8), kMostUneven);
   memory.ranks = 1;
-  EXPECT_EQ(most_uneven(box(), kParticles, memory), kMostUneven);
+  Config over = box();
+  over.sites.ring = {"a", "b"};
+  for (const Config& config : {box(), over}) EXPECT_EQ(most_uneven(config, kParticles, memory), kUneven);
 }
 
 // Each of four sites has a quarter of the particles, and a mesh of its own; it makes the whole set at the start.

@@ -156,7 +156,8 @@ TEST(Setup, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
   test::TempDir dir;
   write_snapshot(dir / "bare", set, {}, {.format = SnapshotFormat::kGadgetBinary1});
   const auto prepared = [&](std::vector<std::string> settings) {
-    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + (dir / "bare"), "cosmology.omega0=0.3", "cosmology.hubble_param=0.7"});
+    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + (dir / "bare"), "cosmology.omega0=0.3",
+                                     "cosmology.hubble_param=0.7"});
     return prepare(parse_config("[time]\nend_redshift = 0\n[output]\n", "t", settings));
   };
   const Prepared kpc = prepared({"units.length=1 kpc/h"});

@@ -189,6 +189,15 @@ TEST_F(SitesResume, SitesThatAreAskedToStopWhileTheirPathIsDown) {
   expect_same(end_of(resume("sites.path.patience=20s")));
 }
 
+// A person who stops a run wants no more jobs of a chain, which go on where a site was lost.
+TEST_F(SitesResume, AStopFileWhileThePathIsDownEndsWithItsOwnCode) {
+  stall_after_restarts();
+  StartedCommand a = start("a", "sites.path.patience=1000s"), b = start("b", "sites.path.patience=1000s");
+  wait_for_stall(a, b);
+  for (const std::string site : {"a", "b"}) write("output/two/" + site + "/stop", "");
+  for (StartedCommand* const one : {&a, &b}) expect_end(one->wait(), kExitStopped, {"Stopped by a file named stop"});
+}
+
 TEST_F(SitesResume, ASiteLostBeforeTheFirstStepIsAnErrorOfTheSameCode) {
   stall_once([this] { return text_of(path("a.log")).find("path to b") != std::string::npos; });
   StartedCommand a = start("a", "sites.path.patience=3s"), b = start("b");
