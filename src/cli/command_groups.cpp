@@ -13,7 +13,6 @@
 #include "src/cli/commands.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/run/group_files.hpp"
 #include "src/run/products.hpp"
 
 namespace maki {

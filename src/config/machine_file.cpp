@@ -1,4 +1,4 @@
-#include "src/config/machine_file.hpp"
+#include "src/config/parse.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,11 @@
-// Configurations from files, text and command lines, and as text.
+// Configurations from files, text and command lines, and as text; machines of the performance models.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "src/config/config.hpp"
+#include "src/model/machine.hpp"
 
 namespace maki {
 
@@ -35,5 +36,14 @@ std::vector<std::string> lines_of_all_sites(const Config& config);
 
 // Every key with default, unit, range and meaning: what `maki config` prints, itself a valid TOML file.
 std::string describe_keys();
+
+// Machines for the performance models (src/model) from TOML, as those of configs/machines/: [network], [[site]] in the
+// order of the ring, [accelerator], with the names of the fields as keys. Numbers are seconds and bytes a second; text
+// has a unit.
+
+// `name` stands for the file in messages. Throws Error on invalid TOML, unknown keys (with the nearest known one),
+// values that are not numbers above zero, unknown units.
+model::Machine parse_machine(const std::string& text, const std::string& name);
+model::Machine read_machine(const std::string& path);
 
 }  // namespace maki

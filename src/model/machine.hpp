@@ -1,5 +1,5 @@
 // A machine for the performance models: sites in the order of their ring, the lines within and between them, an
-// accelerator. Units are seconds and bytes a second. The files: src/config/machine_file.hpp.
+// accelerator. Units are seconds and bytes a second. The files: src/config/parse.hpp.
 #pragma once
 
 #include <fmt/format.h>

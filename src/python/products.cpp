@@ -7,7 +7,6 @@
 #include "src/python/bind.hpp"
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
-#include "src/run/group_files.hpp"
 #include "src/run/products.hpp"
 
 namespace maki::python {

@@ -27,7 +27,6 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/io/snapshot_writer.hpp"
 #include "src/lightcone/light_cone.hpp"
-#include "src/run/group_files.hpp"
 #include "src/run/products.hpp"
 #include "src/run/run_products.hpp"
 #include "src/run/setup.hpp"
@@ -42,6 +41,8 @@ namespace {
 // Each part has its own bytes. They were measured from the high-water marks that `maki run` prints and the largest
 // resident set of the process, at 64^3 and 128^3 in 50 Mpc/h and 2^17 in a sphere, with leaves of 16 and groups of 64.
 constexpr double kProgramBytes = 30e6;  // code, libraries, thread stacks
+// Groups' members: the largest part of all particles that they are, and bytes of one on the first rank (its ID, twice).
+constexpr double kMembers = 0.6, kMemberBytes = 16;
 
 // The division of the particles of a run.
 struct Shares {
@@ -183,12 +184,12 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
-  const double gathered_groups = ranks > 1 ? 16 * all : 0;  // IDs of members and groups, on the first rank
-  const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
-  const double linked = (16 + kLinkBytes) * all;            // the same, and links, on the first rank of each site
-  const double groups = config.output.groups ? std::max(grouped * kGroupHostBytes + gathered_groups, linked) : 0;
+  const double grouped = (sites > 1 ? all / ranks : n) * kGroupHostBytes;  // one site finds the groups of all
+  const double groups = config.output.groups ? grouped : 0;
+  if (config.output.groups && everywhere > 1)
+    e.host_first = kMembers * all * std::max(kMemberBytes, kMemberBytes + kLinkBytes - grouped / (kMembers * all));
   const WriteOptions written = snapshot_options(config);
-  const double members = written.selection.in_groups ? n * kMembersBytes + gathered_groups : 0;
+  const double members = written.selection.in_groups ? n * kMembersBytes : 0;
   const bool draws = config.output.image || config.output.film > 0;
   const double picture = draws ? kSmoothingBytes * std::pow(static_cast<double>(config.output.image_pixels), 2) : 0;
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
@@ -232,6 +233,15 @@ MachineMemory machine_memory(const Communicator& ranks) {
   return memory;
 }
 
+namespace {
+
+// What the first rank alone takes, for each rank of its machine.
+double first_share(const MemoryEstimate& estimate, const MachineMemory& memory) {
+  return estimate.host_first / std::max(1, memory.ranks_here);
+}
+
+}  // namespace
+
 double most_uneven(const Config& config, std::uint64_t particles, const MachineMemory& memory) {
   if (memory.ranks == 1) return kUneven;  // a site's particles are all its one rank's
   const auto fits = [&](double uneven) {
@@ -247,12 +257,14 @@ double most_uneven(const Config& config, std::uint64_t particles, const MachineM
 
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory, double uneven) {
   const MemoryEstimate rest = without_lists(estimate_memory(config, particles, memory.ranks, uneven));
-  const double left = kUsable * memory.device_free - (memory.shared ? rest.shared() : rest.device());
+  const double left =
+      kUsable * memory.device_free - (memory.shared ? rest.shared() + first_share(rest, memory) : rest.device());
   return static_cast<std::size_t>(std::max(left, kFewestLists * memory.device_free));
 }
 
 MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory) {
-  const auto need = [&memory](const MemoryEstimate& e) { return memory.shared ? e.shared() : e.device(); };
+  const double first = first_share(estimate, memory), host = estimate.host() + first;
+  const auto need = [&](const MemoryEstimate& e) { return memory.shared ? e.shared() + first : e.device(); };
   MemoryVerdict v;
   v.where = memory.shared ? "this machine" : "the device";
   if (memory.ranks > 1) v.where = memory.shared ? "its machine's share" : "its device's share";
@@ -264,10 +276,10 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
     v.needed = need(without_lists(estimate)) + fewest;
     v.fits = v.needed <= kUsable * v.available;
   }
-  if (v.fits && !memory.shared && memory.host_free > 0 && estimate.host() > kUsable * memory.host_free) {
+  if (v.fits && !memory.shared && memory.host_free > 0 && host > kUsable * memory.host_free) {
     v.fits = false;
     v.where = memory.ranks > 1 ? "its share of the host's memory" : "this machine's host memory";
-    v.needed = estimate.host();
+    v.needed = host;
     v.available = memory.host_free;
   }
   return v;
@@ -332,6 +344,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("device, about", e.device()), row("host, at the start", e.host_start),
                              row("host, at an output", e.host_output)});
   if (e.host_cones > 0) lines.push_back(row("host, a shell of a light cone", e.host_cones));
+  if (e.host_first > 0) lines.push_back(line("host, groups on the first rank", e.host_first, 1));
   if (e.host_crossings > 0) lines.push_back(row("host, what a light cone meets", e.host_crossings));
   lines.insert(lines.end(), {row("host, a snapshot on its way to disk", e.host_snapshot)});
   if (e.host_mesh > 0) lines.push_back(row("host, masses of the mesh for other sites", e.host_mesh));

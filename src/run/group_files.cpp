@@ -1,4 +1,4 @@
-#include "src/run/group_files.hpp"
+#include "src/run/products.hpp"
 
 #include <fmt/format.h>
 #include <xxhash.h>

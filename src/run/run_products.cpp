@@ -14,7 +14,7 @@
 #include "src/io/restart.hpp"
 #include "src/lightcone/cone_state.hpp"
 #include "src/report/status.hpp"
-#include "src/run/group_files.hpp"
+#include "src/run/products.hpp"
 #include "src/run/start_run.hpp"
 
 namespace maki {
@@ -246,8 +246,8 @@ void RunProducts::write_products(const DeviceSet& set, int index) {
   }
 }
 
-// A run goes on without a picture or a spectrum that cannot be written, on a full disk for example; ranks of a site
-// throw such an error together. They can be made from its snapshots.
+// A run goes on without a picture, a spectrum or a catalogue that cannot be written, on a full disk for example; ranks of
+// a site throw such an error together. They can be made from its snapshots.
 void RunProducts::spare_the_run(const std::function<void()>& write) {
   try {
     write();

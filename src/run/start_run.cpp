@@ -9,7 +9,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/machine_file.hpp"
+#include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/io/json.hpp"

@@ -9,7 +9,6 @@
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/config/machine_file.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/gravity.hpp"

@@ -16,7 +16,7 @@
 #include "src/groups/progenitors.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/report/figures.hpp"
-#include "src/run/group_files.hpp"
+#include "src/run/products.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

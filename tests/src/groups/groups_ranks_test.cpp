@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "src/groups/catalogue.hpp"
-#include "src/run/group_files.hpp"
+#include "src/run/products.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/groups/halo.hpp"
 #include "tests/src/io/io_helpers.hpp"

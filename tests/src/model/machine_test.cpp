@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/error.hpp"
-#include "src/config/machine_file.hpp"
+#include "src/config/parse.hpp"
 #include "src/model/machine.hpp"
 #include "tests/messages.hpp"
 #include "tests/places.hpp"

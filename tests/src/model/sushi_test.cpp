@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/error.hpp"
-#include "src/config/machine_file.hpp"
+#include "src/config/parse.hpp"
 #include "tests/places.hpp"
 
 namespace maki::model {

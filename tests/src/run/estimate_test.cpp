@@ -224,7 +224,18 @@ TEST(Estimate, CountsCrossingsOfAStep) {
 TEST(Estimate, CountsMergerLinksOfManyRanks) {
   Config config = box();
   config.output.groups = true;
-  EXPECT_GE(estimate_memory(config, kParticles, 64).host_output, 70.0 * kParticles);
+  const MemoryEstimate many = estimate_memory(config, kParticles, 64);
+  EXPECT_GT(many.host_first, 40.0 * kParticles);
+  EXPECT_LT(many.host_output, 10.0 * kParticles);
+  // Once on the first rank's machine, not for each rank.
+  MachineMemory memory;
+  memory.shared = false;
+  memory.ranks = memory.ranks_here = 64;
+  memory.device_free = 1e15;
+  memory.host_free = (many.host() + many.host_first / 64) / 0.94;
+  EXPECT_TRUE(judge_memory(many, memory).fits);
+  memory.ranks_here = 8;
+  EXPECT_FALSE(judge_memory(many, memory).fits);
   EXPECT_GE(estimate_memory(config, kParticles).host_output, 300.0 * kParticles) << "one rank finds the groups of all";
 }
 

@@ -5,7 +5,7 @@
 
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/run/group_files.hpp"
+#include "src/run/products.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

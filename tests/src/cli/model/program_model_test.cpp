@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "src/config/machine_file.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/estimate.hpp"
 #include "tests/src/cli/program_fixture.hpp"
