@@ -162,7 +162,7 @@ TEST(Setup, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
   };
   const Prepared kpc = prepared({"units.length=1 kpc/h"});
   EXPECT_NEAR(kpc.initial.header.units.length_cgs, kMpcCgs / 1000, 1e17);
-  EXPECT_EQ(kpc.side, set.header.box_size);
+  EXPECT_DOUBLE_EQ(kpc.side, set.header.box_size);
   test::expect_contains(test::text_of(kpc.notes), {"hold for the file, which states none"});
   EXPECT_NEAR(prepared({}).initial.header.units.length_cgs, kMpcCgs, 1e20);
 }
