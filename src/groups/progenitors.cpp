@@ -114,9 +114,7 @@ std::vector<Member> members_by_id(const CatalogueGroups& catalogue) {
   std::vector<Member> all(catalogue.ids.size());
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = {catalogue.ids[i], i};
-  __gnu_parallel::sort(
-      all.begin(), all.end(), [](const Member& a, const Member& b) { return a.id < b.id; },
-      __gnu_parallel::balanced_quicksort_tag());  // in place
+  __gnu_parallel::sort(all.begin(), all.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
   return all;
 }
 

@@ -55,8 +55,9 @@ struct MergerLinks {
 // numbers of particles differ.
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
-// For estimates: host bytes a member, of both catalogues (IDs and rows) and of linking them (members by ID, places).
-inline constexpr double kLinkBytes = 60;
+// For estimates: host bytes a member, of both catalogues (IDs and rows) and of linking them (members by ID, twice
+// while they are sorted, and places).
+inline constexpr double kLinkBytes = 76;
 
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
 // FirstProgenitor, ProgenitorCount, MainProgenitor), /PreviousGroup (by earlier group: Descendant) and /Maki, the

@@ -293,7 +293,9 @@ bool has_masses(hid_t file, const std::string& type, std::uint64_t count) {
   if (hdf5_exists(file, "Maki") || !hdf5_exists(file, type)) return false;
   H5Id group = open_group(file, type);
   const std::string name = present(group, kMassNames);
-  return !name.empty() && dataset_shape(open_dataset(group, name)).at(0) == count;
+  if (name.empty()) return false;
+  const auto shape = dataset_shape(open_dataset(group, name));
+  return !shape.empty() && shape[0] == count;
 }
 
 void check_cube(const std::string& path, hid_t group) {

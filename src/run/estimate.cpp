@@ -194,7 +194,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double picture = draws ? kSmoothingBytes * std::pow(static_cast<double>(config.output.image_pixels), 2) : 0;
   const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
   const bool folds = ranks > 1 && periodic && config.output.power_spectrum && config.output.power_folding > 1;
-  const double folded = folds ? 2 * kFoldedBytes * n : 0;  // sent and received
+  const double folded = folds ? 2 * kFoldedBytes * uneven * all / ranks : 0;  // sent and received
   e.host_output = std::max({gathered, groups, members, check, picture, folded}) + program;
   e.host_snapshot = n * (OutputState::kCopyBytes + written.selection.fraction * snapshot_writer_bytes(written));
   // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
