@@ -67,19 +67,30 @@ std::vector<std::string> files_of_a_run(const std::string& directory) {
   return names;
 }
 
-void remove_files_of_a_run(const std::string& directory) {
-  std::vector<std::string> names = files_of_a_run(directory);
-  const auto is_restart = [](const std::string& name) { return restart_folder::step_of(name) >= 0; };
-  std::stable_partition(names.begin(), names.end(), is_restart);
-  for (const std::string& name : names) {
-    const std::string path = (fs::path(directory) / name).string();
-    if (is_restart(name)) restart_folder::remove(path);
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (error)
-      throw Error(fmt::format("cannot remove '{}', which an earlier run has left", path), error.message(),
-                  "remove it, or choose another run.output_directory");
+namespace {
+
+void remove_left(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error)
+    throw Error(fmt::format("cannot remove '{}', which an earlier run has left", path.string()), error.message(),
+                "remove it, or choose another run.output_directory");
+}
+
+}  // namespace
+
+void remove_restarts(const std::string& directory) {
+  for (const std::string& name : files_of_a_run(directory)) {
+    if (restart_folder::step_of(name) < 0) continue;
+    const fs::path path = fs::path(directory) / name;
+    restart_folder::remove(path.string());
+    remove_left(path);
   }
+}
+
+void remove_files_of_a_run(const std::string& directory) {
+  remove_restarts(directory);
+  for (const std::string& name : files_of_a_run(directory)) remove_left(fs::path(directory) / name);
 }
 
 void remove_begun_files(const std::string& directory) {

@@ -22,8 +22,9 @@ std::string resume_command(const std::string& directory);
 // Sorted names of files and folders of runs in the directory; none where it cannot be read.
 std::vector<std::string> files_of_a_run(const std::string& directory);
 
-// Removes all files of runs, the restarts first, so that after a failure no run can be resumed by mistake. Throws
-// Error.
+// Removes the restarts of runs, and all files of runs: the restarts go first, so that after a failure no run can be
+// resumed by mistake. Throw Error.
+void remove_restarts(const std::string& directory);
 void remove_files_of_a_run(const std::string& directory);
 
 // Removes unfinished files of a lost run, of its light cones too; those that cannot be removed stay.

@@ -29,6 +29,7 @@ struct RestartsThere {
   std::vector<std::string> damaged;           // folders whose complete.toml is damaged
   std::string run;                            // its name; "" where unknown
   bool ended = false;                         // the run has come to its end; of a directory
+  bool overwritten = false;                   // on the first rank: another run was to begin in its place
   std::string last_configuration;             // of the run's last process, resolved; "" where unknown
   std::optional<std::uint64_t> last_restart;  // on the first rank: step of the last that the run has completed
   std::optional<Error> lost;                  // of restarts_or_none(): the run had a state, and no restart is left

@@ -61,6 +61,7 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
     there.run = run_beside(directory, beside, there.own);
     there.last_configuration = beside.configuration.value_or("");
     there.last_restart = beside.last_restart;
+    there.overwritten = beside.overwritten;
     ended = beside.ended && directory == path ? "ended" : "";
   });
   there.run = broadcast_text(ranks, there.run);
@@ -73,7 +74,8 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
 namespace {
 
 // Throws Error where the directory holds what a run had come to, though no restart.
-void require_no_state(const std::string& directory, const std::optional<std::uint64_t>& last_restart) {
+void require_no_state(const std::string& directory, const RestartsThere& there) {
+  if (there.overwritten) return;
   const auto is_state = [](const std::string& name) { return name.starts_with("stopped."); };
   const std::vector<std::string> files = files_of_a_run(directory);
   if (const auto state = std::ranges::find_if(files, is_state); state != files.end())
@@ -81,9 +83,9 @@ void require_no_state(const std::string& directory, const std::optional<std::uin
                 fmt::format("begin with initial.kind=file initial.file=.../{0} and another run.output_directory, or "
                             "remove {0}",
                             *state));
-  if (last_restart)
+  if (there.last_restart)
     throw Error(fmt::format("the restarts of the run in '{}' are gone", directory),
-                fmt::format("the last was restart_{:06}", *last_restart),
+                fmt::format("the last was restart_{:06}", *there.last_restart),
                 "copy it back, or begin again with maki run and run.overwrite = true, without --resume");
 }
 
@@ -144,8 +146,7 @@ RestartsThere restarts_or_none(const std::string& directory, const Communicator&
   RestartsThere there = restarts_in(directory, ranks);
   if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
   try {
-    if (there.own.empty() && !there.ended)
-      root_succeeds(ranks, [&] { require_no_state(directory, there.last_restart); });
+    if (there.own.empty() && !there.ended) root_succeeds(ranks, [&] { require_no_state(directory, there); });
   } catch (const Error& error) {
     there.lost = error;
   }

@@ -85,14 +85,27 @@ StepLog& RunFiles::log() {
   return *log_;
 }
 
+void RunFiles::begin_files() {
+  if (std::exchange(files_begun_, true)) return;
+  if (!options_.resumed_at) withdraw_earlier_run();
+  open_log();
+}
+
+void RunFiles::withdraw_earlier_run() {
+  root_succeeds(ranks(), [&] {
+    note_overwriting(options_.directory);
+    remove_restarts(options_.directory);
+  });
+  sites::Sites& sites = *place_.sites;
+  if (!sites.alone()) sites.gather(sites::Phase::kControl, sites.next_number(sites::Phase::kControl), {});
+}
+
 void RunFiles::open_log() {
   if (log_ || !speaks()) return;
-  if (options_.resumed_at) {
+  if (options_.resumed_at)
     remove_begun_files(options_.directory);
-  } else {
-    note_overwriting(options_.directory);
+  else
     remove_files_of_a_run(options_.directory);
-  }
   const sites::Sites& sites = *place_.sites;
   const RunHead head{options_.run, options_.settings, ranks().size(), sites.name(sites.me())};
   log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);
@@ -115,7 +128,7 @@ void RunFiles::log_links() {
 }
 
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
-  open_log();
+  begin_files();
   StepMetrics metrics = of_step;
   metrics.steps_left = steps_left;
   part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
@@ -170,7 +183,7 @@ void RunFiles::count_output_traffic() {
 void RunFiles::output(const OutputState& state) { write_snapshot_of(state, {state.copy()}); }
 
 void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) {
-  open_log();
+  begin_files();
   settle_snapshot();
   const bool stopped = state.index < 0;
   if (stopped) settle_restart();  // the disk may have no room for both

@@ -117,7 +117,11 @@ class RunFiles : public RunObserver {
 
  private:
   StepLog& log();
-  void open_log();  // before any other file, as it removes the files of an earlier run
+  void begin_files();  // before any other file, as it removes the files of an earlier run; collective, at all sites
+  // Removes the restarts of an earlier run, at all sites before any of them names the new run: however this is cut
+  // short, sites with and without restarts are still seen to be of one run.
+  void withdraw_earlier_run();
+  void open_log();
   bool speaks() const { return ranks().rank() == 0; }
   int restarts_kept() const { return restarts_to_keep(options_.restarts_kept, place_.sites->count() > 1); }
   int rank_with_most() const;
@@ -142,6 +146,7 @@ class RunFiles : public RunObserver {
   std::optional<DirectoryLock> lock_;  // held by rank 0
   StopRequest stop_;
   Progress progress_;
+  bool files_begun_ = false;
   std::optional<StepLog> log_;
   std::optional<LinkLines> link_lines_;                               // over several sites, on rank 0
   std::optional<SitesReport> sites_report_;                           // over several sites

@@ -243,7 +243,7 @@ RunThere run_in(const std::string& directory) {
     if (last.empty()) run.name = json_member(line, "run");
     if (line.starts_with("{\"run\": ")) head = line;
     if (line.starts_with("{\"restart\": ")) restart = line;
-    if (line == kOverwritten) restart.clear();
+    if (line == kOverwritten) run.overwritten = true;
   }
   run.configuration = configuration_of(head);
   if (const auto step = json_member(restart, "restart")) run.last_restart = std::strtoull(step->c_str(), nullptr, 10);

@@ -9,6 +9,8 @@
 #include <optional>
 #include <thread>
 
+#include "src/io/run_directory.hpp"
+#include "src/simulation/step_log.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
@@ -247,9 +249,17 @@ TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
   for (std::size_t at; (at = metrics.find("{\"restart\"")) != metrics.npos;)
     metrics.erase(at, metrics.find('\n', at) + 1 - at);
   write("output/two/b/metrics.jsonl", metrics);
-  const Results anew = both(again, again);
-  expect_same(end_of(anew));
-  for (const Result& result : anew) EXPECT_EQ(result.output.find("Resumed from"), std::string::npos) << result.output;
+  const auto expect_anew = [&](const Results& results) {
+    expect_same(end_of(results));
+    for (const Result& result : results)
+      EXPECT_EQ(result.output.find("Resumed from"), std::string::npos) << result.output;
+  };
+  expect_anew(both(again, again));
+  // Both were killed as they began anew: b had removed its restarts, a had not, and neither had named the new run.
+  note_overwriting(path("output/two/b"));
+  remove_restarts(path("output/two/b"));
+  write("output/two/b/stopped.hdf5", "");
+  expect_anew(both(again, again));
   fs::remove_all(path("output/two/b"));
   for (const Result& result : both(again, again))
     expect_end(result, 1, {"site a holds restarts of a run, and site b nothing of that run"});
