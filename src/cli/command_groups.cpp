@@ -64,11 +64,9 @@ void write_groups(GroupsOptions given) {
   const GroupCatalogue catalogue =
       find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  root_succeeds(ranks, [&] {
-    fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count());
-    write_group_files(given.output, catalogue, expected.get(), loaded.provenance(), given.overwrite);
-    fmt::print("wrote {}\nwrote {}\n", given.output, mass_function_path(given.output));
-  });
+  if (ranks.rank() == 0) fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count());
+  write_group_files(given.output, catalogue, expected.get(), loaded.provenance(), given.overwrite, ranks);
+  if (ranks.rank() == 0) fmt::print("wrote {}\nwrote {}\n", given.output, mass_function_path(given.output));
 }
 
 }  // namespace
@@ -98,11 +96,13 @@ struct LinksOptions {
   bool overwrite = false;
 };
 
-std::vector<CatalogueGroups> read_in_order(const std::vector<std::string>& paths) {
+std::vector<CatalogueGroups> read_in_order(const std::vector<std::string>& paths, const Communicator& ranks) {
   std::vector<CatalogueGroups> all;
   for (const std::string& path : paths) {
-    all.push_back(read_catalogue_groups(path));
-    if (all.size() > 1) require_order(all[all.size() - 2], all.back());
+    all.push_back(read_catalogue_groups(path, ranks));
+    root_succeeds(ranks, [&] {
+      if (all.size() > 1) require_order(all[all.size() - 2], all.back());
+    });
   }
   return all;
 }
@@ -114,29 +114,36 @@ void print_row(const CatalogueGroups& catalogue, std::size_t group) {
              row.position[2]);
 }
 
-// A group of the last catalogue and its main progenitors, back in time.
-void print_branch(const std::vector<CatalogueGroups>& all, std::int64_t group) {
-  if (group >= static_cast<std::int64_t>(all.back().size()))
-    throw Error(fmt::format("'{}' has no group {}", all.back().name, group),
-                all.back().size() == 0 ? "it holds no groups"
-                                       : fmt::format("it has {}, and the first is 0", all.back().size()),
-                all.back().size() == 0 ? "" : "choose another --branch");
+void begin_branch(const CatalogueGroups& last, std::int64_t group) {
+  if (group >= static_cast<std::int64_t>(last.size()))
+    throw Error(fmt::format("'{}' has no group {}", last.name, group),
+                last.size() == 0 ? "it holds no groups" : fmt::format("it has {}, and the first is 0", last.size()),
+                last.size() == 0 ? "" : "choose another --branch");
   fmt::print(
       "# masses, velocities and lengths in the units of the catalogues\n#{:>7} {:>8} {:>10} {:>12} {:>12} {:>9} {:>10} {:>10} {:>10}\n",
       "z", "group", "particles", "M_fof", "M_200m", "v_max", "x", "y", "z");
+}
+
+// A group of the last catalogue and its main progenitors, back in time.
+void print_branch(const std::vector<CatalogueGroups>& all, std::int64_t group, const Communicator& ranks) {
+  root_succeeds(ranks, [&] { begin_branch(all.back(), group); });
   for (std::size_t i = all.size(); group != kNoGroup;) {
-    print_row(all[--i], static_cast<std::size_t>(group));
+    --i;
+    if (ranks.rank() == 0) print_row(all[i], static_cast<std::size_t>(group));
     if (i == 0) break;
-    group = link_catalogues(all[i - 1], all[i]).main_progenitor[static_cast<std::size_t>(group)];
+    const MergerLinks links = link_catalogues(all[i - 1], all[i], ranks);
+    if (ranks.rank() == 0) group = links.main_progenitor[static_cast<std::size_t>(group)];
+    ranks.broadcast(&group, sizeof group, 0);
   }
 }
 
 void link(const LinksOptions& options) {
-  if (options.branch != kNoGroup) return print_branch(read_in_order(options.catalogues), options.branch);
+  const Communicator ranks = Communicator::world();
+  if (options.branch != kNoGroup) return print_branch(read_in_order(options.catalogues, ranks), options.branch, ranks);
   for (std::size_t i = 1; i < options.catalogues.size(); ++i) {
     const std::string &earlier = options.catalogues[i - 1], &later = options.catalogues[i];
-    fmt::print("{}\n", link_group_files(earlier, later, options.overwrite));
-    fmt::print("wrote {}\n", links_path(later));
+    const std::string told = link_group_files(earlier, later, options.overwrite, ranks);
+    if (ranks.rank() == 0) fmt::print("{}\nwrote {}\n", told, links_path(later));
   }
 }
 
@@ -144,9 +151,8 @@ void link(const LinksOptions& options) {
 
 void add_links_command(CLI::App& program) {
   auto options = std::make_shared<LinksOptions>();
-  CLI::App* command =
-      add_command(program, "links", "Link groups to their progenitors in earlier catalogues",
-                  "maki links output/quickstart/groups_*.hdf5 --branch 0", options, on_first_rank(link));
+  CLI::App* command = add_command(program, "links", "Link groups to their progenitors in earlier catalogues",
+                                  "maki links output/quickstart/groups_*.hdf5 --branch 0", options, link);
   command->add_option("CATALOGUES", options->catalogues, "files of maki groups, in the order of time")
       ->required()
       ->expected(2, -1);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 #include "host/domain/migrate.hpp"
@@ -81,37 +82,35 @@ GroupFrame group_frame(const Frame& frame, const SnapshotHeader& header, double 
   return units;
 }
 
-// Rows and members of all ranks' groups, on rank 0, in the order of the catalogue.
+// Brings the rows of all ranks' groups to rank 0, in the order of the catalogue, and their members into shares.
 void gather(const Communicator& ranks, MeasuredGroups measured, GroupCatalogue& catalogue) {
   std::vector<std::vector<FofGroup>> rows(static_cast<std::size_t>(ranks.size()));
-  std::vector<std::vector<std::uint64_t>> ids(rows.size());
+  std::vector<std::vector<ArrayPart>> places(rows.size());  // of each rank's groups among all members
   rows[0] = std::move(measured.groups);
-  ids[0] = std::move(measured.by_binding);
   rows = exchange_all(ranks, std::move(rows));
-  ids = exchange_all(ranks, std::move(ids));
   struct Row {
     const FofGroup* group;
-    const std::uint64_t* ids;
+    ArrayPart* place;
   };
   std::vector<Row> order;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const std::uint64_t* next = ids[r].data();
-    for (const FofGroup& group : rows[r]) {
-      order.push_back({&group, next});
-      next += group.length;
-    }
+    places[r].resize(rows[r].size());
+    for (std::size_t g = 0; g < rows[r].size(); ++g) order.push_back({&rows[r][g], &places[r][g]});
   }
   std::sort(order.begin(), order.end(), [](const Row& a, const Row& b) {
     return a.group->length != b.group->length ? a.group->length > b.group->length
                                               : a.group->least_id < b.group->least_id;
   });
-  std::size_t members_of_all = 0;
-  for (const auto& of_rank : ids) members_of_all += of_rank.size();
-  catalogue.member_ids.reserve(members_of_all);
+  std::uint64_t next = 0;
   for (const Row& row : order) {
     catalogue.groups.push_back(*row.group);
-    catalogue.member_ids.insert(catalogue.member_ids.end(), row.ids, row.ids + row.group->length);
+    *row.place = {next, row.group->length};
+    next += row.group->length;
   }
+  rows.clear();
+  const std::vector<ArrayPart> own = std::move(exchange_all(ranks, std::move(places))[0]);
+  const std::uint64_t total = sum_of(ranks, std::uint64_t{measured.by_binding.size()});
+  put_in_shares(ranks, total, own, measured.by_binding, catalogue.member_ids);
 }
 
 // ---- the catalogue --------------------------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ using gadget::kTypes;  // of particles; ours are of type 1
 using gadget::Scaling;
 
 void write_header(hid_t file, const GroupCatalogue& catalogue) {
-  const std::uint64_t groups = catalogue.groups.size(), ids = catalogue.member_ids.size();
+  const std::uint64_t groups = catalogue.groups.size(), ids = catalogue.members();
   H5Id header = create_group(file, "Header");
   write_attribute(header, "Ngroups_ThisFile", groups);
   write_attribute(header, "Ngroups_Total", groups);
@@ -223,23 +222,95 @@ void GroupColumns::write_all() const {
                &FofGroup::concentration);
 }
 
-template <class T>
-void write_ids(hid_t parent, const std::vector<std::uint64_t>& ids) {
-  write_column<T>(parent, "ID", ids.size(), 1, [&](std::size_t i, std::size_t) { return ids[i]; });
-}
+// The place of the members' IDs in a file.
+struct IdsPlace {
+  std::uint64_t address;
+  bool wide;  // of 64 bits each, not of 32
+};
 
-void write_contents(hid_t file, const GroupCatalogue& catalogue, const Provenance& provenance) {
+// Writes all but the IDs, for which there is room then at the returned address.
+std::uint64_t write_contents(hid_t file, const GroupCatalogue& catalogue, const Provenance& provenance, bool wide) {
   write_header(file, catalogue);
   gadget::write_metadata(file, catalogue.header, provenance);
   H5Id group = create_group(file, "Group");
   GroupColumns(group, catalogue).write_all();
   H5Id ids = create_group(file, "IDs");
-  const auto& numbers = catalogue.member_ids;
-  const bool wide = std::any_of(numbers.begin(), numbers.end(), [](std::uint64_t id) { return id >> 32 != 0; });
-  wide ? write_ids<std::uint64_t>(ids, numbers) : write_ids<std::uint32_t>(ids, numbers);
+  const hid_t type = wide ? hdf5_type<std::uint64_t>() : hdf5_type<std::uint32_t>();
+  return dataset_address(create_dataset(ids, "ID", type, catalogue.members(), 1, 0));
+}
+
+constexpr std::size_t kIdsAtOnce = 1 << 20;
+
+template <class T>
+void write_ids(PositionedFile& file, std::uint64_t address, const std::vector<std::uint64_t>& ids) {
+  for (std::size_t i = 0; i < ids.size(); i += kIdsAtOnce) {
+    const std::vector<T> some(ids.begin() + static_cast<std::ptrdiff_t>(i),
+                              ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), i + kIdsAtOnce)));
+    file.write_at(address + i * sizeof(T), some.data(), some.size() * sizeof(T));
+  }
+}
+
+void write_share(const std::string& temporary, const std::string& path, const IdsPlace& place, std::uint64_t first,
+                 const std::vector<std::uint64_t>& ids) {
+  if (ids.empty()) return;
+  PositionedFile file(temporary, path);
+  if (place.wide)
+    write_ids<std::uint64_t>(file, place.address + first * sizeof(std::uint64_t), ids);
+  else
+    write_ids<std::uint32_t>(file, place.address + first * sizeof(std::uint32_t), ids);
+  file.finish();
+}
+
+// The rank whose even share of `total` items holds an item.
+std::size_t rank_of(std::uint64_t item, std::uint64_t total, int ranks) {
+  const auto size = static_cast<unsigned>(ranks);
+  return static_cast<std::size_t>((static_cast<unsigned __int128>(item + 1) * size - 1) / total);
 }
 
 }  // namespace
+
+std::uint64_t GroupCatalogue::members() const {
+  std::uint64_t sum = 0;
+  for (const FofGroup& group : groups) sum += group.length;
+  return sum;
+}
+
+void put_in_shares(const Communicator& ranks, std::uint64_t total, const std::vector<ArrayPart>& parts,
+                   std::span<const std::uint64_t> numbers, std::vector<std::uint64_t>& share) {
+  const int size = ranks.size();
+  std::vector<std::vector<ArrayPart>> places(static_cast<std::size_t>(size));
+  std::vector<std::vector<std::uint64_t>> values(places.size());
+  const std::uint64_t* next = numbers.data();
+  for (ArrayPart left : parts) {
+    while (left.size > 0) {
+      const std::size_t to = rank_of(left.begin, total, size);
+      const std::uint64_t end = share_begin(total, static_cast<int>(to) + 1, size);
+      const std::uint64_t here = std::min(left.size, end - left.begin);
+      places[to].push_back({left.begin, here});
+      values[to].insert(values[to].end(), next, next + here);
+      next += here, left.begin += here, left.size -= here;
+    }
+  }
+  places = exchange_all(ranks, std::move(places));
+  values = exchange_all(ranks, std::move(values));
+  const Share own = share_of(total, ranks.rank(), size);
+  share.resize(own.size());
+  for (std::size_t r = 0; r < places.size(); ++r) {
+    const std::uint64_t* from = values[r].data();
+    for (const ArrayPart& part : places[r]) {
+      std::copy_n(from, part.size, share.begin() + static_cast<std::ptrdiff_t>(part.begin - own.first));
+      from += part.size;
+    }
+  }
+}
+
+void gather_members(const Communicator& ranks, GroupCatalogue& catalogue) {
+  std::vector<std::vector<std::uint64_t>> shares(static_cast<std::size_t>(ranks.size()));
+  shares[0] = std::move(catalogue.member_ids);
+  catalogue.member_ids.clear();
+  for (const auto& share : exchange_all(ranks, std::move(shares)))
+    catalogue.member_ids.insert(catalogue.member_ids.end(), share.begin(), share.end());
+}
 
 GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,
                            const SnapshotHeader& header, const GroupOptions& options) {
@@ -279,19 +350,31 @@ void set_file_units(GroupCatalogue& catalogue, FileLayout layout) {
 }
 
 void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,
-                           bool overwrite) {
-  for (const FofGroup& group : catalogue.groups) {
-    if (group.length >> 31 == 0) continue;
-    throw Error(fmt::format("cannot write '{}'", path),
-                fmt::format("GADGET-4's GroupLen does not hold {} particles", group.length),
-                "choose a shorter linking length");
-  }
-  SafeFile file(path, overwrite);
-  const Hdf5Turn turn;
-  H5Id hdf5 = create_hdf5(file.temporary_path());
-  write_contents(hdf5, catalogue, provenance);
-  close_hdf5(hdf5, path);
-  file.commit();
+                           bool overwrite, const Communicator& ranks) {
+  const auto largest = std::ranges::max_element(catalogue.member_ids);
+  const std::uint64_t id = largest_of(ranks, largest == catalogue.member_ids.end() ? 0 : *largest);
+  IdsPlace place{0, id >> 32 != 0};
+  std::optional<SafeFile> file;
+  root_succeeds(ranks, [&] {
+    for (const FofGroup& group : catalogue.groups) {
+      if (group.length >> 31 == 0) continue;
+      throw Error(fmt::format("cannot write '{}'", path),
+                  fmt::format("GADGET-4's GroupLen does not hold {} particles", group.length),
+                  "choose a shorter linking length");
+    }
+    file.emplace(path, overwrite);
+    const Hdf5Turn turn;
+    H5Id hdf5 = create_hdf5(file->temporary_path());
+    place.address = write_contents(hdf5, catalogue, provenance, place.wide);
+    close_hdf5(hdf5, path);
+  });
+  ranks.broadcast(&place, sizeof place, 0);
+  const std::string temporary = broadcast_text(ranks, file ? file->temporary_path() : "");
+  const std::uint64_t total = sum_of(ranks, std::uint64_t{catalogue.member_ids.size()});
+  all_succeed(ranks, [&] {
+    write_share(temporary, path, place, share_begin(total, ranks.rank(), ranks.size()), catalogue.member_ids);
+  });
+  root_succeeds(ranks, [&] { file->commit(); });
 }
 
 // ---- the mass function ----------------------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 #include "src/groups/progenitors.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <filesystem>
+#include <numeric>
 #include <parallel/algorithm>
 
 #include "kernels/error.hpp"
@@ -17,16 +20,22 @@
 namespace maki {
 namespace {
 
+// Of a dataset of so many rows and columns, the rows of `share`.
 template <class T>
-std::vector<T> read_column(hid_t file, const std::string& name, std::size_t rows, std::size_t columns) {
+std::vector<T> read_column(hid_t file, const std::string& name, std::size_t rows, std::size_t columns,
+                           const Share& share) {
   H5Id dataset = open_dataset(file, name);
   const std::vector<std::size_t> shape = dataset_shape(dataset);
   if (shape.empty() || shape[0] != rows || (shape.size() > 1 ? shape[1] : 1) != columns)
     throw Error(fmt::format("'{}' does not have {} x {} numbers", name, rows, columns),
                 "the catalogue is damaged or not one of maki groups", "write it again with maki groups");
-  std::vector<T> numbers(rows * columns);
-  if (!numbers.empty()) read_rows(dataset, 0, rows, hdf5_type<T>(), numbers.data());
+  std::vector<T> numbers(share.size() * columns);
+  if (!numbers.empty()) read_rows(dataset, share.first, share.size(), hdf5_type<T>(), numbers.data());
   return numbers;
+}
+template <class T>
+std::vector<T> read_column(hid_t file, const std::string& name, std::size_t rows, std::size_t columns) {
+  return read_column<T>(file, name, rows, columns, {0, rows});
 }
 
 std::uint64_t required(hid_t header, const char* name, const std::string& path) {
@@ -46,7 +55,10 @@ double box_size(hid_t file) {
 
 }  // namespace
 
-CatalogueGroups read_catalogue_groups(const std::string& path) {
+namespace {
+
+// All but the members' IDs.
+CatalogueGroups read_tables(const std::string& path) {
   const Hdf5Turn turn;
   H5Id file = open_hdf5(path);
   if (!hdf5_exists(file, "Group") || !hdf5_exists(file, "Header"))
@@ -59,7 +71,6 @@ CatalogueGroups read_catalogue_groups(const std::string& path) {
   found.particles = read_scalar<std::uint64_t>(header, "Particles").value_or(0);
   found.provenance = gadget::read_provenance(file);
   const std::uint64_t groups = required(header, "Ngroups_Total", path), ids = required(header, "Nids_Total", path);
-  found.ids = read_column<std::uint64_t>(file, "IDs/ID", ids, 1);
   const auto length = read_column<std::int32_t>(file, "Group/GroupLen", groups, 1);
   const auto offset = read_column<std::int64_t>(file, "Group/GroupOffsetType", groups, kTypes);
   const auto mass = read_column<float>(file, "Group/GroupMass", groups, 1);
@@ -80,6 +91,21 @@ CatalogueGroups read_catalogue_groups(const std::string& path) {
   return found;
 }
 
+}  // namespace
+
+CatalogueGroups read_catalogue_groups(const std::string& path, const Communicator& ranks) {
+  CatalogueGroups found;
+  root_succeeds(ranks, [&] { found = read_tables(path); });
+  std::uint64_t members = found.begins.back();
+  ranks.broadcast(&members, sizeof members, 0);
+  all_succeed(ranks, [&] {
+    const Hdf5Turn turn;
+    H5Id file = open_hdf5(path);
+    found.ids = read_column<std::uint64_t>(file, "IDs/ID", members, 1, share_of(members, ranks.rank(), ranks.size()));
+  });
+  return found;
+}
+
 void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later) {
   if (later.redshift < earlier.redshift) return;
   throw Error(fmt::format("'{}' is not later than '{}'", later.name, earlier.name), "links lead forward in time",
@@ -88,96 +114,130 @@ void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later)
 
 namespace {
 
-// Weights of members by rank, and their sums: totals[n] of the first n.
-struct Weights {
-  std::vector<double> of_rank, totals;
+// A member of a group, and its place there, from 0 for the most bound one.
+struct Member {
+  std::uint64_t id, group;
+  std::uint32_t place;
 };
 
-Weights weights_up_to(const CatalogueGroups& one, const CatalogueGroups& other) {
-  std::uint64_t longest = 0;
-  for (const CatalogueGroups* catalogue : {&one, &other})
-    for (std::size_t g = 0; g < catalogue->size(); ++g) longest = std::max(longest, catalogue->length(g));
-  Weights weights{std::vector<double>(longest), std::vector<double>(longest + 1)};
-  for (std::size_t rank = 0; rank < longest; ++rank) {
-    weights.of_rank[rank] = 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2));
-    weights.totals[rank + 1] = weights.totals[rank] + weights.of_rank[rank];
-  }
-  return weights;
+// First the group in which a rank's share of the members begins, then where this and the others that begin within the
+// share begin; empty for an empty share.
+std::vector<std::uint64_t> groups_of_share(const std::vector<std::uint64_t>& begins, const Share& share) {
+  if (share.size() == 0) return {};
+  const auto first = std::ranges::upper_bound(begins, share.first) - 1;
+  std::vector<std::uint64_t> groups = {static_cast<std::uint64_t>(first - begins.begin())};
+  groups.insert(groups.end(), first, std::lower_bound(first, begins.end(), share.end));
+  return groups;
 }
 
-// A member and its index in a catalogue's `ids`.
-struct Member {
-  std::uint64_t id, index;
-};
-
-std::vector<Member> members_by_id(const CatalogueGroups& catalogue) {
-  std::vector<Member> all(catalogue.ids.size());
-#pragma omp parallel for schedule(static)
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {catalogue.ids[i], i};
+// Members of all ranks whose IDs meet on this one, by ID. Collective.
+std::vector<Member> members_by_id(const CatalogueGroups& catalogue, const Communicator& ranks) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const std::uint64_t total = sum_of(ranks, std::uint64_t{catalogue.ids.size()});
+  std::vector<std::vector<std::uint64_t>> tables(size);
+  for (int r = 0; ranks.rank() == 0 && r < ranks.size(); ++r)
+    tables[static_cast<std::size_t>(r)] = groups_of_share(catalogue.begins, share_of(total, r, ranks.size()));
+  const std::vector<std::uint64_t> groups = std::move(exchange_all(ranks, std::move(tables))[0]);
+  std::vector<std::vector<Member>> meeting(size);
+  std::uint64_t at = share_begin(total, ranks.rank(), ranks.size());
+  std::size_t k = 1;  // entry of `groups`
+  for (const std::uint64_t id : catalogue.ids) {
+    while (k + 1 < groups.size() && groups[k + 1] <= at) ++k;
+    const std::size_t to = size == 1 ? 0 : XXH3_64bits(&id, sizeof id) % size;
+    meeting[to].push_back({id, groups[0] + k - 1, static_cast<std::uint32_t>(at - groups[k])});
+    ++at;
+  }
+  std::vector<Member> all;
+  for (std::vector<Member>& members : exchange_all(ranks, std::move(meeting))) {
+    if (all.empty())
+      all = std::move(members);
+    else
+      all.insert(all.end(), members.begin(), members.end());
+    members = {};
+  }
   __gnu_parallel::sort(all.begin(), all.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
   return all;
 }
 
-void require_unique(const std::vector<Member>& by_id, const CatalogueGroups& catalogue) {
+void require_unique(const std::vector<Member>& by_id, const std::string& name) {
   const auto twice =
       std::adjacent_find(by_id.begin(), by_id.end(), [](const Member& a, const Member& b) { return a.id == b.id; });
   if (twice == by_id.end()) return;
-  throw Error(fmt::format("'{}' cannot be linked", catalogue.name),
+  throw Error(fmt::format("'{}' cannot be linked", name),
               fmt::format("particle {} is a member of two groups", twice->id), "IDs have to be unique");
 }
 
-constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
-
-// For each member of the earlier catalogue its index in the later one, or kNowhere. Both are sorted and read in one
-// direction, as each search for an ID among many would wait for memory.
-std::vector<std::uint64_t> places_of(const CatalogueGroups& earlier, const CatalogueGroups& later) {
-  const std::vector<Member> to = members_by_id(later);
-  require_unique(to, later);
-  std::vector<std::uint64_t> places(earlier.ids.size(), kNowhere);
-  auto at = to.begin();
-  for (const Member& member : members_by_id(earlier)) {
-    while (at != to.end() && at->id < member.id) ++at;
-    if (at == to.end()) break;
-    if (at->id == member.id) places[member.index] = at->index;
-  }
-  return places;
-}
-
-// A particle in an earlier group and a later one, with its ranks in both.
+// A particle in an earlier group and a later one, with its places in both.
 struct SharedMember {
-  std::uint64_t group, rank_before, rank_now;
+  std::uint64_t progenitor, group;
+  std::uint32_t place_before, place_now;
+  auto operator<=>(const SharedMember&) const = default;
 };
 
-// Sorted by later group, then by rank in the earlier one.
-void shared_members(const CatalogueGroups& earlier, std::uint64_t group, const std::vector<std::uint64_t>& places,
-                    const CatalogueGroups& later, std::vector<SharedMember>& shared) {
-  shared.clear();
-  std::uint64_t now = 0;  // the later group of the member before, which is often that of the next
-  for (std::uint64_t i = earlier.begins[group]; i < earlier.begins[group + 1]; ++i) {
-    const std::uint64_t at = places[i];
-    if (at == kNowhere) continue;
-    if (at < later.begins[now] || at >= later.begins[now + 1])
-      now = static_cast<std::uint64_t>(std::upper_bound(later.begins.begin(), later.begins.end(), at) -
-                                       later.begins.begin() - 1);
-    shared.push_back({now, i - earlier.begins[group], at - later.begins[now]});
+// Shared members of this rank's progenitors, sorted. Collective.
+std::vector<SharedMember> shared_members(const CatalogueGroups& earlier, const CatalogueGroups& later,
+                                         const Communicator& ranks) {
+  const std::string name = broadcast_text(ranks, later.name);
+  const std::vector<Member> to = members_by_id(later, ranks);
+  all_succeed(ranks, [&] { require_unique(to, name); });
+  std::vector<std::vector<SharedMember>> of_ranks(static_cast<std::size_t>(ranks.size()));
+  auto at = to.begin();  // both are read in one direction, as each search for an ID among many would wait for memory
+  for (const Member& member : members_by_id(earlier, ranks)) {
+    while (at != to.end() && at->id < member.id) ++at;
+    if (at == to.end()) break;
+    if (at->id == member.id)
+      of_ranks[member.group % of_ranks.size()].push_back({member.group, at->group, member.place, at->place});
   }
-  const auto before = [](const SharedMember& a, const SharedMember& b) {
-    return a.group != b.group ? a.group < b.group : a.rank_before < b.rank_before;
-  };
-  if (!std::is_sorted(shared.begin(), shared.end(), before)) std::sort(shared.begin(), shared.end(), before);
+  std::vector<SharedMember> shared;
+  for (const std::vector<SharedMember>& some : exchange_all(ranks, std::move(of_ranks)))
+    shared.insert(shared.end(), some.begin(), some.end());
+  __gnu_parallel::sort(shared.begin(), shared.end());
+  return shared;
 }
 
-// The links of one earlier group, by later group.
-std::vector<ProgenitorLink> links_of(std::uint64_t group, const std::vector<SharedMember>& shared,
-                                     const Weights& weights) {
+// Of members, by place.
+std::vector<double> weights_of(std::uint64_t places) {
+  std::vector<double> weights(places);
+  for (std::size_t place = 0; place < places; ++place)
+    weights[place] = 1 / std::cbrt(std::pow(1.0 + static_cast<double>(place), 2));
+  return weights;
+}
+
+// Links of the shared members, by progenitor and group, with sums of weights.
+std::vector<ProgenitorLink> links_of(const std::vector<SharedMember>& shared) {
+  std::uint64_t places = 0;
+  for (const SharedMember& member : shared)
+    places = std::max<std::uint64_t>(places, std::max(member.place_before, member.place_now) + 1ull);
+  const std::vector<double> weights = weights_of(places);
   std::vector<ProgenitorLink> links;
   for (const SharedMember& member : shared) {
-    if (links.empty() || links.back().group != member.group) links.push_back({member.group, group, 0, 0, 0});
+    if (links.empty() || links.back().progenitor != member.progenitor || links.back().group != member.group)
+      links.push_back({member.group, member.progenitor, 0, 0, 0});
     ++links.back().shared;
-    links.back().weight += weights.of_rank[member.rank_before];
-    links.back().weight_in_group += weights.of_rank[member.rank_now];
+    links.back().weight += weights[member.place_before];
+    links.back().weight_in_group += weights[member.place_now];
   }
   return links;
+}
+
+// Sums of the first n weights, for n up to the length of the longest group.
+std::vector<double> sums_of_weights(const CatalogueGroups& one, const CatalogueGroups& other) {
+  std::uint64_t longest = 0;
+  for (const CatalogueGroups* catalogue : {&one, &other})
+    for (std::size_t g = 0; g < catalogue->size(); ++g) longest = std::max(longest, catalogue->length(g));
+  const std::vector<double> weights = weights_of(longest);
+  std::vector<double> sums(longest + 1);
+  std::partial_sum(weights.begin(), weights.end(), sums.begin() + 1);
+  return sums;
+}
+
+void require_one_run(const CatalogueGroups& earlier, const CatalogueGroups& later) {
+  const double larger = std::max(earlier.box_size, later.box_size);
+  if (std::abs(earlier.box_size - later.box_size) > 1e-5 * larger || earlier.particles != later.particles)
+    throw Error(fmt::format("'{}' and '{}' are not of one run", earlier.name, later.name),
+                fmt::format("a box of {:.6g} Mpc/h with {} particles, and one of {:.6g} with {}", earlier.box_size,
+                            earlier.particles, later.box_size, later.particles),
+                "give catalogues of the same particles");
 }
 
 std::vector<std::uint64_t> begins_of(const std::vector<ProgenitorLink>& links, std::size_t groups) {
@@ -189,35 +249,27 @@ std::vector<std::uint64_t> begins_of(const std::vector<ProgenitorLink>& links, s
 
 }  // namespace
 
-MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later) {
-  const double larger = std::max(earlier.box_size, later.box_size);
-  if (std::abs(earlier.box_size - later.box_size) > 1e-5 * larger || earlier.particles != later.particles)
-    throw Error(fmt::format("'{}' and '{}' are not of one run", earlier.name, later.name),
-                fmt::format("a box of {:.6g} Mpc/h with {} particles, and one of {:.6g} with {}", earlier.box_size,
-                            earlier.particles, later.box_size, later.particles),
-                "give catalogues of the same particles");
-  const std::vector<std::uint64_t> places = places_of(earlier, later);
-  const Weights weights = weights_up_to(earlier, later);
+MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later, const Communicator& ranks) {
+  root_succeeds(ranks, [&] { require_one_run(earlier, later); });
+  std::vector<std::vector<ProgenitorLink>> of_ranks(static_cast<std::size_t>(ranks.size()));
+  of_ranks[0] = links_of(shared_members(earlier, later, ranks));
+  of_ranks = exchange_all(ranks, std::move(of_ranks));
   MergerLinks found;
+  if (ranks.rank() > 0) return found;
   found.descendant.assign(earlier.size(), kNoGroup);
   found.main_progenitor.assign(later.size(), kNoGroup);
-#pragma omp parallel
-  {
-    std::vector<ProgenitorLink> own;
-    std::vector<SharedMember> shared;
-#pragma omp for schedule(dynamic, 16)
-    for (std::size_t g = 0; g < earlier.size(); ++g) {
-      shared_members(earlier, g, places, later, shared);
-      double largest = 0;
-      for (ProgenitorLink link : links_of(g, shared, weights)) {
-        link.weight /= weights.totals[earlier.length(g)];
-        link.weight_in_group /= weights.totals[later.length(link.group)];
-        if (link.weight > largest) largest = link.weight, found.descendant[g] = static_cast<std::int64_t>(link.group);
-        own.push_back(link);
+  const std::vector<double> totals = sums_of_weights(earlier, later);
+  std::vector<double> largest(earlier.size());
+  for (const std::vector<ProgenitorLink>& links : of_ranks) {
+    for (ProgenitorLink link : links) {
+      link.weight /= totals[earlier.length(link.progenitor)];
+      link.weight_in_group /= totals[later.length(link.group)];
+      if (link.weight > largest[link.progenitor]) {
+        largest[link.progenitor] = link.weight;
+        found.descendant[link.progenitor] = static_cast<std::int64_t>(link.group);
       }
+      found.links.push_back(link);
     }
-#pragma omp critical
-    found.links.insert(found.links.end(), own.begin(), own.end());
   }
   std::sort(found.links.begin(), found.links.end(), [](const ProgenitorLink& a, const ProgenitorLink& b) {
     if (a.group != b.group) return a.group < b.group;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "src/groups/properties.hpp"
 #include "src/io/snapshot.hpp"
 
@@ -18,20 +19,20 @@ struct CatalogueGroups {
   double redshift = 0;
   double box_size = 0;                      // Mpc/h
   std::uint64_t particles = 0;              // of the snapshot, members or not; 0: not known
-  std::vector<std::uint64_t> begins = {0};  // of each group's members in `ids`; one entry more than groups
-  std::vector<std::uint64_t> ids;           // the most bound first
+  std::vector<std::uint64_t> begins = {0};  // of each group's members among all; one entry more than groups
   struct Row {
     float mass = 0, mass_mean200 = 0, v_max = 0;
     std::array<float, 3> position{};
   };
-  std::vector<Row> rows;  // by group
+  std::vector<Row> rows;           // by group
+  std::vector<std::uint64_t> ids;  // of members, the most bound first: this rank's even share; all else is on rank 0
   Provenance provenance = {};
   std::size_t size() const { return rows.size(); }
   std::uint64_t length(std::size_t group) const { return begins[group + 1] - begins[group]; }
 };
-// Throws Error where the file is no catalogue or is damaged.
-CatalogueGroups read_catalogue_groups(const std::string& path);
-// Throws Error where `later` is not the later one.
+// Collective. Throws Error where the file is no catalogue or is damaged.
+CatalogueGroups read_catalogue_groups(const std::string& path, const Communicator& ranks = Communicator::self());
+// For rank 0. Throws Error where `later` is not the later one.
 void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
 // A group and one of its progenitors, with some particles in both. The most bound members of a progenitor define its
@@ -51,13 +52,11 @@ struct MergerLinks {
   std::vector<std::int64_t> main_progenitor;  // by later group: the first linked progenitor whose descendant it is
   std::vector<std::int64_t> descendant;       // by earlier group: the later group with its largest weight
 };
-// Of equal weights the lesser row wins. Throws Error where an ID is twice in the later catalogue, or where boxes or
-// numbers of particles differ.
-MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
-
-// For estimates: host bytes a member, of both catalogues (IDs and rows) and of linking them (members by ID, twice
-// while they are sorted, and places).
-inline constexpr double kLinkBytes = 76;
+// The links, on rank 0, with the same bits for any number of ranks: members meet on the ranks that hashes of their IDs
+// give, those that are in both catalogues then by their earlier group. Of equal weights the lesser row wins. Collective.
+// Throws Error where an ID is twice in the later catalogue, or where boxes or numbers of particles differ.
+MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later,
+                            const Communicator& ranks = Communicator::self());
 
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
 // FirstProgenitor, ProgenitorCount, MainProgenitor), /PreviousGroup (by earlier group: Descendant) and /Maki, the

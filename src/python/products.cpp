@@ -136,8 +136,10 @@ std::pair<GroupCatalogue, Notes> find(const Snapshot& set, const GroupOptions& o
   const Computing computing;
   Notes notes;
   LoadedSet loaded = load(set, notes);
-  return {find_groups(loaded.stream(), loaded.ranks(), loaded.particles(), loaded.frame(), loaded.header(), options),
-          notes};
+  GroupCatalogue found =
+      find_groups(loaded.stream(), loaded.ranks(), loaded.particles(), loaded.frame(), loaded.header(), options);
+  gather_members(loaded.ranks(), found);
+  return {std::move(found), notes};
 }
 
 // One property of all groups.

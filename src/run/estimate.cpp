@@ -21,7 +21,6 @@
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/source_trees.hpp"
 #include "src/groups/catalogue.hpp"
-#include "src/groups/progenitors.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -41,8 +40,6 @@ namespace {
 // Each part has its own bytes. They were measured from the high-water marks that `maki run` prints and the largest
 // resident set of the process, at 64^3 and 128^3 in 50 Mpc/h and 2^17 in a sphere, with leaves of 16 and groups of 64.
 constexpr double kProgramBytes = 30e6;  // code, libraries, thread stacks
-// Groups' members: the largest part of all particles that they are, and bytes of one on the first rank (its ID, twice).
-constexpr double kMembers = 0.6, kMemberBytes = 16;
 
 // The division of the particles of a run.
 struct Shares {
@@ -184,10 +181,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
-  const double grouped = (sites > 1 ? all / ranks : n) * kGroupHostBytes;  // one site finds the groups of all
-  const double groups = config.output.groups ? grouped : 0;
-  if (config.output.groups && everywhere > 1)
-    e.host_first = kMembers * all * std::max(kMemberBytes, kMemberBytes + kLinkBytes - grouped / (kMembers * all));
+  const double groups = config.output.groups ? (sites > 1 ? all / ranks : n) * kGroupHostBytes : 0;  // of all, at one
+  if (config.output.groups && everywhere > 1) e.host_first = all * kGroupRowBytes;
   const WriteOptions written = snapshot_options(config);
   const double members = written.selection.in_groups ? n * kMembersBytes : 0;
   const bool draws = config.output.image || config.output.film > 0;

@@ -26,7 +26,7 @@ struct MemoryEstimate {
   double scratch = 0;        // of an output (P(k), picture), or of sorting beyond the memory of lists, which it reuses
   double host_start = 0;     // initial conditions while they are made or read and copied to the device
   double host_output = 0;    // groups, or particles gathered from other sites, while an output is made
-  double host_first = 0;     // of the first rank alone, while it has all groups' members and finds links
+  double host_first = 0;     // of the first rank alone, of the rows of all groups
   double host_cones = 0;     // the largest shell of a light cone while it is written, and maps of open shells
   double host_crossings = 0;  // what a light cone meets in a step, by batches, and maps of open shells
   double host_snapshot = 0;   // a snapshot while it is written during later steps

@@ -21,11 +21,12 @@ std::string mass_function_path(const std::string& catalogue) {
 }
 
 void write_group_files(const std::string& path, const GroupCatalogue& catalogue, const MassFunction* expected,
-                       const Provenance& provenance, bool overwrite) {
-  write_group_catalogue(path, catalogue, provenance, overwrite);
+                       const Provenance& provenance, bool overwrite, const Communicator& ranks) {
+  write_group_catalogue(path, catalogue, provenance, overwrite, ranks);
   std::function<double(double)> tinker;
   if (expected) tinker = [&](double mass) { return (*expected)(mass); };
-  write_mass_function(mass_function_path(path), catalogue, tinker, provenance, overwrite);
+  root_succeeds(ranks,
+                [&] { write_mass_function(mass_function_path(path), catalogue, tinker, provenance, overwrite); });
 }
 
 std::string links_path(const std::string& catalogue) {
@@ -36,11 +37,12 @@ std::string links_path(const std::string& catalogue) {
   return (path.parent_path() / ("links_" + name)).string();
 }
 
-std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite) {
-  const CatalogueGroups before = read_catalogue_groups(earlier), now = read_catalogue_groups(later);
-  require_order(before, now);
-  const MergerLinks links = link_catalogues(before, now);
-  write_merger_links(links_path(later), links, before, now, overwrite);
+std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite,
+                             const Communicator& ranks) {
+  const CatalogueGroups before = read_catalogue_groups(earlier, ranks), now = read_catalogue_groups(later, ranks);
+  root_succeeds(ranks, [&] { require_order(before, now); });
+  const MergerLinks links = link_catalogues(before, now, ranks);
+  root_succeeds(ranks, [&] { write_merger_links(links_path(later), links, before, now, overwrite); });
   const auto linked = [](const std::vector<std::int64_t>& rows) {
     return static_cast<std::int64_t>(rows.size()) - std::count(rows.begin(), rows.end(), kNoGroup);
   };
@@ -50,61 +52,86 @@ std::string link_group_files(const std::string& earlier, const std::string& late
 
 namespace {
 
-// Numbers of a catalogue in a message, before its groups and its members' IDs.
+// Numbers of a catalogue in a message, before its groups; `pieces` with the members' IDs follow, in even shares.
 struct CatalogueHead {
   double linking_length;
-  std::uint64_t minimum, particles, groups, ids;
+  std::uint64_t minimum, particles, groups, members, pieces;
 };
 
-template <class T>
-void append(sites::Message& message, const T* values, std::size_t count) {
-  const auto bytes = std::as_bytes(std::span(values, count));
-  message.insert(message.end(), bytes.begin(), bytes.end());
+constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 24;  // ranks of a site
+
+// Throws Error where a message has not the bytes of a whole one.
+void require_bytes(const sites::Message& come, std::uint64_t bytes, const std::string& site) {
+  if (come.size() == bytes) return;
+  throw Error("the catalogue of groups from site " + site + " is not whole",
+              std::to_string(come.size()) + " bytes came", "run the same version at all sites");
 }
 
-// Throws Error where the message is incomplete.
-GroupCatalogue catalogue_in(const sites::Message& come, const std::string& site) {
-  const auto whole = [](const CatalogueHead& head, std::size_t size) {
-    return head.groups <= size / sizeof(FofGroup) && head.ids <= size / sizeof(std::uint64_t) &&
-           size == sizeof head + head.groups * sizeof(FofGroup) + head.ids * sizeof(std::uint64_t);
-  };
-  CatalogueHead head{};
-  if (come.size() >= sizeof head) std::memcpy(&head, come.data(), sizeof head);
-  if (come.size() < sizeof head || !whole(head, come.size()))
-    throw Error("the catalogue of groups from site " + site + " is not whole",
-                std::to_string(come.size()) + " bytes came", "run the same version at all sites");
+sites::Message head_of(const GroupCatalogue& catalogue, int pieces) {
+  const CatalogueHead head{catalogue.linking_length, catalogue.minimum,   catalogue.particles,
+                           catalogue.groups.size(),  catalogue.members(), static_cast<std::uint64_t>(pieces)};
+  const auto numbers = sites::as_bytes_of(head), groups = std::as_bytes(std::span(catalogue.groups));
+  sites::Message message(numbers.begin(), numbers.end());
+  message.insert(message.end(), groups.begin(), groups.end());
+  return message;
+}
+
+GroupCatalogue catalogue_in(const sites::Message& come, const std::string& site, CatalogueHead& head) {
+  if (come.size() < sizeof head) require_bytes(come, sizeof head, site);
+  std::memcpy(&head, come.data(), sizeof head);
+  if (head.groups > come.size() / sizeof(FofGroup)) require_bytes(come, 0, site);
+  require_bytes(come, sizeof head + head.groups * sizeof(FofGroup), site);
   GroupCatalogue found;
   found.linking_length = head.linking_length;
   found.minimum = head.minimum;
   found.particles = head.particles;
   found.groups.resize(head.groups);
-  found.member_ids.resize(head.ids);
-  const std::byte* const groups = come.data() + sizeof head;
-  std::memcpy(found.groups.data(), groups, head.groups * sizeof(FofGroup));
-  std::memcpy(found.member_ids.data(), groups + head.groups * sizeof(FofGroup), head.ids * sizeof(std::uint64_t));
+  std::memcpy(found.groups.data(), come.data() + sizeof head, head.groups * sizeof(FofGroup));
+  if (found.members() != head.members || head.pieces < 1 || head.pieces > kMostPieces) require_bytes(come, 0, site);
   return found;
+}
+
+// The share of a rank on rank 0, as a message.
+sites::Message share_of_rank(const Communicator& ranks, int rank, const std::vector<std::uint64_t>& share) {
+  std::vector<std::vector<std::uint64_t>> sent(static_cast<std::size_t>(ranks.size()));
+  if (ranks.rank() == rank) sent[0] = share;
+  const auto come = exchange_all(ranks, std::move(sent));
+  const auto bytes = std::as_bytes(std::span(come[static_cast<std::size_t>(rank)]));
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace
 
 GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine) {
   if (sites.alone()) return mine;
-  sites::Message sent;
-  const CatalogueHead own{mine.linking_length, mine.minimum, mine.particles, mine.groups.size(),
-                          mine.member_ids.size()};
-  append(sent, &own, 1);
-  append(sent, mine.groups.data(), mine.groups.size());
-  append(sent, mine.member_ids.data(), mine.member_ids.size());
-  mine = {};
-  const sites::Message come = sites::from_site_to_first(sites, place, std::move(sent));
+  const Communicator& ranks = sites.ranks();
+  const bool here = sites.me() == place;
+  const std::string name = sites.name(place);
+  sites::Message come = here && ranks.rank() == 0 ? head_of(mine, ranks.size()) : sites::Message();
+  come = sites::from_site_to_first(sites, place, std::move(come));
+  CatalogueHead head{};
   GroupCatalogue found;
-  root_succeeds(sites.ranks(), [&] { found = catalogue_in(come, sites.name(place)); });
+  root_succeeds(ranks, [&] { found = catalogue_in(come, name, head); });
+  ranks.broadcast(&head, sizeof head, 0);
+  const int pieces = static_cast<int>(head.pieces);
+  for (int piece = 0; piece < pieces; ++piece) {
+    come = here ? share_of_rank(ranks, piece, mine.member_ids) : sites::Message();
+    come = sites::from_site_to_first(sites, place, std::move(come));
+    const Share share = share_of(head.members, piece, pieces);
+    root_succeeds(ranks, [&] { require_bytes(come, share.size() * sizeof(std::uint64_t), name); });
+    if (here) continue;
+    std::vector<std::uint64_t> ids(come.size() / sizeof(std::uint64_t));  // on rank 0
+    std::memcpy(ids.data(), come.data(), ids.size() * sizeof(std::uint64_t));
+    const ArrayPart part{share.first, ids.size()};
+    put_in_shares(ranks, head.members, {part}, ids, found.member_ids);
+  }
+  if (here) found.member_ids = std::move(mine.member_ids);
   return found;
 }
 
 std::string summary_of(const GroupCatalogue& catalogue) {
   return fmt::format("{} groups of {} particles or more hold {} of {}", catalogue.groups.size(), catalogue.minimum,
-                     catalogue.member_ids.size(), catalogue.particles);
+                     catalogue.members(), catalogue.particles);
 }
 
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,

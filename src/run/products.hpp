@@ -155,20 +155,22 @@ class LoadedSet {
 // "a/groups_003_mass_function.txt" for "a/groups_003.hdf5".
 std::string mass_function_path(const std::string& catalogue);
 
-// Writes the catalogue to `path` and its mass function beside it; without `expected` its column is 0. Throws Error
-// where a file exists (unless `overwrite`) or cannot be written.
+// Writes the catalogue to `path` and its mass function beside it; without `expected` (of rank 0) its column is 0.
+// Collective. Throws Error where a file exists (unless `overwrite`) or cannot be written.
 void write_group_files(const std::string& path, const GroupCatalogue& catalogue, const MassFunction* expected,
-                       const Provenance& provenance, bool overwrite);
+                       const Provenance& provenance, bool overwrite, const Communicator& ranks = Communicator::self());
 
 // "a/links_003.hdf5" for "a/groups_003.hdf5"; for other names "links_" is put in front.
 std::string links_path(const std::string& catalogue);
 
-// Links a catalogue with an earlier one, and writes links_path(later). Returns a sentence on the links. Throws Error as
-// read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where `earlier` is not the earlier one.
-std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite);
+// Links a catalogue with an earlier one, and writes links_path(later). Returns a sentence on the links, on rank 0.
+// Collective. Throws Error as read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where
+// `earlier` is not the earlier one.
+std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite,
+                             const Communicator& ranks = Communicator::self());
 
-// The catalogue of rank 0 at the site `place`, on rank 0 of each site (other ranks get an empty one); with one site each
-// rank's own. Collective over all sites. Throws Error, the same on all ranks of a site, where the message is incomplete.
+// The catalogue of the site `place`, at each site without its header; with one site its own. Collective over all sites.
+// Throws Error, the same on all ranks of a site, where a message is incomplete.
 GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".
@@ -177,7 +179,7 @@ std::string summary_of(const GroupCatalogue& catalogue);
 // Bytes that members_among() takes for each particle of the rank, with the members that are compared there.
 inline constexpr double kMembersBytes = 3 * sizeof(std::uint64_t) + 2.125;
 
-// For each of this rank's particles, whether its ID is in rank 0's `members`. IDs are compared on the rank that their
+// For each of this rank's particles, whether its ID is in the `members` of any rank. IDs are compared on the rank that their
 // hash gives, so that each rank compares its share of them. Collective.
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,
                                 const Communicator& ranks);

@@ -203,17 +203,20 @@ GroupCatalogue RunProducts::groups_of(const OutputState& state) {
 
 void RunProducts::write_catalogue(const GroupCatalogue& found, int index) {
   std::string summary = "Groups: " + summary_of(found);
+  const auto catalogue = [this](int number) { return path(fmt::format("groups_{:03}.hdf5", number)); };
+  std::unique_ptr<const MassFunction> expected;
+  bool has_earlier = false;
   root_succeeds(ranks(), [&] {
-    const auto expected = expected_masses(found.header);
-    const auto catalogue = [this](int number) { return path(fmt::format("groups_{:03}.hdf5", number)); };
-    write_group_files(catalogue(index), found, expected.get(), provenance_, overwrite_);
-    if (index == 0 || !std::filesystem::exists(catalogue(index - 1))) return;
-    try {
-      summary += "; " + link_group_files(catalogue(index - 1), catalogue(index), overwrite_);
-    } catch (const Error& error) {
-      summary += fmt::format("; not linked to those before: {} (maki links does it later)", error.what());
-    }
+    expected = expected_masses(found.header);
+    has_earlier = index > 0 && std::filesystem::exists(catalogue(index - 1));
   });
+  write_group_files(catalogue(index), found, expected.get(), provenance_, overwrite_, ranks());
+  ranks().broadcast(&has_earlier, sizeof has_earlier, 0);
+  try {
+    if (has_earlier) summary += "; " + link_group_files(catalogue(index - 1), catalogue(index), overwrite_, ranks());
+  } catch (const Error& error) {
+    summary += fmt::format("; not linked to those before: {} (maki links does it later)", error.what());
+  }
   message(summary);
 }
 

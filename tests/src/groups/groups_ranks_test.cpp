@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 
 #include "src/groups/catalogue.hpp"
+#include "src/io/safe_file.hpp"
 #include "src/run/products.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/groups/halo.hpp"
@@ -22,7 +24,7 @@ SnapshotHeader header() {
   return h;
 }
 
-// The groups of the particles i with share(i) = this rank; on rank 0.
+// The groups of the particles i with share(i) = this rank.
 template <class Share>
 GroupCatalogue find(const HaloSet& set, const Communicator& ranks, const GroupOptions& options, Share share) {
   HaloSet mine;
@@ -41,7 +43,9 @@ void expect_same(const HaloSet& set, const GroupOptions& options, std::size_t le
   const Communicator world = Communicator::world();
   const GroupCatalogue alone = find(set, Communicator::self(), options, [](std::size_t) { return 0; });
   EXPECT_GE(alone.groups.size(), least_groups);
-  const auto compare = [&](const GroupCatalogue& over_ranks) {
+  const auto compare = [&](GroupCatalogue over_ranks) {
+    EXPECT_EQ(over_ranks.member_ids.size(), share_of(alone.members(), world.rank(), world.size()).size());
+    gather_members(world, over_ranks);
     if (world.rank() > 0) return;
     EXPECT_EQ(over_ranks.particles, alone.particles);
     EXPECT_TRUE(over_ranks.member_ids == alone.member_ids);
@@ -116,6 +120,52 @@ TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
   test::expect_contains(error, {"linking length", "below half the box"});
 }
 
+// Catalogues and links of two times, written by all ranks and read by all.
+TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
+  const Communicator world = Communicator::world();
+  std::string directory;
+  std::optional<test::TempDir> owner;
+  root_succeeds(world, [&] { directory = owner.emplace() / ""; });
+  directory = broadcast_text(world, directory);
+  HaloSet set = haloes(20, 3000, 7);
+  for (const std::string name : {"groups_000.hdf5", "groups_001.hdf5"}) {
+    const bool later = name == "groups_001.hdf5";
+    if (later)  // groups lose members to others
+      for (std::size_t i = 0; i < set.ids.size(); i += 3) std::swap(set.ids[i], set.ids[(i * 7919) % set.ids.size()]);
+    const auto write = [&](const Communicator& ranks, const std::string& path) {
+      GroupCatalogue found =
+          find(set, ranks, {0.2, 32}, [&](std::size_t i) { return static_cast<int>(i) % ranks.size(); });
+      found.header.redshift = later ? 0 : 1;
+      write_group_files(path, found, nullptr, {}, false, ranks);
+    };
+    write(world, directory + name);
+    if (world.rank() == 0) write(Communicator::self(), directory + "alone_" + name);
+  }
+  const std::string told = link_group_files(directory + "groups_000.hdf5", directory + "groups_001.hdf5", false, world);
+  root_succeeds(world, [&] {
+    EXPECT_EQ(told, link_group_files(directory + "alone_groups_000.hdf5", directory + "alone_groups_001.hdf5", false));
+    const std::string first = directory + "links_001.hdf5", alone = directory + "links_alone_groups_001.hdf5";
+    for (const char* dataset : {"Group", "Progenitor", "Shared", "Weight", "WeightInGroup"}) {
+      const std::vector<double> numbers = test::numbers_in(first, std::string("Progenitors/") + dataset);
+      EXPECT_GT(numbers.size(), 40u);
+      EXPECT_EQ(numbers, test::numbers_in(alone, std::string("Progenitors/") + dataset)) << dataset;
+    }
+    EXPECT_EQ(test::numbers_in(first, "PreviousGroup/Descendant"), test::numbers_in(alone, "PreviousGroup/Descendant"));
+    EXPECT_EQ(bytes_of_file(directory + "groups_001.hdf5"), bytes_of_file(directory + "alone_groups_001.hdf5"));
+  });
+}
+
+TEST(GroupsOverRanks, ACatalogueThatExistsIsRefusedOnAllRanks) {
+  const Communicator world = Communicator::world();
+  std::optional<test::TempDir> owner;
+  std::string path;
+  root_succeeds(world, [&] { path = owner.emplace() / "groups.hdf5"; });
+  path = broadcast_text(world, path);
+  write_group_files(path, {}, nullptr, {}, false, world);
+  test::expect_contains(test::error_of([&] { write_group_files(path, {}, nullptr, {}, false, world); }), {"exists"});
+  test::expect_contains(test::error_of([&] { link_group_files(path, path, true, world); }), {"is not later than"});
+}
+
 // Every site has all of the ranks.
 TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
   const HaloSet set = haloes(12, 500, 5);
@@ -141,10 +191,9 @@ TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
         found = find_groups(test::test_stream(), world, all.particles(), make_frame(header(), 1, {0.5, 0.5, 0.5}),
                             header(), options);
       found = catalogue_from_site(sites, all.place(), found);
-      if (world.rank() > 0) {
-        EXPECT_TRUE(found.groups.empty() && found.member_ids.empty());
-        return;
-      }
+      EXPECT_EQ(found.member_ids.size(), share_of(alone.members(), world.rank(), world.size()).size());
+      gather_members(world, found);
+      if (world.rank() > 0) return;
       EXPECT_EQ(found.particles, alone.particles);
       EXPECT_EQ(found.minimum, 32u);
       EXPECT_TRUE(found.member_ids == alone.member_ids);
