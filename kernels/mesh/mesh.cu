@@ -260,7 +260,7 @@ void check_mesh_options(const MeshOptions& o, const ForceLaw& law) {
   check_mesh_cells(o.cells);
   if (law.split == Split::kNone)
     throw Error("a mesh force without a split", "the force law leaves nothing to the mesh", "choose a split and r_cut");
-  if (law.r_cut * o.cells < 1)
+  if (law.r_cut * o.cells < 1 - 1e-6)  // a float, in sides: 1 / cells may be rounded
     throw Error("r_cut is " + std::to_string(law.r_cut * o.cells) + " mesh cells", "the mesh cannot resolve it",
                 "use a finer mesh or a larger r_cut");
 }

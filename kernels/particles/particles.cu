@@ -1,5 +1,6 @@
 #include "kernels/particles/particles.hpp"
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -45,6 +46,41 @@ struct KickParticle {
     momentum.x[i] = static_cast<float>(momentum.x[i] + acceleration.x[i] * factor);
     momentum.y[i] = static_cast<float>(momentum.y[i] + acceleration.y[i] * factor);
     momentum.z[i] = static_cast<float>(momentum.z[i] + acceleration.z[i] * factor);
+  }
+};
+
+// One of the two floats beside `t`, with the probabilities that make t their mean. `u`: uniform in [0, 1).
+MAKI_HD float rounded_by_chance(double t, double u) {
+  const float nearest = static_cast<float>(t);
+  const double rest = t - nearest;
+  if (rest == 0) return nearest;
+  const float other = nextafterf(nearest, rest > 0 ? HUGE_VALF : -HUGE_VALF);
+  return u < rest / (static_cast<double>(other) - nearest) ? other : nearest;
+}
+
+// 64 uniform bits: the output of SplitMix64 (Steele, Lea & Flood 2014, OOPSLA, fig. 16).
+MAKI_HD std::uint64_t random_bits(std::uint64_t id, std::uint64_t draw) {
+  std::uint64_t z = id * 0x9e3779b97f4a7c15ull + draw;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+struct KickParticleByChance {
+  KickParticle sums;
+  const std::uint64_t* id;
+  std::uint64_t draw;
+
+  MAKI_HD float sum(float momentum, float acceleration, std::uint64_t bits) const {
+    return rounded_by_chance(momentum + acceleration * sums.factor, static_cast<double>(bits & 0x1fffff) * 0x1p-21);
+  }
+  MAKI_HD void operator()(std::size_t i) const {
+    const VectorView p = sums.momentum;
+    const ConstVectorView a = sums.acceleration;
+    const std::uint64_t bits = random_bits(id[i], draw);
+    p.x[i] = sum(p.x[i], a.x[i], bits);
+    p.y[i] = sum(p.y[i], a.y[i], bits >> 21);
+    p.z[i] = sum(p.z[i], a.z[i], bits >> 42);
   }
 };
 
@@ -152,8 +188,13 @@ void drift(const Stream& stream, Particles& particles, double factor) {
                        static_cast<const Particles&>(particles).momentum.view(), factor});
 }
 
-void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor) {
-  launch(stream, "kick", particles.size(), KickParticle{particles.momentum.view(), acceleration.view(), factor});
+void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor,
+          const std::optional<std::uint64_t>& draw) {
+  const KickParticle sums{particles.momentum.view(), acceleration.view(), factor};
+  if (draw)
+    launch(stream, "kick", particles.size(), KickParticleByChance{sums, particles.id.data(), *draw});
+  else
+    launch(stream, "kick", particles.size(), sums);
 }
 
 void shift_box(const Stream& stream, Particles& particles, const std::array<std::int32_t, 3>& shift) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
@@ -90,8 +91,11 @@ HostParticles download_particles(const Stream& stream, const Particles& particle
 // x += p * factor, on the 48-bit coordinate; factor in sides per momentum unit. Wraps around the box.
 void drift(const Stream& stream, Particles& particles, double factor);
 
-// p += acceleration * factor.
-void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor);
+// p += acceleration * factor, rounded to the nearest float, in which kicks below 3e-8 of p would be lost, step after
+// step. With a number `draw` that is another one for each kick, sums are rounded up or down by chance, with the right
+// mean (stochastic rounding, Croci et al. 2022, R. Soc. Open Sci. 9, 211631); a particle's chance follows from its ID.
+void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor,
+          const std::optional<std::uint64_t>& draw = {});
 
 // Doubles the box of an isolated set about its middle: x -> (x + 1/2) / 2 in fractions of the new side.
 void double_box(const Stream& stream, Particles& particles);

@@ -38,8 +38,8 @@ inline constexpr float kErrorFactor = 128;
 // (docs/accuracy.md, "Isolated sets").
 inline constexpr double kAngleAsGood = 0.85;
 
-// By estimated error, least distance of a multipole over its size (plus the offset). As half the diagonal of a cube is
-// less, no group then accepts a cell that holds some of it.
+// Least distance of a multipole over its size (plus the offset). As half the diagonal of a cube is less, no group
+// accepts a cell that holds some of it, whatever theta is.
 inline constexpr float kLeastDistance = 0.87f;
 
 // The bounding box of a walk's group: centre (fixed point) and half extents (units). Regions whose groups are unknown

@@ -2,6 +2,7 @@
 // Walks make them; kept lists are checked, and cells that have come near are opened.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -27,9 +28,9 @@ struct WalkOptions {
   OpeningRule rule() const {
     const float reach = r_cut * kSideInUnits, inverse_theta = 1.0f / theta * kSideInUnits;
     const float reach_squared = r_cut > 0 ? reach * reach : std::numeric_limits<float>::max();
-    if (rms_acceleration == 0) return {inverse_theta, reach_squared, 0};
-    return {kLeastDistance * kSideInUnits, reach_squared,
-            inverse_theta * std::pow(kErrorFactor / 8 / rms_acceleration, 0.2f)};
+    const float least = kLeastDistance * kSideInUnits;
+    if (rms_acceleration == 0) return {std::max(inverse_theta, least), reach_squared, 0};
+    return {least, reach_squared, inverse_theta * std::pow(kErrorFactor / 8 / rms_acceleration, 0.2f)};
   }
 };
 

@@ -53,6 +53,7 @@ class KeptLists {
   }
 
   void release() { lists_.words.release(); }  // the length of the lists is remembered
+  void forget_length() { fresh_words_ = 0, lists_.words_a_group = 0; }
   std::size_t bytes() const { return lists_.used * sizeof(std::uint32_t); }
   std::uint64_t take_redone();  // groups walked twice because room was short, since the last call
 

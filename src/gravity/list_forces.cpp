@@ -40,6 +40,14 @@ WalkOptions ListForces::walk(double theta) const {
   return walk;
 }
 
+void ListForces::open_by_error(double rms_acceleration) {
+  const bool changed = opens_by_error() != (rms_acceleration > 0);
+  rms_acceleration_ = static_cast<float>(rms_acceleration);
+  if (!changed) return;  // else lists have another length, by error half of those by angle
+  own_lists_.forget_length();
+  for (TreeImports* const imports : imports_) imports->lists().forget_length();
+}
+
 void ListForces::release_lists() {
   own_lists_.release();
   for (TreeImports* const imports : imports_) imports->lists().release();

@@ -28,7 +28,7 @@ class ListForces {
   KeptLists& own_lists() { return own_lists_; }
   void release_lists();
   // Cells of new lists open by estimated error, relative to accelerations of this rms; by angle where that is 0.
-  void open_by_error(double rms_acceleration) { rms_acceleration_ = static_cast<float>(rms_acceleration); }
+  void open_by_error(double rms_acceleration);
   bool opens_by_error() const { return rms_acceleration_ > 0; }
   WalkOptions walk(double theta) const;
   WalkOptions walk() const { return walk(options_.theta); }

@@ -49,6 +49,13 @@ struct Shares {
   double even() const { return all / everywhere(); }
 };
 
+// Lengths of lists of an isolated set over those of a uniform sphere: concentrated sets have longer ones, and the first
+// lists of a run that opens cells by estimated error are those of a smaller angle.
+double longer_lists(const Config& config) {
+  const double concentrated = config.initial.kind == InitialKind::kColdSphere ? 1 : 1.8;
+  return concentrated * (config.gravity.opening == Opening::kError ? std::pow(kAngleAsGood, -1.35) : 1);
+}
+
 // Sets tree, lists, let and walk.
 void add_tree(const Config& config, const Shares& n, MemoryEstimate& e) {
   const Config::Gravity& gravity = config.gravity;
@@ -58,7 +65,7 @@ void add_tree(const Config& config, const Shares& n, MemoryEstimate& e) {
   e.tree = n.most * tree_bytes(periodic, static_cast<double>(std::max<std::int64_t>(gravity.leaf_size, 4)));
   e.lists = KeptLists::kRoom / 1.15 * n.even() *
             (periodic ? cutoff_list_bytes(r_cut * std::cbrt(n.all), group_size)
-                      : isolated_list_bytes(*gravity.theta, group_size));
+                      : isolated_list_bytes(*gravity.theta, group_size) * longer_lists(config));
   if (others) e.let = let_bytes(n.all, *gravity.theta, r_cut, n.everywhere());
   if (config.run.deterministic && periodic) {
     const double ghosts = others ? expected_ghosts(n.all, r_cut, n.ranks, n.sites) : 0;

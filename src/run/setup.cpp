@@ -189,6 +189,18 @@ void leave_far_particles(Prepared& run, IsolatedBox& box, const UnitSystem& unit
   run.aside = far;
 }
 
+// A message where pairs may be much closer than the tree's groups are wide, in whose extents separations have 24 bits.
+constexpr double kTightPair = 1e-5;  // sides: forces of a tree then err by some 1e-3
+void note_tight_pairs(Prepared& run) {
+  const Config::Gravity& gravity = run.config.gravity;
+  const double softening = number_of(*gravity.softening, "gravity.softening", run.config, run.units);
+  if (gravity.method != Method::kTree || softening >= kTightPair * run.side || run.particles < 3) return;
+  run.notes.push_back(fmt::format(
+      "The softening is less than 1e-5 of the box: forces of a tree between particles closer than {:.3g} err "
+      "by 1e-3 and more of them. gravity.method = \"direct\" has exact separations.",
+      kTightPair * run.side));
+}
+
 Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
@@ -205,6 +217,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
   if (!header.comoving) {
     header.gravitational_constant = run.gravitational_constant;
     header.box_size = 0;  // of the file: particles may leave it
+    note_tight_pairs(run);
     return run;
   }
   const CosmologyParameters cosmology = cosmology_parameters(run.config);  // the user may override the file's

@@ -1,5 +1,8 @@
 // One step of the leapfrog (docs/design.md, "The walk of a step").
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 
 #include "src/simulation/integrator.hpp"
@@ -46,7 +49,9 @@ void Integrator::kick_short(double to) {
   if (to == short_kicked_to_) return;
   const PhaseTimers::Scope scope(timers_, "kick", stream_);
   const double factor = frame_.acceleration_unit() * kick_factor(short_kicked_to_, to);
-  kick(stream_, particles_, forces_.short_acceleration(), factor);
+  // In a box kicks are never so small beside the momenta that they are lost.
+  const auto draw = timeline_.is_comoving() ? std::nullopt : std::optional(std::bit_cast<std::uint64_t>(to));
+  kick(stream_, particles_, forces_.short_acceleration(), factor, draw);
   if (farthest_) farthest_->momentum += std::fabs(factor) * farthest_->acceleration;
   short_kicked_to_ = to;
 }

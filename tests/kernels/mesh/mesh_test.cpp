@@ -66,6 +66,24 @@ TEST(InfluenceFunction, TendsToTheContinuumAtLongWaves) {
       }
 }
 
+// A second mesh by half a cell tells nothing of waves of two cells: there both kinds sum over all images.
+TEST(InfluenceFunction, OfTheNyquistPlanesIsThatWithoutInterlacing) {
+  const ForceLaw law = polynomial_law(4, 3.0 / 8);
+  for (const Gradient gradient : kGradients) {
+    const auto full = influence_function({8, Assignment::kPcs, gradient, Interlacing::kFull}, law, Influence::kForce);
+    const auto none = influence_function({8, Assignment::kPcs, gradient, Interlacing::kNone}, law, Influence::kForce);
+    bool others_differ = false;
+    for (std::size_t i = 0; i < full.size(); ++i) {
+      const bool nyquist = i % 5 == 4 || i / 5 % 5 == 4 || i / 25 == 4;
+      if (nyquist)
+        EXPECT_NEAR(full[i], none[i], 1e-6 * std::fabs(none[i])) << i;
+      else
+        others_differ |= std::fabs(full[i] - none[i]) > 1e-4 * std::fabs(none[i]);
+    }
+    EXPECT_TRUE(others_differ);
+  }
+}
+
 TEST(ParticleMesh, PotentialIsThatOfThePair) {
   // phi differs between two targets by the work of the exact long-range force along the line between them.
   const double r_cut = 6.0 / 32;
@@ -245,6 +263,8 @@ TEST(ParticleMesh, RefusesWhatMakesNoSense) {
   EXPECT_THROW(ParticleMesh({6}, law), Error);
   EXPECT_THROW(ParticleMesh({33}, law), Error);
   EXPECT_THROW(ParticleMesh({8}, law), Error);  // r_cut 0.8 cells
+  for (const int cells : {82, 94, 110})         // 1 cell, where a float of 1 / cells is less
+    EXPECT_NO_THROW(check_mesh_options({cells}, polynomial_law(4, 1.0 / cells))) << cells;
   EXPECT_THROW(ParticleMesh({32}, make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3)), Error);
 }
 

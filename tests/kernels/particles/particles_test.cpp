@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -98,6 +99,33 @@ TEST(Kick, AddsAccelerationTimesFactor) {
   kick(stream, particles, acceleration, 0.5);
   const HostParticles host = download_particles(stream, particles);
   EXPECT_EQ(host.momenta[0], (std::array<float, 3>{6, 12, -12}));
+}
+
+// Kicks of a thousandth of the last bit: none is felt where sums are rounded to the nearest, by chance as many as are
+// due. A kick of 0 changes nothing.
+TEST(Kick, SmallOnesAreNotLostByChance) {
+  const Stream& stream = test::test_stream();
+  const std::size_t n = 20000;
+  std::vector<std::uint64_t> ids(n);
+  std::iota(ids.begin(), ids.end(), 7);
+  Particles particles;
+  upload_particles(stream, particles, std::vector(n, std::array{0.5, 0.5, 0.5}),
+                   std::vector(n, std::array{1.f, -1.f, 3.f}), std::vector(n, 1.f), ids);
+  VectorArray acceleration("test.acceleration");
+  const float a = 1e-3f * 0x1p-23f;  // the last bit of 1; that of -1 towards 0 is half of it, of 3 it is twice
+  testing::upload_vectors<float>(stream, std::vector(n, std::array{a, a, 0.f}), acceleration);
+  kick(stream, particles, acceleration, 1);
+  for (const auto& p : download_particles(stream, particles).momenta) ASSERT_EQ(p, (std::array{1.f, -1.f, 3.f}));
+  const int kicks = 50;
+  for (std::uint64_t draw = 1; draw <= kicks; ++draw) kick(stream, particles, acceleration, 1, draw);
+  std::array<double, 2> mean{};
+  for (const auto& p : download_particles(stream, particles).momenta) {
+    mean[0] += (p[0] - 1.0) / static_cast<double>(n), mean[1] += (p[1] + 1.0) / static_cast<double>(n);
+    ASSERT_EQ(p[2], 3);
+  }
+  const double due = kicks * static_cast<double>(a);  // one in twenty, or in ten, has moved by a bit
+  EXPECT_NEAR(mean[0], due, 0.2 * due);
+  EXPECT_NEAR(mean[1], due, 0.2 * due);
 }
 
 TEST(DoubleBox, HalvesDistancesAboutTheMiddle) {

@@ -170,7 +170,7 @@ void expect_the_rule(testing::TreeSet& t, float rms_acceleration) {
           rms_acceleration > 0
               ? group.error_scale * std::pow(kErrorFactor / 8.0 * mass * std::pow(g.size[c], 3) / rms_acceleration, 0.2)
               : double{g.size[c]};
-      const double least = rms_acceleration > 0 ? double{kLeastDistance} * g.size[c] : 0;
+      const double least = double{kLeastDistance} * g.size[c];
       const double opening = std::max(error_length / double{options.theta}, least) + g.offset[c];
       const bool is_far =
           far_enough(point_gap_squared(target, axis_distance(g.comx[c], group.x), axis_distance(g.comy[c], group.y),

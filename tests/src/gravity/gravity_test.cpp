@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cmath>
+#include <random>
+#include <vector>
 
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
@@ -159,6 +161,23 @@ TEST(TreeAccuracy, ByEstimatedError) {
   }
 }
 
+// However large the angle is, no group takes a cell that holds some of it for a multipole.
+TEST(TreeAccuracy, OfTheLargestAnglesIsThatOfTheLargestUseful) {
+  std::vector<SourceParticle> cube;
+  std::mt19937 random(5);
+  for (int i = 0; i < 8000; ++i) {
+    const auto x = [&random] { return static_cast<std::uint32_t>((1u << 30) + (random() >> 1)); };
+    cube.push_back({x(), x(), x(), 1.f / 8000});
+  }
+  const testing::Set set(cube);
+  const ForceErrors useful = errors_of(set, isolated(1.1, true, 1e-4), 5);
+  const ForceErrors largest = errors_of(set, isolated(1.5, true, 1e-4), 5);
+  report("cube, theta 1.1", useful);
+  report("cube, theta 1.5", largest);
+  EXPECT_LE(largest.rms, 1.5 * useful.rms);
+  EXPECT_LE(largest.max, 3 * useful.max);
+}
+
 // The first term left out is the quadrupole's, theta^2 of a cell's own pull, or the octupole's, theta^3. Where the
 // errors of a shell's theta^-3 cells add at random, the sum falls faster, by up to theta^1.5; quadrupoles gain one
 // order.
@@ -255,6 +274,26 @@ TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
   EXPECT_GT(rebuilds, 0);
   EXPECT_LT(rebuilds, 40);
   EXPECT_LE(worst, 1.6);
+}
+
+// Lists that are no longer good enough serve no step.
+TEST(ListReuse, AJumpReplacesAllListsInTheSameStep) {
+  const Stream& stream = test::test_stream();
+  PhaseTimers timers;
+  GravityOptions options = isolated(0.7, true, 1e-3);
+  options.reuse_tolerance = 0.01;  // no kept list is so good
+  Gravity gravity(options, timers);
+  Particles particles = upload(stream, testing::Set(testing::plummer_set(20000, 7)));
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
+  auto source = particles.source.download(stream);
+  for (SourceParticle& p : source) {
+    p.x += p.y / 977 % 40000000 - 20000000;
+    p.y += p.z / 977 % 40000000 - 20000000;
+  }
+  particles.source.upload(stream, source);
+  gravity.evaluate(stream, particles, Ranges::kShort, false);
+  ASSERT_FALSE(gravity.counts().rebuilt);
+  EXPECT_EQ(gravity.counts().rewalked_groups, gravity.counts().groups);
 }
 
 // Which of some evaluations rebuild (R), with a drift before each.

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "kernels/error.hpp"
+#include "src/gravity/tree_imports.hpp"
 #include "tests/messages.hpp"
 #include "tests/sites/replayed_sites.hpp"
 
@@ -134,6 +138,64 @@ TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
       steps.mine().acceleration = me == 0 ? 0.25 : 0.125;
       steps.publish();
     }
+  });
+}
+
+GravityOptions over_sites() {
+  GravityOptions options;
+  options.mesh.cells = 64;
+  options.law = make_force_law(Split::kPolynomial, 4, 3.0f / 64, Softening::kPlummer, 1e-4);
+  return options;
+}
+
+// Groups of one site that have come too near to another's undivided cells: all sites rebuild, and at the same step.
+TEST(AllSites, RebuildWhereAnImportIsOutgrown) {
+  at_each_site(2, [](int me, SiteAgreement& agreement) {
+    PhaseTimers timers;
+    AllSites all(agreement, over_sites(), timers);
+    std::string wanted;
+    for (int n = 0; n < 8; ++n) {
+      agreement.begin();
+      wanted += all.rebuild_is_wanted() ? 'R' : '.';
+      all.outgrown = n == 3 && me == 1 ? 1 : 0;
+      StepSums sums;
+      sums.interactions = sums.members = sums.groups = 1;
+      all.tell({sums, 1, 1, false, false}, {});
+      agreement.publish();
+    }
+    EXPECT_EQ(wanted, ".....R..");
+  });
+}
+
+// Particles of a slab and of the one beyond the next may both have moved by the most that lists allow.
+TEST(AllSites, SlabsAreThickerThanTheReachOfForcesAndDrifts) {
+  const double r_cut = 3.0 / 64, least = r_cut * (1.02 + 2 * TreeDrift::kMostOfCutoff);
+  EXPECT_GE(thinnest_slab(r_cut, 0, 3), least * (1 - 1e-12));
+  at_each_site(3, [&](int, SiteAgreement& agreement) {
+    PhaseTimers timers;
+    AllSites all(agreement, over_sites(), timers);
+    const auto slabs = [](double thickness) {
+      const auto end = static_cast<std::uint32_t>(thickness * kSideToUnits);
+      return sites::Slabs(std::vector<std::uint32_t>{0, end, end + (1u << 31)});
+    };
+    EXPECT_THROW(all.set_slabs(slabs(0.99 * least)), Error);
+    EXPECT_NO_THROW(all.set_slabs(slabs(0.25)));
+  });
+}
+
+TEST(AllSites, SlabsOfADoubledBoxAreHalfAsThick) {
+  at_each_site(2, [](int, SiteAgreement& agreement) {
+    PhaseTimers timers;
+    GravityOptions options;
+    options.periodic = false;
+    options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3);
+    options.slabs = {0, 1u << 30};
+    AllSites all(agreement, options, timers);
+    sites::Slabs doubled = all.slabs();
+    doubled.double_box();
+    all.double_box();
+    EXPECT_TRUE(all.slabs() == doubled);
+    EXPECT_NE(all.slabs().starts()[1], options.slabs[1]);
   });
 }
 

@@ -17,7 +17,10 @@
 #include "src/io/hdf5_file.hpp"
 #include "src/report/figures.hpp"
 #include "src/run/products.hpp"
+#include "src/simulation/frame.hpp"
+#include "tests/src/groups/halo.hpp"
 #include "tests/src/io/io_helpers.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -108,6 +111,50 @@ TEST(GroupCatalogue, HasGadgetsLayout) {
   EXPECT_EQ(read_scalar<double>(radius, "a_scaling"), 1);
   EXPECT_EQ(read_scalar<double>(radius, "h_scaling"), -1);
   EXPECT_EQ(read_scalar<double>(radius, "to_cgs"), UnitSystem{}.length_cgs);
+}
+
+GroupCatalogue groups_of(const test::HaloSet& set, const GroupOptions& options) {
+  SnapshotHeader header = test::make_snapshot(1).header;
+  header.box_size = 1;
+  Particles particles;
+  set.upload(test::test_stream(), particles);
+  return find_groups(test::test_stream(), Communicator::self(), particles, make_frame(header, 1, {0.5, 0.5, 0.5}),
+                     header, options);
+}
+
+constexpr double kCriticalToday = 27.7536627;  // 1e10 Msun/h / (Mpc/h)^3
+
+// A row of eight among 512 particles at mean distance 1/8: within the linking length or just beyond.
+TEST(GroupCatalogue, LinksWithinTheLengthTimesTheMeanDistance) {
+  for (const auto& [factor, length] : {std::pair{0.995, std::uint64_t{8}}, {1.005, std::uint64_t{1}}}) {
+    test::HaloSet set;
+    for (std::size_t i = 0; i < 512; ++i) {
+      const auto at = [](double x) { return (x + 0.3) / 8; };
+      const double z = i < 8 ? 0.2 * factor * static_cast<double>(i) : static_cast<double>(i % 8);
+      set.add({at(static_cast<double>(i / 64)), at(static_cast<double>(i / 8 % 8)), at(z)}, {0, 0, 0},
+              static_cast<float>(0.308 * kCriticalToday / 512));
+    }
+    const GroupCatalogue found = groups_of(set, {0.2, 1});
+    ASSERT_FALSE(found.groups.empty());
+    EXPECT_EQ(found.groups[0].length, length) << factor;
+  }
+}
+
+// Bryan and Norman's overdensity at the snapshot's own redshift, 3.
+TEST(GroupCatalogue, TheTopHatSphereIsThatOfItsRedshift) {
+  constexpr double kBall = 4.0 / 3 * std::numbers::pi;
+  test::HaloSet set;
+  test::NfwHalo halo;
+  halo.centre = {0.4, 0.4, 0.4};
+  halo.particles = 20000, halo.radius = 0.03, halo.edge = 4;
+  halo.mass = kBall * std::pow(0.03, 3) * 200 * kCriticalToday * 0.308;
+  add_halo(set, halo, 3);
+  const GroupCatalogue found = groups_of(set, {0.2, 32});
+  ASSERT_FALSE(found.groups.empty());
+  const Overdensity& sphere = found.groups[0].spheres[kTopHat200];
+  const double omega = 0.308 * 64 / (0.308 * 64 + 0.692), critical = kCriticalToday * 0.308 / omega;
+  const double density = sphere.mass / (kBall * std::pow(sphere.radius, 3));
+  EXPECT_NEAR(density / (virial_overdensity(omega, true) * critical), 1, 0.005);
 }
 
 TEST(GroupCatalogue, WideIdsAndNoGroups) {

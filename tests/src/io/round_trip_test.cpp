@@ -1,6 +1,9 @@
 // Every format that Maki writes comes back as the same particles.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "src/io/gadget_write.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/places.hpp"
@@ -20,6 +23,51 @@ constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
 TEST(Units, NewtonsConstant) {
   EXPECT_NEAR(UnitSystem{}.gravitational_constant(), 43.0092, 1e-4);
   EXPECT_NEAR((UnitSystem{1, 1, 1, false}).gravitational_constant(), 6.6743e-8, 1e-16);
+}
+
+// Closed forms of an open universe without Lambda (Peebles 1993, eqs. 13.2 and 13.10), at a = 1/4.
+TEST(GadgetHdf5, AnOpenUniverseHasItsOwnAgeAndExpansion) {
+  TempDir dir;
+  Snapshot s = make_snapshot(10);
+  s.header.omega0 = 0.3, s.header.omega_lambda = 0, s.header.hubble = 0.7;
+  write_snapshot(dir / "g.hdf5", s, make_provenance());
+  const double eta = std::acosh(1 + 2 * 0.7 / 0.3 * 0.25);
+  const double age = 0.3 / (2 * std::pow(0.7, 1.5)) * (std::sinh(eta) - eta) * 9.77792 / 0.7;
+  EXPECT_NEAR(*read_scalar<double>(open_group(open_hdf5(dir / "g.hdf5"), "Header"), "Time_GYR"), age, 1e-3 * age);
+  WriteOptions options;
+  options.layout = FileLayout::kSwift;
+  write_snapshot(dir / "s.hdf5", s, make_provenance(), options);
+  const H5Id file = open_hdf5(dir / "s.hdf5"), cosmology = open_group(file, "Cosmology");
+  const auto rate = [&](const char* name) { return *read_scalar<double>(cosmology, name); };
+  EXPECT_NEAR(rate("H [internal units]") / rate("H0 [internal units]"), std::sqrt(0.3 * 64 + 0.7 * 16), 1e-9);
+}
+
+TEST(GadgetHdf5, CountsOfMoreThanTwoToThe32HaveTwoWords) {
+  TempDir dir;
+  const Snapshot s = make_snapshot(3);
+  const SnapshotSource source(s);
+  gadget::Part part{.particles = source,
+                    .ranks = Communicator::self(),
+                    .begins = {0, 3},
+                    .total = (std::uint64_t{5} << 32) + 7,
+                    .header = s.header};
+  for (const FileLayout layout : {FileLayout::kGadget4, FileLayout::kSwift}) {
+    part.layout = layout;
+    const H5Id file = create_hdf5(dir / "s.hdf5");
+    gadget::write_groups(file, part, make_provenance());
+    const H5Id header = open_group(file, "Header");
+    EXPECT_EQ(read_attribute<std::uint32_t>(header, "NumPart_Total")[1], 7u);
+    EXPECT_EQ(read_attribute<std::uint32_t>(header, "NumPart_Total_HighWord")[1], 5u);
+  }
+}
+
+TEST(GadgetHdf5, ForcesTellHowTheyScale) {
+  const SnapshotHeader header = make_snapshot(1).header;
+  const ExtraDataset force = acceleration_dataset({{1, 2, 3}}, header), potential = potential_dataset({1}, header);
+  EXPECT_EQ(force.a_scaling, -2);
+  EXPECT_EQ(force.h_scaling, 1);
+  EXPECT_EQ(potential.a_scaling, -1);
+  EXPECT_EQ(potential.h_scaling, 0);
 }
 
 TEST(GadgetHdf5, HoldsTheLayoutThatReadersExpect) {

@@ -67,6 +67,23 @@ TEST(SkyMap, MassesOfTheHeaviestParticlesAreWholeCounts) {
   EXPECT_LT(1e15 * (1.0f / sky_quantum(1, 1e15)), std::ldexp(1.0, 64)) << "coarser where there are more particles";
 }
 
+// Velocities are peculiar, over the root of each particle's own scale factor.
+TEST(ShellFile, HoldsVelocitiesByTheParticlesOwnScaleFactor) {
+  const TempDir folder;
+  LightConeOptions options;
+  options.shells = {{0, 0.5}, {0, 1000}};
+  const ConeObserver observer{};
+  const ShellFacts facts{options, observer, 0, test::make_snapshot(1).header};
+  const ShellParticle particle{{300, 400, 0}, {100, 0, -50}, 1, 7, 0.8};
+  const std::string path = write_shell(folder / "shell.hdf5", {particle}, facts, test::make_provenance(), {});
+  const std::vector<test::ReadParticle> found = test::read_shell(path);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].id, 7u);
+  EXPECT_NEAR(found[0].scale_factor, 0.8, 1e-7);
+  EXPECT_NEAR(found[0].velocity[0] * std::sqrt(0.8), 100, 1e-3);
+  EXPECT_NEAR(found[0].velocity[2] * std::sqrt(0.8), -50, 1e-3);
+}
+
 TEST(SkyMap, CountsOfOnePixelAreJoined) {
   std::vector<PixelCount> counts = {{7, 1}, {3, 2}, {7, 5}, {9, 1}, {3, 1}};
   join_pixels(counts);
