@@ -280,19 +280,12 @@ void GatheredParticles::gather(Sites& sites, const Stream& stream, const Particl
 }
 
 Message from_site(Sites& sites, int from, Message mine) {
-  const std::uint64_t number = sites.next_number(Phase::kOutput);
-  const bool first = sites.ranks().rank() == 0;
-  if (sites.me() != from) {
-    std::vector<Message> parts = sites.receive_parts(from, Phase::kOutput, number);
-    return std::move(parts.front());
-  }
-  if (!first) mine.clear();
-  sites.publish_parts(Phase::kOutput, number, mine);
-  std::uint64_t bytes = mine.size();
+  Message come = from_site_to_first(sites, from, std::move(mine));
+  std::uint64_t bytes = come.size();
   sites.ranks().broadcast(&bytes, sizeof bytes, 0);
-  mine.resize(bytes);
-  sites.ranks().broadcast(mine.data(), mine.size(), 0);
-  return mine;
+  come.resize(bytes);
+  sites.ranks().broadcast(come.data(), come.size(), 0);
+  return come;
 }
 
 Message from_site_to_first(Sites& sites, int from, Message mine) {
