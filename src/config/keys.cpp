@@ -1,5 +1,8 @@
 #include "src/config/keys.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <stdexcept>
 
 #include "src/config/key_access.hpp"

@@ -1,5 +1,6 @@
 // Reading GADGET's HDF5 files, as GADGET-2, 3 and 4, AREPO, N-GenIC, MUSIC and Maki write them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,7 @@
 // Reading particle sets, over ranks: names of a set's files, headers of every GADGET format and their completion, and
 // the rows.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 

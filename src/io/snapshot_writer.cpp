@@ -2,6 +2,7 @@
 #include "src/io/snapshot_writer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>

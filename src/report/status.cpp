@@ -244,9 +244,11 @@ double longest(const Steps& steps) {
 std::string clock_text(double seconds, double from_now) {
   constexpr double kHalfDay = 43200, kHalfYear = 1.6e7;
   const auto time = static_cast<std::time_t>(seconds);
-  return from_now < kHalfDay    ? fmt::format("{:%H:%M:%S}", fmt::localtime(time))
-         : from_now < kHalfYear ? fmt::format("{:%a %d %b %H:%M}", fmt::localtime(time))
-                                : fmt::format("{:%d %b %Y}", fmt::localtime(time));
+  std::tm local{};
+  localtime_r(&time, &local);
+  return from_now < kHalfDay    ? fmt::format("{:%H:%M:%S}", local)
+         : from_now < kHalfYear ? fmt::format("{:%a %d %b %H:%M}", local)
+                                : fmt::format("{:%d %b %Y}", local);
 }
 
 // Each step has the number of steps left if all were as long; outputs and long steps shorten single ones, so the median
