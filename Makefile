@@ -38,6 +38,13 @@ JOBS    ?= $(shell nproc)
 comma   := ,
 VERSION := 0.1.0
 
+# Beside other goals, clean comes before anything is read or made. With -n it is only said.
+ifneq (,$(and $(filter clean,$(MAKECMDGOALS)),$(filter-out clean,$(MAKECMDGOALS))))
+ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
+  CLEANED := $(shell rm -rf $(BUILD))yes
+endif
+endif
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -78,10 +85,10 @@ WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror) -Wno-stringop-overflow
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 # wan/net stands alone: a library of its own needs no more than these.
 WAN_LIBS := $(WAN_PACKAGE_LIBS) -lpthread
-CXXFLAGS += $(CXXBASE) $(WARNINGS) $(PACKAGE_CFLAGS)
+ALL_CXXFLAGS := $(CXXBASE) $(WARNINGS) $(PACKAGE_CFLAGS)
 # MPI's C functions are all that is used; only host/ sees its header.
 MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(MPI_CFLAGS)
-LDLIBS   += $(PACKAGE_LIBS) $(MPI_LIBS) -lpthread
+ALL_LIBS := $(PACKAGE_LIBS) $(MPI_LIBS) -lpthread
 # Units for one instruction set, chosen at run time (docs/design.md, "One source, two backends"): a NAME_isa.cpp is
 # compiled once for each as NAME_avx2.cpp.o ... in a namespace of its name. The walk has none with AVX-512.
 ISAS       := avx512 avx2 scalar
@@ -105,7 +112,8 @@ own_flags = $(if $(in_module),$(PIC)) $(if $(filter tests/%,$1),$(of_tests)) $(i
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
 RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
-LDLIBS   += $(RPATH)
+ALL_LIBS += $(RPATH)
+ALL_WAN_LIBS := $(WAN_LIBS) $(RPATH) $(LDLIBS)
 
 ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC)$(GET_TOOLKIT))
@@ -128,9 +136,9 @@ ifeq ($(BACKEND),cuda)
                -Xcompiler -fopenmp,-Wall,-Wextra,-fPIC,-fno-semantic-interposition -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
-  CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
+  ALL_CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
   NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
-  LDLIBS   += $(if $(ON_MODEL),,-L$(CUDA_LIB) -Wl$(comma)-rpath$(comma)$(CUDA_LIB) -lcudart_static -lcufft) -lrt -ldl
+  ALL_LIBS += $(if $(ON_MODEL),,-L$(CUDA_LIB) -Wl$(comma)-rpath$(comma)$(CUDA_LIB) -lcudart_static -lcufft) -lrt -ldl
   # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
   # ranks exchange by MPI; `maki --version` and a run's first lines say so.
   NCCL_ROOTS  := $(NCCL_HOME) $(CUDA_ROOT) /usr /usr/local
@@ -140,11 +148,16 @@ ifeq ($(BACKEND),cuda)
   ifeq ($(NCCL),yes)
     NVCCFLAGS += -DMAKI_NCCL=1 $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
     NCCL_FOLDER := $(patsubst %/,%,$(dir $(NCCL_LIB)))
-    LDLIBS += $(if $(ON_MODEL),,-L$(NCCL_FOLDER) -Wl$(comma)-rpath$(comma)$(NCCL_FOLDER) -lnccl)
+    ALL_LIBS += $(if $(ON_MODEL),,-L$(NCCL_FOLDER) -Wl$(comma)-rpath$(comma)$(NCCL_FOLDER) -lnccl)
   endif
 else
-  CXXFLAGS += -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP
+  ALL_CXXFLAGS += -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP
 endif
+
+# CPPFLAGS, CXXFLAGS, LDFLAGS and LDLIBS are the user's, from the command line or the environment, and come after ours.
+ALL_CXXFLAGS += $(CPPFLAGS) $(CXXFLAGS)
+ALL_LIBS     += $(LDLIBS)
+LINK         := $(CXX) $(CXXBASE) $(CXXFLAGS) $(LDFLAGS)
 
 # ---- sources --------------------------------------------------------------------------------------------------------
 find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev/null))
@@ -230,38 +243,38 @@ $(BUILD)/libmaki_wan.a: $(call object,$(WAN)) $(OBJ)/backend
 
 $(BUILD)/tests_wan: $(call object,$(WAN_TESTS) $(filter-out %/main.cpp,$(TESTBED)) tests/main.cpp) $(BUILD)/libmaki_wan.a | $(MPW_PROGRAMS)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(WAN_LIBS) $(RPATH)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(ALL_WAN_LIBS)
 
 # Named here, their objects are kept.
 $(call object,$(wildcard tests/wan/mpw/*.c*)):
 $(BUILD)/wan_%: $(OBJ)/tests/wan/mpw/%.cpp.o $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $^ $(WAN_LIBS) $(RPATH)
+	@$(LINK) -o $@ $^ $(ALL_WAN_LIBS)
 
 # By the C compiler, which has to be told of C++'s library.
 $(BUILD)/wan_%: $(OBJ)/tests/wan/mpw/%.c.o $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
-	@$(CC) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@ $^ $(WAN_LIBS) -lstdc++ -lm $(RPATH)
+	@$(CC) $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@ $^ $(ALL_WAN_LIBS) -lstdc++ -lm
 
 $(BUILD)/wan_testbed: $(call object,$(TESTBED)) $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(WAN_LIBS) $(RPATH)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(ALL_WAN_LIBS)
 
 $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 
 $(BUILD)/tests: $(call object,$(TESTS) $(filter-out %/main.cpp,$(TESTBED))) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(LDLIBS)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(ALL_LIBS)
 
 $(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(LDLIBS)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(ALL_LIBS)
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 
 # PREFIX/bin, lib, include/maki, share/maki/configs, share/doc/maki.
 PREFIX ?= /usr/local
@@ -273,17 +286,17 @@ define cpp_rule
 $(OBJ)/%$2.o: %$1 $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@mkdir -p $$(@D)
 	@echo "  c++     $$*$2"
-	@$$(CCACHE) $$(CXX) $$(CXXFLAGS) $$(call own_flags,$$*$2) -MMD -MP -c $$< -o $$@
+	@$$(CCACHE) $$(CXX) $$(ALL_CXXFLAGS) $$(call own_flags,$$*$2) -MMD -MP -c $$< -o $$@
 endef
 $(eval $(call cpp_rule,.cpp,.cpp))
 $(foreach i,$(ISAS),$(eval $(call cpp_rule,_isa.cpp,_$i.cpp)))
 # An object made before its source had another name asks for the old one.
 %.cpp: ;
 
-$(OBJ)/%.c.o: %.c $(OBJ)/generated/build_info.hpp Makefile
+$(OBJ)/%.c.o: %.c $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@mkdir -p $(@D)
 	@echo "  cc      $<"
-	@$(CC) -std=c99 -pedantic -O2 -g1 $(WARNINGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(call own_flags,$<) -MMD -MP -c $< -o $@
+	@$(CC) -std=c99 -pedantic -O2 -g1 $(WARNINGS) $(CPPFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(call own_flags,$<) -MMD -MP -c $< -o $@
 
 ifeq ($(BACKEND),cuda)
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(OBJ)/archs Makefile
@@ -294,7 +307,7 @@ else
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@mkdir -p $(@D)
 	@echo "  c++     $<"
-	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
+	@$(CCACHE) $(CXX) $(ALL_CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
 endif
 
 # Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
@@ -310,6 +323,7 @@ $(OBJ)/archs $(OBJ)/nccl: $(OBJ)/%: FORCE
 	@mkdir -p $(@D) && { test "$$(cat $@ 2>/dev/null)" = "$($*_now)" || echo "$($*_now)" > $@; }
 
 # Version and commit, in two headers that change only when they do. All compilation waits for the first, and so for both.
+# The commit is of a repository whose top is here, not of one that an unpacked archive lies in.
 $(OBJ)/generated/build_info.hpp: FORCE | $(OBJ)/generated/git_hash.hpp
 	@mkdir -p $(@D)
 	@{ echo '// Made by the Makefile.'; echo '#pragma once'; \
@@ -318,7 +332,8 @@ $(OBJ)/generated/build_info.hpp: FORCE | $(OBJ)/generated/git_hash.hpp
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(OBJ)/generated/git_hash.hpp: FORCE
 	@mkdir -p $(@D)
-	@h=$$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown); git diff --quiet HEAD 2>/dev/null || h=$$h-changed; \
+	@h=unknown; if p=$$(git rev-parse --show-prefix 2>/dev/null) && [ -z "$$p" ] && c=$$(git rev-parse --short=12 HEAD 2>/dev/null); \
+	  then git diff --quiet HEAD && h=$$c || h=$$c-changed; fi; \
 	  printf '#pragma once\n#define MAKI_GIT_HASH "%s"\n' "$$h" > $(@D)/git_hash.hpp.new; \
 	  cmp -s $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp && rm $(@D)/git_hash.hpp.new || mv $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp
 FORCE:
@@ -350,6 +365,6 @@ endif
 include .ci/checks.mk
 
 clean:
-	rm -rf $(BUILD)
+	$(if $(CLEANED),@echo) rm -rf $(BUILD)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

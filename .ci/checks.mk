@@ -13,7 +13,7 @@ format-check:
 
 # What is compiled, as it is compiled, each source once (NAME_isa.cpp for AVX2).
 COMPILED  = $(sort $(MAIN) $(LIBRARY) $(TESTS) $(RANK_TESTS) $(WAN_TESTS) $(wildcard tests/wan/mpw/*.cpp) $(TESTBED) $(filter-out $(OTHER_BACKEND),$(BENCHES)))
-compile   = $(if $(and $(filter %.cu,$1),$(filter cuda,$(BACKEND))),$(NVCC) $(NVCCFLAGS),$(CXX) $(CXXFLAGS) $(call own_flags,$(1:_isa.cpp=_avx2.cpp)) $(if $(filter %.cu,$1),-x c++))
+compile   = $(if $(and $(filter %.cu,$1),$(filter cuda,$(BACKEND))),$(NVCC) $(NVCCFLAGS),$(CXX) $(ALL_CXXFLAGS) $(call own_flags,$(1:_isa.cpp=_avx2.cpp)) $(if $(filter %.cu,$1),-x c++))
 in_json   = {"directory": "$(CURDIR)", "file": "$1", "command": "$(subst ",\",$(compile) -c $1)"}
 compile_commands.json: $(OBJ)/generated/build_info.hpp FORCE
 	$(file >$@,[)$(foreach f,$(COMPILED),$(file >>$@,$(call in_json,$f)$(if $(filter-out $(lastword $(COMPILED)),$f),$(comma))))$(file >>$@,])
@@ -26,7 +26,7 @@ tidy: compile_commands.json
 # The readers of others' bytes, with all of the module; clang only, because libFuzzer is a part of it.
 FUZZ_SOURCES := tests/wan/fuzz/fuzz_main.cpp tests/wan/fuzz/parsers.cpp $(WAN)
 FUZZ_OBJECTS := $(patsubst %,$(BUILD)/fuzz/%.o,$(FUZZ_SOURCES))
-FUZZ_FLAGS   := -std=c++20 -O1 -g1 -I. $(PACKAGE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_FLAGS   := -std=c++20 -O1 -g1 -I. $(PACKAGE_CFLAGS) $(CPPFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all
 RUNS ?= 1000000
 CLANG := $(firstword $(shell command -v clang++ $(foreach v,19 18 17 16 15 14,clang++-$v) 2>/dev/null))
 ifneq (,$(CLANG))
@@ -35,7 +35,7 @@ fuzz: fuzz-parsers
 fuzz-parsers: $(BUILD)/fuzz/parsers
 	@bash tests/wan/fuzz/run.sh $< $(RUNS)
 $(BUILD)/fuzz/parsers: $(FUZZ_OBJECTS)
-	@$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(WAN_LIBS)
+	@$(CLANG) $(FUZZ_FLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WAN_LIBS) $(LDLIBS)
 $(BUILD)/fuzz/%.cpp.o: %.cpp
 	@mkdir -p $(@D)
 	@echo "  clang   $<"
@@ -52,7 +52,7 @@ HOSTILE_TESTS := $(filter-out %_test.cpp,$(WAN_TESTS)) \
                    wire_test.cpp message_test.cpp admission_test.cpp),$(filter %_test.cpp,$(WAN_TESTS)))
 $(BUILD)/tests_hostile: $(call object,$(HOSTILE_TESTS) tests/main.cpp) $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(WAN_LIBS) $(RPATH)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(ALL_WAN_LIBS)
 
 # Full* too: the attacks on a listener are what these are for. Each has a build of its own. SANITIZED=tests_hostile: that part.
 SANITIZE_WAN := address,undefined thread

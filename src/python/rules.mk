@@ -22,7 +22,7 @@ PYTHON_ENVIRONMENT := $(abspath $(if $(ON_MODEL),build,$(BUILD)))/python/environ
 PYTHON_TESTS := tests/python/run
 WITH_PYTHON = PYTHON='$(PYTHON)' BACKEND=$(BACKEND) DEVICE=$(DEVICE) BUILD='$(BUILD)' JOBS='$(JOBS)' STRICT=$(STRICT) \
   PYTHON_ENVIRONMENT='$(PYTHON_ENVIRONMENT)' $(if $(ON_MODEL),$(PYTHON_ON_MODEL)) \
-  MAKI_MPIRUN="$$(ls $(abspath $(BUILD))/mpirun 2>/dev/null)" \
+  MAKI_MPIRUN="$$(ls '$(abspath $(BUILD))/mpirun' 2>/dev/null)" \
   MAKI_PYTHON="$${MAKI_PYTHON:-$$(PYTHON='$(PYTHON)' bash tests/python/environment '$(PYTHON_ENVIRONMENT)')}"
 
 .PHONY: python
@@ -39,15 +39,15 @@ ifneq (,$(MODULE))
 $(MODULE): $(MODULE_OBJECTS) $(OBJ)/libmaki.a $(OBJ)/backend
 	@mkdir -p $(@D)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+	@$(LINK) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 endif
 
 # Recompiled for another interpreter or nanobind.
 $(MODULE_OBJECTS): $(OBJ)/python.tag
 $(OBJ)/python.tag: $(shell test "$$(cat $(OBJ)/python.tag 2>/dev/null)" = "$(PYTHON_TAG)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(PYTHON_TAG)" > $@
-$(OBJ)/src/python/nanobind.o:
+$(OBJ)/src/python/nanobind.o: $(FLAGS)
 	@mkdir -p $(@D)
 	@echo "  c++     nanobind"
-	@$(CCACHE) $(CXX) $(CXXBASE) $(PIC) -fvisibility=hidden -fno-strict-aliasing -DNDEBUG $(PYTHON_CFLAGS) \
+	@$(CCACHE) $(CXX) $(CXXBASE) $(CPPFLAGS) $(CXXFLAGS) $(PIC) -fvisibility=hidden -fno-strict-aliasing -DNDEBUG $(PYTHON_CFLAGS) \
 	  -c $(NANOBIND_ROOT)/src/nb_combined.cpp -o $@

@@ -11,7 +11,7 @@ MODEL_HOOKS := $(addprefix -Wl$(comma)--wrap=,_ZN4maki13pool_allocateEPKcm _ZN4m
 
 ifdef ON_MODEL
 # Parts of it are only called when the program begins and ends: all of it is linked.
-LDLIBS     := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(LDLIBS)
+ALL_LIBS   := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(ALL_LIBS)
 TESTS      += tests/gpu_model/listener.cpp
 RANK_TESTS += tests/gpu_model/listener.cpp
 $(OBJ)/backend: $(OBJ)/libgpu_model.a
@@ -23,7 +23,7 @@ $(OBJ)/libgpu_model.a: $(call object,$(MODEL))
 
 $(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gpu_model/listener.cpp tests/main.cpp) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+	@$(LINK) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(ALL_LIBS)
 
 # What an interpreter does in minutes: tests of the model, of kernels and of what ranks exchange, and the program itself.
 # `make BACKEND=cuda DEVICE=model test` runs all there are.
