@@ -38,10 +38,10 @@ JOBS    ?= $(shell nproc)
 comma   := ,
 VERSION := 0.1.0
 
-# Beside other goals, clean comes before anything is read or made. With -n it is only said.
+# Beside other goals, clean comes before anything is read or made, once. With -n it is only said.
 ifneq (,$(and $(filter clean,$(MAKECMDGOALS)),$(filter-out clean,$(MAKECMDGOALS))))
 ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
-  CLEANED := $(shell rm -rf $(BUILD))yes
+  CLEANED := $(if $(MAKE_RESTARTS),,$(shell rm -rf $(BUILD)))yes
 endif
 endif
 
