@@ -1,30 +1,21 @@
 // What `make` builds on machines with other GPUs, drivers and toolkits, which a stand-in for nvidia-smi plays.
 #include <string>
 
-#include "tests/src/cli/program_fixture.hpp"
+#include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {
 namespace {
 
-class ChooseBackend : public Program {
+class ChooseBackend : public StandIns {
  protected:
-  void SetUp() override {
-    script_ = source_directory() + "/.ci/choose_backend";
-    if (!fs::exists(script_)) GTEST_SKIP() << "a bundle has been built";
-  }
-  std::string executable(const std::string& name, const std::string& text) const {
-    fs::permissions(write(name, "#!/bin/bash\n" + text), fs::perms::owner_all);
-    return path(name);
-  }
   Result choose(const std::string& driver, const std::string& nvcc) const {
     executable("nvidia-smi",
                "case \"$*\" in -L) echo 'GPU 0: NVIDIA H100';; *driver_version*) echo " + driver + ";; esac\n");
-    return call_shell("PATH=" + directory_.string() + ":$PATH bash " + script_ + " " + nvcc);
+    return among_stand_ins("bash " + script("choose_backend") + " " + nvcc);
   }
   std::string toolkit(const std::string& release) const {
     return executable("nvcc", "echo 'Cuda compilation tools, release " + release + ", V" + release + ".88'\n");
   }
-  std::string script_;
 };
 
 TEST_F(ChooseBackend, ByDriverAndToolkit) {
@@ -40,7 +31,7 @@ TEST_F(ChooseBackend, ByDriverAndToolkit) {
 
 TEST_F(ChooseBackend, AGpuThatCannotBeUsedIsNamed) {
   executable("nvidia-smi", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver'; exit 9\n");
-  const Result broken = call_shell("PATH=" + directory_.string() + ":$PATH bash " + script_);
+  const Result broken = among_stand_ins("bash " + script("choose_backend"));
   expect_words(broken, {"cpu\n", "could not communicate with the driver"});
 }
 
