@@ -44,7 +44,8 @@ TEST_F(FindPackages, WrappersOfOpenMpiMpichAndIntel) {
       found("gcc -IHERE/include -LHERE/lib -Wl,-rpath -Wl,HERE/other -Wl,--enable-new-dtags -lmpi");
   expect_contains(path_of_two_words, {here("MPI_CFLAGS     := -isystem HERE/include\n"), "MISSING        := \n",
                                       here(":= -LHERE/lib -Wl,-rpath,HERE/lib -Wl,-rpath,HERE/other -lmpi\n")});
-  const std::string quoted = found("gcc -I\"HERE/include\" -L\"HERE/lib\" -Xlinker -rpath -Xlinker \"HERE/lib\" -lmpi");
+  const std::string quoted =
+      found("gcc -I\"HERE/include\" -L\"HERE/lib\" -Xlinker -rpath -Xlinker \"HERE/lib\" -lmpi -Wl,-rpath,$:$/..");
   expect_contains(quoted, {here("MPI_CFLAGS     := -isystem HERE/include\n"), "MISSING        := \n",
                            here(":= -LHERE/lib -Wl,-rpath,HERE/lib -lmpi\n")});
 }
