@@ -72,15 +72,15 @@ struct KickParticleByChance {
   std::uint64_t draw;
 
   MAKI_HD float sum(float momentum, float acceleration, std::uint64_t bits) const {
-    return rounded_by_chance(momentum + acceleration * sums.factor, static_cast<double>(bits & 0x1fffff) * 0x1p-21);
+    return rounded_by_chance(momentum + acceleration * sums.factor, static_cast<double>(bits >> 11) * 0x1p-53);
   }
   MAKI_HD void operator()(std::size_t i) const {
     const VectorView p = sums.momentum;
     const ConstVectorView a = sums.acceleration;
     const std::uint64_t bits = random_bits(id[i], draw);
     p.x[i] = sum(p.x[i], a.x[i], bits);
-    p.y[i] = sum(p.y[i], a.y[i], bits >> 21);
-    p.z[i] = sum(p.z[i], a.z[i], bits >> 42);
+    p.y[i] = sum(p.y[i], a.y[i], random_bits(bits, draw));
+    p.z[i] = sum(p.z[i], a.z[i], random_bits(~bits, draw));
   }
 };
 

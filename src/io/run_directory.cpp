@@ -90,7 +90,9 @@ void remove_restarts(const std::string& directory) {
 
 void remove_files_of_a_run(const std::string& directory) {
   remove_restarts(directory);
-  for (const std::string& name : files_of_a_run(directory)) remove_left(fs::path(directory) / name);
+  std::vector<std::string> names = files_of_a_run(directory);
+  std::ranges::stable_partition(names, [](const std::string& name) { return name != "metrics.jsonl"; });
+  for (const std::string& name : names) remove_left(fs::path(directory) / name);
 }
 
 void remove_begun_files(const std::string& directory) {

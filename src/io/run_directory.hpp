@@ -23,7 +23,7 @@ std::string resume_command(const std::string& directory);
 std::vector<std::string> files_of_a_run(const std::string& directory);
 
 // Removes the restarts of runs, and all files of runs: the restarts go first, so that after a failure no run can be
-// resumed by mistake. Throw Error.
+// resumed by mistake, and metrics.jsonl, which may say that this was meant, goes last. Throw Error.
 void remove_restarts(const std::string& directory);
 void remove_files_of_a_run(const std::string& directory);
 

@@ -142,7 +142,9 @@ std::vector<bool> members_among(const ParticleSource& particles, const std::vect
   const auto meeting = [size](std::uint64_t id) { return XXH3_64bits(&id, sizeof id) % size; };
   std::vector<Ids> of_groups(size), asked(size);
   for (const std::uint64_t id : members) of_groups[meeting(id)].push_back(id);
-  Ids here = std::move(exchange_all(ranks, std::move(of_groups))[0]);
+  Ids here;
+  for (const Ids& of_rank : exchange_all(ranks, std::move(of_groups)))
+    here.insert(here.end(), of_rank.begin(), of_rank.end());
   std::sort(here.begin(), here.end());
   for (std::size_t i = 0; i < particles.size(); ++i) asked[meeting(particles.id(i))].push_back(particles.id(i));
   std::vector<std::vector<unsigned char>> answers;

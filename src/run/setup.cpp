@@ -196,8 +196,8 @@ void note_tight_pairs(Prepared& run) {
   const double softening = number_of(*gravity.softening, "gravity.softening", run.config, run.units);
   if (gravity.method != Method::kTree || softening >= kTightPair * run.side || run.particles < 3) return;
   run.notes.push_back(fmt::format(
-      "The softening is less than 1e-5 of the box: forces of a tree between particles closer than {:.3g} err "
-      "by 1e-3 and more of them. gravity.method = \"direct\" has exact separations.",
+      "The softening is less than 1e-5 of the box: between particles closer than {:.3g} forces of the tree may err by "
+      "1e-3 and more. gravity.method = \"direct\" has exact separations.",
       kTightPair * run.side));
 }
 

@@ -241,7 +241,7 @@ RunThere run_in(const std::string& directory) {
   for (std::string line; std::getline(file, line); last = std::move(line)) {
     if (file.eof()) continue;  // cut off
     if (last.empty()) run.name = json_member(line, "run");
-    if (line.starts_with("{\"run\": ")) head = line;
+    if (line.starts_with("{\"run\": ")) head = line, run.overwritten = false;  // of each process that went on with it
     if (line.starts_with("{\"restart\": ")) restart = line;
     if (line == kOverwritten) run.overwritten = true;
   }

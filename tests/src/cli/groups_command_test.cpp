@@ -1,4 +1,5 @@
 // `maki groups`, as a user calls it.
+#include <algorithm>
 #include <random>
 
 #include "src/io/snapshot_io.hpp"
@@ -185,6 +186,37 @@ TEST_F(GroupsCommand, IsTheSameForThreadsAndRanks) {
     expect_as_one(name);
   }
   expect_as_one("three.hdf5");
+}
+
+// Snapshots of the members of groups alone hold all of them.
+TEST_F(GroupsCommand, ARunOverRanksKeepsAllMembers) {
+  const std::string config = write("clumps.toml", R"(
+[run]
+name = "clumps"
+[initial]
+kind = "file"
+file = ")" + path("snapshot_007.hdf5") + R"("
+[time]
+end_redshift = 2.9999
+[output]
+groups = true
+groups_only = true
+image = false
+power_spectrum = false
+)");
+  std::vector<double> members[2];
+  for (const int ranks : {1, 3}) {
+    const std::string run = path("run" + std::to_string(ranks));
+    expect_end(call("run " + config + " run.output_directory=" + run,
+                    "OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launcher(ranks) : "")),
+               0);
+    std::vector<double>& found = members[ranks / 3];
+    found = numbers_in(run + "/snapshot_000.hdf5", "PartType1/ParticleIDs");
+    std::ranges::sort(found);
+    EXPECT_EQ(found.size(), numbers_in(run + "/groups_000.hdf5", "IDs/ID").size());
+  }
+  EXPECT_GT(members[0].size(), 600u);
+  EXPECT_TRUE(members[0] == members[1]);
 }
 
 }  // namespace

@@ -125,7 +125,29 @@ TEST_F(RunDirectory, ARunKilledAsItBeganAnewBegins) {
   std::ofstream(path("one/metrics.jsonl"), std::ios::app) << "{\"restart\": 4}\n";
   expect_end(run("one", "overwrite=true --resume"), 1, {"restarts", "are gone"});
   note_overwriting(path("one"));
+  // Where the run went on all the same, what it lost later is lost.
+  const std::string metrics = text_of(path("one/metrics.jsonl"));
+  std::ofstream(path("one/metrics.jsonl"), std::ios::app)
+      << metrics.substr(0, metrics.find('\n') + 1) << "{\"restart\": 6}\n";
+  expect_end(run("one", "overwrite=true --resume"), 1, {"restarts", "are gone"});
+  note_overwriting(path("one"));
+  write("one/stopped.hdf5", "");
   expect_end(run("one", "overwrite=true --resume"), 0, {"z = 49 to"});
+  EXPECT_FALSE(fs::exists(path("one/stopped.hdf5")));
+}
+
+// metrics.jsonl, which tells of the overwriting, is the last file that goes.
+TEST_F(RunDirectory, OverwritingRemovesTheRecordsLast) {
+  fs::create_directories(path("one/stopped.hdf5"));
+  for (const char* name : {"log.txt", "metrics.jsonl", "snapshot_000.hdf5"}) write(std::string("one/") + name, "");
+  const int mounted = call_shell("mount -t tmpfs tmpfs " + path("one/stopped.hdf5")).code;
+  if (mounted != 0) GTEST_SKIP() << "what cannot be removed is made by a mount, which needs root";
+  EXPECT_THROW(remove_files_of_a_run(path("one")), Error);
+  EXPECT_TRUE(fs::exists(path("one/metrics.jsonl")));
+  EXPECT_FALSE(fs::exists(path("one/snapshot_000.hdf5")));
+  EXPECT_EQ(call_shell("umount " + path("one/stopped.hdf5")).code, 0);
+  EXPECT_NO_THROW(remove_files_of_a_run(path("one")));
+  EXPECT_FALSE(fs::exists(path("one/metrics.jsonl")));
 }
 
 TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {

@@ -74,8 +74,9 @@ TEST(GroupMembers, AreFoundOnAllRanks) {
     if (id % static_cast<std::uint64_t>(ranks.size()) == static_cast<std::uint64_t>(ranks.rank()))
       own.ids.push_back(2500001 - id);
   own.positions.resize(own.ids.size());
-  std::vector<std::uint64_t> members;  // in no order
-  for (std::uint64_t i = 0; ranks.rank() == 0 && i < 1250000; ++i) members.push_back(i * 7919 % 1250000 * 2);
+  std::vector<std::uint64_t> members;  // in no order, shared out among the ranks
+  const Share share = share_of(1250000, ranks.rank(), ranks.size());
+  for (std::uint64_t i = share.first; i < share.end; ++i) members.push_back(i * 7919 % 1250000 * 2);
   const std::vector<bool> found = members_among(SnapshotSource(own), members, ranks);
   ASSERT_EQ(found.size(), own.size());
   for (std::size_t i = 0; i < found.size(); ++i)

@@ -70,7 +70,7 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
     EXPECT_EQ(run.frame.side, k == 0 ? 4 : 8);
     EXPECT_EQ(run.messages.size(), k == 0 ? 2u : 0u);
     EXPECT_LT(run.result.worst_energy_error, 2e-3);
-    EXPECT_LT(run.result.momentum_drift, 4e-6);  // floats of two particles, rounded by chance in 1200 kicks
+    EXPECT_LT(run.result.momentum_drift, 1e-5);  // floats of two particles, rounded by chance in 1200 kicks: 2e-6
   }
   EXPECT_LT(distance(ends[0].state, ends[1].state), 5e-6);
 }
