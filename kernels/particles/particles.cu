@@ -1,6 +1,6 @@
 #include "kernels/particles/particles.hpp"
 
-#include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -53,8 +53,12 @@ struct KickParticle {
 MAKI_HD float rounded_by_chance(double t, double u) {
   const float nearest = static_cast<float>(t);
   const double rest = t - nearest;
-  if (rest == 0) return nearest;
-  const float other = nextafterf(nearest, rest > 0 ? HUGE_VALF : -HUGE_VALF);
+  if (rest == 0 || nearest == 0) return nearest;
+  std::uint32_t bits;
+  memcpy(&bits, &nearest, sizeof bits);
+  bits += (rest > 0) == (nearest > 0) ? 1u : ~0u;
+  float other;
+  memcpy(&other, &bits, sizeof other);
   return u < rest / (static_cast<double>(other) - nearest) ? other : nearest;
 }
 
