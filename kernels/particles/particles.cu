@@ -62,7 +62,7 @@ MAKI_HD float rounded_by_chance(double t, double u) {
   return u < rest / (static_cast<double>(other) - nearest) ? other : nearest;
 }
 
-// 64 uniform bits: the output of SplitMix64 (Steele, Lea & Flood 2014, OOPSLA, fig. 16).
+// 64 uniform bits: the output of SplitMix64 (Steele, Lea & Flood 2014, OOPSLA).
 MAKI_HD std::uint64_t random_bits(std::uint64_t id, std::uint64_t draw) {
   std::uint64_t z = id * 0x9e3779b97f4a7c15ull + draw;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;

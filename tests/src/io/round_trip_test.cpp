@@ -25,7 +25,7 @@ TEST(Units, NewtonsConstant) {
   EXPECT_NEAR((UnitSystem{1, 1, 1, false}).gravitational_constant(), 6.6743e-8, 1e-16);
 }
 
-// Closed forms of an open universe without Lambda (Peebles 1993, eqs. 13.2 and 13.10), at a = 1/4.
+// Closed forms of an open universe without Lambda, with its development angle eta, at a = 1/4.
 TEST(GadgetHdf5, AnOpenUniverseHasItsOwnAgeAndExpansion) {
   TempDir dir;
   Snapshot s = make_snapshot(10);
