@@ -264,7 +264,8 @@ $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(LINK) -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 
-$(BUILD)/tests: $(call object,$(TESTS) $(filter-out %/main.cpp,$(TESTBED))) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
+# Some tests run the program.
+$(BUILD)/tests: $(call object,$(TESTS) $(filter-out %/main.cpp,$(TESTBED))) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER) $(BUILD)/maki
 	@echo "  link    $@"
 	@$(LINK) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(ALL_LIBS)
 
