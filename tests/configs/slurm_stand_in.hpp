@@ -116,7 +116,9 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     return found;
   }
   static bool is_dead(pid_t process) {
-    const std::string status = text_of("/proc/" + std::to_string(process) + "/stat");
+    std::string status;
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::getline(file, status);  // leaves it empty where the process ends meanwhile
     const std::size_t name = status.rfind(')');
     return name == std::string::npos || status[name + 2] == 'Z';
   }
