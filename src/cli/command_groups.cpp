@@ -64,9 +64,9 @@ void write_groups(GroupsOptions given) {
   const GroupCatalogue catalogue =
       find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (ranks.rank() == 0) fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count());
+  root_succeeds(ranks, [&] { fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count()); });
   write_group_files(given.output, catalogue, expected.get(), loaded.provenance(), given.overwrite, ranks);
-  if (ranks.rank() == 0) fmt::print("wrote {}\nwrote {}\n", given.output, mass_function_path(given.output));
+  root_succeeds(ranks, [&] { fmt::print("wrote {}\nwrote {}\n", given.output, mass_function_path(given.output)); });
 }
 
 }  // namespace
@@ -114,6 +114,7 @@ void print_row(const CatalogueGroups& catalogue, std::size_t group) {
              row.position[2]);
 }
 
+// The table's header. Throws Error where there is no such group.
 void begin_branch(const CatalogueGroups& last, std::int64_t group) {
   if (group >= static_cast<std::int64_t>(last.size()))
     throw Error(fmt::format("'{}' has no group {}", last.name, group),
@@ -129,7 +130,7 @@ void print_branch(const std::vector<CatalogueGroups>& all, std::int64_t group, c
   root_succeeds(ranks, [&] { begin_branch(all.back(), group); });
   for (std::size_t i = all.size(); group != kNoGroup;) {
     --i;
-    if (ranks.rank() == 0) print_row(all[i], static_cast<std::size_t>(group));
+    root_succeeds(ranks, [&] { print_row(all[i], static_cast<std::size_t>(group)); });
     if (i == 0) break;
     const MergerLinks links = link_catalogues(all[i - 1], all[i], ranks);
     if (ranks.rank() == 0) group = links.main_progenitor[static_cast<std::size_t>(group)];
@@ -143,7 +144,7 @@ void link(const LinksOptions& options) {
   for (std::size_t i = 1; i < options.catalogues.size(); ++i) {
     const std::string &earlier = options.catalogues[i - 1], &later = options.catalogues[i];
     const std::string told = link_group_files(earlier, later, options.overwrite, ranks);
-    if (ranks.rank() == 0) fmt::print("{}\nwrote {}\n", told, links_path(later));
+    root_succeeds(ranks, [&] { fmt::print("{}\nwrote {}\n", told, links_path(later)); });
   }
 }
 
