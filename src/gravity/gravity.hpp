@@ -23,8 +23,9 @@ class Gravity {
   // Over many ranks all calls are collective: each rank passes its own particles, maybe none; all other arguments are
   // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest
   // images.
-  // `agreement` belongs to the run; its begin() and publish() enclose each evaluation of forces, at all sites in the
-  // same way, and the particles are those of this site. Null: these ranks are the only site, for forces outside a run.
+  // `agreement` belongs to the run, which encloses each evaluation of forces between its begin() and publish(), at all
+  // sites in the same way; the particles are those of this site. Null: these ranks are the only site, for forces
+  // outside a run.
   // In a periodic box masses must not change between calls: their sum and unit are computed once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
@@ -56,7 +57,7 @@ class Gravity {
   void release_potentials();
 
   void set_theta(double theta) { tree_.set_theta(theta); }
-  void refine_roots(bool yes);                         // of the law, without a rebuild
+  void refine_roots(bool yes);                         // Newton step in reciprocal roots (ForceLaw), without a rebuild
   void set_law(const ForceLaw& law);                   // new softening (also after double_box)
   void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation rebuilds
   void box_doubled();                                  // to be called after double_box(); the next evaluation rebuilds
@@ -116,13 +117,13 @@ class Gravity {
   Stream mesh_stream_{StreamPriority::kBackground};  // the tree's many small launches must not queue behind the mesh
   std::unique_ptr<sites::SiteMesh> site_mesh_;
   std::unique_ptr<ParticleMesh> mesh_;
-  PencilMesh* mesh_of_sites_ = nullptr;  // the same, in a run over sites
-  bool mesh_was_used_ = false;           // since its phases were read
-  double coded_ = 0;                     // seconds of site_mesh_ at that time
+  PencilMesh* mesh_of_sites_ = nullptr;  // mesh_ itself, in a run over sites; else null
+  bool mesh_was_used_ = false;           // since take_mesh_of_sites()
+  double coded_ = 0;                     // seconds of coding by site_mesh_ until then
   std::optional<MassUnit> mass_unit_;    // of the masses that the mesh has seen
   VectorArray short_range_{"gravity.short"}, long_range_{"gravity.long"};
   bool short_range_known_ = false;    // of these particles, in their order and the present units
-  bool long_range_known_ = false;     // the same on all ranks, also on ranks without particles
+  bool long_range_known_ = false;     // of the long range; the same on all ranks, also on ranks without particles
   std::optional<double> total_mass_;  // of all sites, once needed
   DeviceBuffer<float> short_potential_{"gravity.short_potential"}, long_potential_{"gravity.long_potential"};
   GravityCounts direct_counts_;

@@ -31,7 +31,7 @@ struct GravityOptions {
   std::uint32_t group_size = 64;     // n_crit: targets that share a list, at most
   int fixed_reuse = 0;               // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
   double reuse_tolerance = 1.5;      // kept lists' error over a fresh list's
-  std::uint64_t most_particles = 0;  // over many ranks: for which one rank has memory; 0: for any number
+  std::uint64_t most_particles = 0;  // over many ranks: particles for which one rank has memory; 0: no limit
   std::size_t list_budget = 0;       // bytes for kept lists; 0: no limit; above it lists are made and used in batches
   // Over many ranks: balance work by interaction counts instead of times, so that a repeated run has the same bits
   // (docs/design.md, "Many ranks").

@@ -16,7 +16,7 @@ namespace maki {
 
 class KeptLists {
  public:
-  // Memory for lists over their size when made: lists that are walked again leave gaps behind.
+  // Memory reserved for lists over their size when they are made: lists that are walked again leave gaps behind.
   static constexpr double kRoom = 1.6;
 
   // Lists of all groups by a fresh walk. `budget` (bytes, 0: no limit) bounds the memory reserved beforehand, not the
@@ -67,9 +67,9 @@ class KeptLists {
 
   InteractionLists lists_;
   std::optional<Repair> repair_;                // queued, not finished
-  std::vector<Result<ReopenRecord>> reopened_;  // the same
+  std::vector<Result<ReopenRecord>> reopened_;  // queued, not finished
   std::uint64_t fresh_words_ = 0;               // words of all lists after the last make()
-  double longer_ = 0;                           // expected length of a list that is walked again over the mean length
+  double longer_ = 0;                           // expected length of a list that is walked again, over the mean
 };
 
 // A tree whose sources act on this rank's groups, and the lists over it.

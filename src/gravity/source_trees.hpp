@@ -92,7 +92,7 @@ std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, Ph
 // rebuild.
 class GhostTree {
  public:
-  // Bytes of an own particle or a ghost, for estimates: as above with potentials, and its part of cells and groups.
+  // Bytes of an own particle or a ghost, for estimates: the 36 above, and its part of cells and groups.
   static constexpr double kBytes = 40;
 
   // Reads ghost_level, leaf_size, group_size.

@@ -1,6 +1,6 @@
-// What other ranks and sites send for the short range: one interface of imported trees; the ranks of a site, with all
-// their particles gathered for a direct sum; the sites of a run, with their slabs and the decision when all sites
-// rebuild (with one site only this decision).
+// Data for the short range from other ranks and sites. TreeImports: the interface of imported trees. RankTrees: trees
+// of the other ranks of a site. AllSources: the particles of all its ranks, for a direct sum. AllSites: trees of other
+// sites, the slabs of the sites, and the decision when all sites rebuild (for one site only this decision).
 #pragma once
 
 #include <cstddef>

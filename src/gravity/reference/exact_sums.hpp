@@ -20,8 +20,8 @@ struct PairValue {
   double p;  // potential = -m p
 };
 
-// Newton's pair at distance^2 r2, softened (Plummer length `softening`; the spline's support is 2.8 of it; 0: not at
-// all).
+// Newton's pair force at distance^2 r2 with the Plummer length `softening` (0: not softened); the spline's support is
+// 2.8 times this length.
 PairValue softened_newton(double r2, Softening kind, double softening);
 
 // Results of a reference sum, by target.
@@ -54,13 +54,13 @@ struct EwaldOptions {
   double alpha = 11.2;   // splitting parameter, 1 / side: the near sum reaches 5.6 / alpha, waves go to 5.6 alpha / pi
 };
 
-// Acceleration and potential at the positions `targets`, equal on all processes, of all particles, their periodic images
-// and a uniform background of minus the mean density: acceleration = -grad Phi with laplace Phi = 4 pi (rho - mean rho),
-// and the mean of Phi over the box is 0. A target that is a particle has the particle's position to the last bit.
-// Positions are fractions of the side, any image; masses of the same length. The nearest image is softened, the others
-// are not (the difference is (softening / side)^2 of them). A particle's own -m / softening, and that of particles at
-// the same point, is left out, its images are not. Truncation errors are 1e-11 of the force of one particle at half a
-// side.
+// Acceleration and potential at the positions `targets`, equal on all processes. The sources are all particles, their
+// periodic images, and a uniform background that cancels the mean density: acceleration = -grad Phi with laplace Phi =
+// 4 pi (rho - mean rho), and the mean of Phi over the box is 0. A target that is a particle has the particle's position
+// to the last bit. Positions are fractions of the side, any image; masses of the same length. Only the nearest image is
+// softened (softening would change the others by a fraction (softening / side)^2). The potential leaves out -m /
+// softening of the particles at the target's own point, but not their images. Truncation errors are 1e-11 of the force
+// of one particle at half a side.
 // Time: waves (17000 of them) x particles + targets x particles, on all threads.
 ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                 const std::vector<Vector3>& targets, const EwaldOptions& options,
