@@ -36,7 +36,7 @@ void double_frame(Frame& frame);
 // Moves the box by so many units of the last bit on each axis (shift_box()).
 void shift_frame(Frame& frame, const std::array<std::int32_t, 3>& shift);
 
-// Bytes a particle on the host, measured, beside the set: of load_particles().
+// Host bytes a particle that load_particles() takes beside the set; measured.
 inline constexpr double kFrameBytes = 62;
 
 // Copies the set to the device. Momenta are p = a v for peculiar velocities v. Throws Error that names the first

@@ -12,7 +12,8 @@
 
 namespace maki {
 
-// Whether rounded roots in the forces of the heaviest body would add up to more than the errors of all others' forces.
+// Whether the heaviest body has so much of the mass that the rounding of roots in its force (ForceLaw::refine_root)
+// would outweigh the errors of all other forces.
 inline bool outweighs(double heaviest, double mass) { return heaviest >= 0.5 * mass; }
 
 // Centre of mass of all particles of all sites, from the middle of the box in sides, and its velocity.
@@ -32,17 +33,18 @@ struct Left {
 // Particles of this rank that left an isolated set's largest box; they keep their velocities and feel no force.
 // `positions` (length units) are at `times`, when they left.
 struct Escapers : EscaperRows {
-  // Over all ranks: the number of escapers, their energy, kinetic and potential as if all other particles were at their
-  // centre of mass, and their momentum.
+  // Over all ranks: the number of escapers, their energy and their momentum. The energy is kinetic, and potential as if
+  // all other particles were at their centre of mass.
   std::uint64_t total = 0;
   double energy = 0;
   std::array<double, 3> momentum{};
 };
 
-// Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not:
-// compares the rms force with G m / d^2, for the mean mass m and the mean distance d, in the same units. The factor was
-// measured (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle (Gravity::has_lone_particle)
-// nearly cancel as long as matter is smooth around it, however strongly it attracts the others.
+// Whether the forces in a periodic box nearly cancel, as on a displaced lattice; the errors of multipoles do not
+// cancel. Compares the rms force with G m / d^2, for the mean mass m and the mean distance d, in the same units. The
+// factor was measured (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle
+// (Gravity::has_lone_particle) nearly cancel as long as matter is smooth around it, however strongly it attracts the
+// others.
 inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
 
 struct FieldOptions {

@@ -141,10 +141,12 @@ class Integrator {
     double acceleration;  // mass / side^2
   };
   std::optional<Bounds> farthest_;
-  // Number of steps from the end of one to the choice of the step that it decides: 1, or 2 (StepOptions::by_newest).
+  // The measure at the end of a step decides the next step (1, only with StepOptions::by_newest) or the one after it
+  // (2).
   int lag_;
-  // Measures over all sites. The next step is chosen by the first two, from the end of the step `lag_` steps ago and of
-  // the one before that; `later_` holds the known measures of later steps, one for each step to come.
+  // Measures over all sites. `decisive_`, from the end of the step `lag_` steps before the next one, and `older_`, from
+  // one step earlier, choose the next step; `later_` holds the known measures of later steps, one for each step to
+  // come.
   StepMeasure decisive_, older_;
   std::deque<StepMeasure> later_;
   std::optional<std::uint64_t> taken_;  // the last evaluation whose measures of all sites were taken

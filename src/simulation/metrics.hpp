@@ -89,7 +89,7 @@ struct Spread {
 };
 Spread spread_of(const std::vector<RankRecord>& ranks, const std::function<double(const RankRecord&)>& number);
 
-// The same of a phase's seconds or total_seconds; 0 on ranks without the phase.
+// The spread of a phase's seconds or total_seconds over ranks; 0 on ranks without the phase.
 Spread phase_spread(const std::vector<RankRecord>& ranks, const std::string& path, double PhaseTime::*number);
 
 // Seconds of the phase with this path; 0 where there is none.

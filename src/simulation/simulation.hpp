@@ -35,7 +35,7 @@ struct SimulationOptions {
   std::vector<double> film;         // scale factors, or times, in order: moments of a film's pictures
   int energy_interval = 10;         // steps between computations of the energy; 0: never
   std::uint64_t error_targets = 0;  // particles whose forces are compared with exact sums at each output; 0: none
-  double largest_error = 0;         // rms error of forces that was asked for, over the rms force; 0: none was
+  double largest_error = 0;         // requested rms error of forces over the rms force; 0: none requested
 };
 
 // The state at an output; positions and momenta are of the same time. Particles are this rank's.
@@ -51,8 +51,8 @@ struct OutputState {
 
   // This rank's share of the state on the host, with its escapers.
   Snapshot snapshot() const;
-  // The same in the device's numbers, which takes only the time of the copy: the source converts numbers when they are
-  // read.
+  // This rank's share in the device's numbers, which takes only the time of the copy: the source converts numbers when
+  // they are read.
   std::shared_ptr<const ParticleSource> copy() const;
   static constexpr double kCopyBytes = ParticleRows::kBytes;  // of copy(), a particle, on the host
 };
@@ -125,7 +125,7 @@ class Simulation {
   // one, and the run ends as if stopped.
   RunResult run();
 
-  // The same piece by piece: begin() once, then long_step() as long as it returns true, then finish().
+  // run() piece by piece: begin() once, then long_step() as long as it returns true, then finish().
   //
   // Evaluates the first forces, and writes an output at the start.
   void begin();

@@ -1,6 +1,6 @@
-// The two records of a run: log.txt for people, and metrics.jsonl for programs. Its lines other than those of steps
-// (metrics.hpp) describe the run, its resumption, its outputs and its end; they have no member "step", which identifies
-// lines of steps. "restart": the step of a restart that is complete. "error": that ended the run.
+// The two records of a run: log.txt for people, and metrics.jsonl for programs. In metrics.jsonl only lines of steps
+// (metrics.hpp) have the member "step". The other lines describe the run, its resumption, its outputs and its end;
+// "restart" gives the step of a complete restart, and "error" the error that ended the run.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ struct RunEnd {
 std::string end_line(const RunEnd& end);
 std::string memory_json(const std::vector<PoolUse>& families);
 
-// "error": that ended the run.
+// "error": the error that ended the run.
 std::string error_line(const std::string& error);
 // A sentence in log.txt, with the wall-clock time of the run in front.
 std::string message_line(const std::string& text, double elapsed);
@@ -62,15 +62,15 @@ class StepLog {
 
   // Whether the step gets a line: every `interval`-th step, and each step with energies.
   static bool is_due(const StepMetrics& metrics, int interval);
-  // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error where more lines wait than memory should
-  // hold, as do event(), message() and finish().
+  // Writes the lines of a step. `ranks`: the records of all ranks. step(), event(), message() and finish() throw Error
+  // where more lines wait than memory should hold.
   void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
   // A line of metrics other than a step's (head_line() and so on).
   void event(const std::string& line);
   void message(const std::string& text, double elapsed);
   // The times of the phases, and a table of memory (memory_table()).
   void finish(const std::string& times, const std::string& memory);
-  // For the user, since the last call: a file whose lines began to wait, or are all written.
+  // Lines for the user about files whose lines have begun to wait, or are all written, since the last call.
   std::vector<std::string> news();
   // Throws Error where lines of a file still wait.
   void settle() const;
@@ -90,10 +90,10 @@ struct RunThere {
   bool failed = false;                        // whether that line is an error
 };
 RunThere run_in(const std::string& directory);
-// Notes in the metrics of a run, where there are any, that another begins in their place: where that is killed before it
-// has removed them, the run is not one that has lost its restarts.
+// Notes in the metrics of an earlier run, if there are any, that a new run begins in its place. If the new run is
+// killed while it removes the earlier one's files, the missing restarts then do not count as lost.
 void note_overwriting(const std::string& directory);
-// Adds to both files from another rank than the one that writes them, which may be waiting for it.
+// Adds to both files from a rank that does not write them; the writing rank may be waiting for this one.
 void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line);
 
 // One aligned line, and the line of column names above it. For many ranks there are two more columns: the imbalance of
