@@ -26,7 +26,7 @@ struct MemoryEstimate {
   double scratch = 0;        // of an output (P(k), picture), or of sorting beyond the memory of lists, which it reuses
   double host_start = 0;     // initial conditions while they are made or read and copied to the device
   double host_output = 0;    // groups, or particles gathered from other sites, while an output is made
-  double host_first = 0;     // of the first rank alone, of the rows of all groups
+  double host_first = 0;     // rows of all groups, on the first rank alone
   double host_cones = 0;     // the largest shell of a light cone while it is written, and maps of open shells
   double host_crossings = 0;  // what a light cone meets in a step, by batches, and maps of open shells
   double host_snapshot = 0;   // a snapshot while it is written during later steps
@@ -72,10 +72,11 @@ MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds 
 // called once devices are selected, before any rank allocates memory. Collective.
 MachineMemory machine_memory(const Communicator& ranks);
 
-// How uneven the shares of ranks may become, kUneven to kMostUneven: with room for lists of twice their estimate.
+// The largest share of a rank over the mean, kUneven to kMostUneven, with which lists of twice their estimate still
+// fit.
 double most_uneven(const Config& config, std::uint64_t particles, const MachineMemory& memory);
-// Bytes for kept lists where gravity.list_memory is auto: the memory that all else leaves with such shares, at least a
-// twentieth.
+// Bytes for kept lists where gravity.list_memory is auto: the memory that all else leaves with shares of `uneven` times
+// the mean, at least a twentieth of the memory.
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory, double uneven);
 
 // Whether the run fits. It does where only the lists are too large: they are then made and used in batches.
@@ -93,7 +94,8 @@ std::string disk_note(const Config& config, const MemoryEstimate& estimate, doub
 // Free bytes of the disk of `directory`, which need not exist yet. Infinite where unknown.
 double free_disk(const std::string& directory);
 
-// The largest number of particles with which such a run fits, with kept lists or with lists in batches.
+// The largest number of particles with which a run of this configuration fits, with kept lists or with lists in
+// batches.
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists);
 
 // The number of particles, the table, and the verdict for this machine; `memory` may be null.

@@ -28,11 +28,11 @@ struct RestartsThere {
   std::vector<RestartInfo> own;               // complete ones of the directory's run, the earliest first
   std::vector<std::string> damaged;           // folders whose complete.toml is damaged
   std::string run;                            // its name; "" where unknown
-  bool ended = false;                         // the run has come to its end; of a directory
+  bool ended = false;                         // the run has come to its end; false where a single restart is named
   bool overwritten = false;                   // on the first rank: another run was to begin in its place
   std::string last_configuration;             // of the run's last process, resolved; "" where unknown
   std::optional<std::uint64_t> last_restart;  // on the first rank: step of the last that the run has completed
-  std::optional<Error> lost;                  // of restarts_or_none(): the run had a state, and no restart is left
+  std::optional<Error> lost;                  // set by restarts_or_none(): the run had a state, and no restart is left
 };
 
 // Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
@@ -76,7 +76,7 @@ class FiledRun {
     std::string site;              // value of --site
     bool over_sites = true;        // false: a run over several sites is refused
     std::FILE* progress = stdout;  // nullptr: silent, except for the log
-    bool signals = true;           // RunFileOptions
+    bool signals = true;           // as in RunFileOptions
     std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
     std::shared_ptr<DirectoryLock> lock = {};  // of the directory, where it is held already
     void apply(RunFileOptions& files) const {

@@ -22,8 +22,9 @@ struct SetForces {
   std::vector<double> potential;
 };
 
-// Exact where run.aside says that no box holds the set. Targets are indices into run.initial, ascending. The device must
-// have been chosen (use_device). Throws Error where the method does not suit the set.
+// Exact sums, whatever the method, where particles are too far away for the box (run.aside > 0). Targets are indices
+// into run.initial, ascending. The device must have been chosen (use_device). Throws Error where the method does not
+// suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 
 // The same at arbitrary points, in length units: anywhere in a periodic box, which repeats itself; also outside of an

@@ -1,5 +1,6 @@
-// Power spectra, bispectra and pictures of particles on the device, with the theory beside them, and files of groups: of
-// the snapshots of a run, and for maki power, bispectrum, image and groups. LoadedSet: a set from a file, on the device.
+// Power spectra, bispectra and pictures of particles on the device, with the theory beside them, and files of groups,
+// for the snapshots of a run and for maki power, bispectrum, image and groups. LoadedSet: a set from a file, on the
+// device.
 #pragma once
 
 #include <array>
@@ -112,7 +113,7 @@ int default_bispectrum_mesh(std::uint64_t particles);
 // Bytes on the device for an output, of all ranks together: of the mesh of a power spectrum, of a picture or of groups,
 // and of gathered_bytes(). `uneven`: particles of the rank with most over the mean; 1: one rank.
 double product_bytes(const Config& config, std::uint64_t particles, bool periodic, double uneven);
-inline constexpr double kFoldedBytes = sizeof(SourceParticle);  // of a copy of a folded set, a particle
+inline constexpr double kFoldedBytes = sizeof(SourceParticle);  // bytes a particle of a copy of a folded set
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
 
@@ -169,8 +170,8 @@ std::string links_path(const std::string& catalogue);
 std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite,
                              const Communicator& ranks = Communicator::self());
 
-// The catalogue of the site `place`, at each site without its header; with one site its own. Collective over all sites.
-// Throws Error, the same on all ranks of a site, where a message is incomplete.
+// The catalogue that the site `place` has found, returned at every site, without its header; with one site, `mine`.
+// Collective over all sites. Throws Error, the same on all ranks of a site, where a message is incomplete.
 GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogue mine);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".
@@ -179,8 +180,8 @@ std::string summary_of(const GroupCatalogue& catalogue);
 // Bytes that members_among() takes for each particle of the rank, with the members that are compared there.
 inline constexpr double kMembersBytes = 3 * sizeof(std::uint64_t) + 2.125;
 
-// For each of this rank's particles, whether its ID is in the `members` of any rank. IDs are compared on the rank that their
-// hash gives, so that each rank compares its share of them. Collective.
+// For each of this rank's particles, whether its ID is in the `members` of any rank. Each rank compares the IDs whose
+// hash gives it. Collective.
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,
                                 const Communicator& ranks);
 

@@ -55,7 +55,7 @@ class RunProducts : public RunFiles {
   void film(const OutputState& state) override;
   void drifted(const Drift& drift) override;
   void restart(const std::shared_ptr<const KeptState>& kept) override;
-  void finish(const RunResult& result, const PhaseTimers& timers);  // of RunFiles, and of light cones
+  void finish(const RunResult& result, const PhaseTimers& timers);  // RunFiles::finish(), and the end of light cones
   // Writes report.html if output.report is set, after finish(). A failure leads only to a message.
   void report();
 
@@ -77,7 +77,7 @@ class RunProducts : public RunFiles {
   bool pictures_;
   PictureOptions picture_;
   bool groups_;
-  bool groups_alone_;  // in snapshots
+  bool groups_alone_;  // snapshots hold only members of groups
   FileLayout layout_;  // of snapshots, and so the units of catalogues
   bool reports_;
   std::optional<Timeline> timeline_;  // where there are light cones

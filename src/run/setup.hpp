@@ -35,8 +35,8 @@ Prepared prepare(Config config, bool with_particles = true, const Communicator& 
 Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks = Communicator::self());
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
-// Initial conditions of a configuration, this rank's share of the rows (share_of,
-// host/comm/communicator.hpp). Collective. Throw Error. initial.kind lpt or pancake, of a resolved configuration.
+// Initial conditions of a configuration: this rank's share of the rows (share_of, host/comm/communicator.hpp).
+// Collective. Both functions throw Error. This one: initial.kind lpt or pancake, of a resolved configuration.
 Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
 // initial.kind plummer, cold_sphere, kepler_disk or two_body; the configuration need not be resolved. Velocities are
 // for the run's gravitational constant.
