@@ -28,8 +28,8 @@ struct GroupCatalogue {
 struct ArrayPart {
   std::uint64_t begin, size;
 };
-// Sends the `numbers` of parts, one after another, of an array of `total` numbers to where they belong in the ranks'
-// `share` of it. Collective.
+// Divides an array of `total` numbers into even shares (share_of()). `numbers`: the values of this rank's `parts`, one
+// part after another. `share`, resized: this rank's share. Collective.
 void put_in_shares(const Communicator& ranks, std::uint64_t total, const std::vector<ArrayPart>& parts,
                    std::span<const std::uint64_t> numbers, std::vector<std::uint64_t>& share);
 // Takes all members to rank 0. Collective.
@@ -64,13 +64,15 @@ struct GroupOptions {
 // Softening of the potentials that define centres, in mean distances between particles.
 inline constexpr double kCentreSoftening = 1.0 / 40;
 
-// Bytes a particle during group finding, on the device (with the sorted copy of the particles) and on the host; of the
-// rows of all groups on the first rank, a particle of all, with their links and one group for 200 particles.
+// Bytes a particle during group finding, on the device (with the sorted copy of the particles) and on the host; and on
+// the first rank, for each particle of all ranks, of the rows of all groups and their links (one group for 200
+// particles).
 inline constexpr double kGroupDeviceBytes = 110, kGroupHostBytes = 300, kGroupRowBytes = 3;
 
 // Friends-of-friends groups of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains,
-// and sorts them. Collective; the catalogue has the same bits for any number of threads and ranks. Throws Error where the set has no periodic box, no h, no matter density (header.omega0),
-// or a mean density of twice that or more, or where the linking length is half a side or more.
+// and sorts them. Collective; the catalogue has the same bits for any number of threads and ranks. Throws Error where
+// the set has no periodic box, no h, no matter density (header.omega0), or a mean density of twice that or more, or
+// where the linking length is half a side or more.
 GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,
                            const SnapshotHeader& header, const GroupOptions& options);
 

@@ -52,9 +52,10 @@ struct MergerLinks {
   std::vector<std::int64_t> main_progenitor;  // by later group: the first linked progenitor whose descendant it is
   std::vector<std::int64_t> descendant;       // by earlier group: the later group with its largest weight
 };
-// The links, on rank 0, with the same bits for any number of ranks: members meet on the ranks that hashes of their IDs
-// give, those that are in both catalogues then by their earlier group. Of equal weights the lesser row wins. Collective.
-// Throws Error where an ID is twice in the later catalogue, or where boxes or numbers of particles differ.
+// The links, on rank 0, with the same bits for any number of ranks. Members are compared on the ranks that hashes of
+// their IDs give; the shared ones are then collected on the ranks of their earlier groups. Of equal weights the lesser
+// row wins. Collective. Throws Error where an ID is twice in the later catalogue, or where boxes or numbers of
+// particles differ.
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later,
                             const Communicator& ranks = Communicator::self());
 

@@ -22,8 +22,8 @@ namespace maki {
 class LightCone {
  public:
   static constexpr int kRemembered = 3;  // over sites: states of the last boundaries
-  // For estimates: host bytes a particle of the rank for a batch of crossings: these, the same with their shells, and
-  // the records for spools (a vector that grows).
+  // For estimates: host bytes a particle of the rank for a batch of crossings. A crossing is held three times: as
+  // found, with its shell, and as a record for a spool (in a growing vector, twice as long).
   static constexpr double kBatchBytes = kCrossingsAtOnce * (sizeof(Crossing) + 72 + 2 * sizeof(ShellParticle));
   // The folder is made with the first drift. Each of several sites collects images of its own particles.
   struct Place : RunPlace {
