@@ -43,7 +43,7 @@ WalkOptions ListForces::walk(double theta) const {
 void ListForces::open_by_error(double rms_acceleration) {
   const bool changed = opens_by_error() != (rms_acceleration > 0);
   rms_acceleration_ = static_cast<float>(rms_acceleration);
-  if (!changed) return;  // else lists have another length, by error half of those by angle
+  if (!changed) return;  // otherwise lists have another length: opened by error they are half as long as by angle
   own_lists_.forget_length();
   for (TreeImports* const imports : imports_) imports->lists().forget_length();
 }

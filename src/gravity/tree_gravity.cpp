@@ -16,7 +16,7 @@ constexpr double kMostDrift = 0.05;
 GravityOptions with_ghosts(GravityOptions options) {
   if (options.ghost_level == 0) return options;
   if (options.fixed_reuse == 0) options.fixed_reuse = kGhostReuse;
-  options.let_compression = false;  // ghosts are where they are
+  options.let_compression = false;  // ghosts need their exact positions
   return options;
 }
 

@@ -74,7 +74,8 @@ void check_directory(const std::string& directory, const std::vector<std::string
               "leave it out; a run moves with its directory");
 }
 
-// Settings "section.key=value" of `chosen` that `open` leaves to Maki, of the keys that make a run.
+// Settings "section.key=value" of those keys that make a run (makes_the_run()) and that `open` leaves to Maki: with the
+// values that Maki has chosen in `chosen`.
 std::vector<std::string> choices_of(const Config& chosen, const Config& open) {
   const std::string unset = wan::quoted("auto");
   std::vector<std::string> settings;
@@ -90,7 +91,7 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
   const Config before = configuration_before(info);
   settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings, from);
-  // Chosen by Maki is what it chose for the run.
+  // What Maki chose for the run stays chosen.
   if (const auto kept = choices_of(before, config); !kept.empty()) {
     settings.insert(settings.end(), kept.begin(), kept.end());
     config = parse_config(info.provenance.configuration, name, settings, from);
@@ -150,7 +151,8 @@ struct Ready {
   Admission admission;
   Prepared run;
 };
-// The end of the run before is an output that it may have written: one with a later end does not take its number.
+// Makes the end of the run before an output where the new end is later: the run may have written it, and the new end
+// must not take its number.
 void keep_end(Config& config, const Config& before, const UnitSystem& units) {
   const auto end = [&](const Config& of) { return number_of(of.time.end_time, "time.end_time", of, units); };
   if (config.run.kind == RunKind::kCosmology) {
@@ -189,7 +191,7 @@ void say_ended(const Config& config, const std::string& directory, const std::st
       directory, instead));
 }
 
-// Whether the restart's outputs are those of `given`, and ends of the run before (keep_end()).
+// Whether the restart's outputs hold all of `given`. They may also hold earlier ends of the run (keep_end()).
 template <class T>
 bool holds_all(const std::vector<T>& before, const std::vector<T>& given) {
   return std::ranges::all_of(given, [&](const T& one) { return std::ranges::find(before, one) != before.end(); });

@@ -73,7 +73,8 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
 
 namespace {
 
-// Throws Error where the directory holds what a run had come to, though no restart.
+// Throws Error where the directory holds the state of a stopped run, or its metrics name a restart, though there is no
+// restart.
 void require_no_state(const std::string& directory, const RestartsThere& there) {
   if (there.overwritten) return;
   const auto is_state = [](const std::string& name) { return name.starts_with("stopped."); };

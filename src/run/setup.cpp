@@ -189,7 +189,8 @@ void leave_far_particles(Prepared& run, IsolatedBox& box, const UnitSystem& unit
   run.aside = far;
 }
 
-// A message where pairs may be much closer than the tree's groups are wide, in whose extents separations have 24 bits.
+// A message where pairs may be much closer than groups of the tree are wide: separations have 24 bits of a group's
+// extent.
 constexpr double kTightPair = 1e-5;  // sides: forces of a tree then err by some 1e-3
 void note_tight_pairs(Prepared& run) {
   const Config::Gravity& gravity = run.config.gravity;

@@ -17,7 +17,8 @@ namespace maki {
 
 namespace {
 
-// v^2 / 2 of a particle, and that and 1 / r relative to the centre of the others; r in sides.
+// Half the squared velocity of a particle, and relative to the centre of the others half the squared velocity and 1 / r
+// (r in sides).
 struct Flight {
   double kinetic, relative, nearness;
 };
@@ -183,8 +184,8 @@ SetCentre GravityField::centre_of_set() {
   return centre;
 }
 
-// Moves the box towards the centre of mass, by up to an eighth of the side, where fewer particles are then outside of its
-// middle half: after a set that moves as a whole. By whole 64ths: cells of the tree stay cells.
+// Moves the box towards the centre of mass where fewer particles are then outside of its middle half: it follows a set
+// that moves as a whole. By whole 64ths of the side, so that cells of the tree stay cells, and by an eighth at most.
 void GravityField::follow_centre() {
   if (!agreement_.sites().alone()) return;  // slabs of sites do not move with it
   using Shift = std::array<std::int32_t, 3>;
@@ -242,7 +243,7 @@ void GravityField::begin_aside(const Snapshot& far, double t) {
   choose_roots();
 }
 
-// Returns how many particles they are, of all sites.
+// Sets the particles aside. Returns their number at all sites.
 std::uint64_t GravityField::keep_aside(const HostParticles& out, double t) {
   const SetCentre centre = centre_of_set();  // of the others
   const Left left = sums_over_all(out, centre);

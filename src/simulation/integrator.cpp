@@ -151,7 +151,8 @@ double Integrator::safe_step(double step, const StepMeasure& from) const {
   return std::min(step, 0.125 * frame_.side / from.max_momentum);
 }
 
-// With a mesh, accelerations of one range may be larger than their sum; and the reach is not needed.
+// With a mesh there are no bounds: the acceleration of one range may be larger than the sum of both, and the reach is
+// not needed.
 void Integrator::know_reach(const StepMaxima& maxima) {
   if (!forces_.has_mesh())
     farthest_ = {static_cast<double>(maxima.reach) / kSideToUnits, maxima.momentum, maxima.acceleration};

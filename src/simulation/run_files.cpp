@@ -210,7 +210,7 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }
 
-// Within the time limit a run that stops also writes a restart, and stopped.hdf5, which has as many bytes.
+// The time limit leaves room for the restart and for stopped.hdf5 (as many bytes), which a stopped run writes.
 std::string RunFiles::stop_reason(double next_seconds) {
   return stop_.reason(next_seconds + snapshot_writer_.seconds_left() + longest_restart_ +
                       std::max(longest_restart_, longest_snapshot_));
@@ -219,9 +219,9 @@ std::string RunFiles::stop_reason(double next_seconds) {
 bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
   const bool by_steps = options_.restart_steps > 0 && steps >= last_restart_step_ + options_.restart_steps;
-  // If the disk is slower than the interval, the next restart waits for it, not the run; but for a snapshot it waits
-  // only one interval more, and then the run waits for both: large compressed ones may take as long as from one to the
-  // next.
+  // If the disk is slower than the interval, the next restart waits for the last one, and the run goes on. For a
+  // snapshot it waits only one interval more; then the run waits for both, since large compressed snapshots may take as
+  // long as from one to the next.
   const double interval = options_.restart_interval;
   const double waiting = snapshot_writer_.busy() ? interval : 0;
   const bool by_time = interval > 0 && !restart_writer_.busy() && stop_.elapsed() >= last_restart_ + interval + waiting;
