@@ -45,12 +45,12 @@ struct CrossTable {
 struct SetNames {
   std::string first, second;
 };
-// Writes the columns K, P1, P2, P12, R = P12 / sqrt(P1 P2), ModeCount and Folding, comments as above. Throws Error
-// likewise.
+// Writes the columns K, P1, P2, P12, R = P12 / sqrt(P1 P2), ModeCount and Folding, with comments as in
+// write_power_file(). Throws Error as it does.
 void write_cross_power_file(const std::string& path, const CrossTable& table, const SetNames& names,
                             const SnapshotHeader& header, const Provenance& provenance, bool overwrite = false);
 
-// Two kinds of triangles of one set; units as above, B in length unit^6.
+// Two kinds of triangles of one set; units as in PowerTable, B in length unit^6.
 struct BispectrumTable {
   MeasuredBispectrum measured;
   // B at tree level, the mean over each shell's triangles; empty where unknown.
@@ -59,7 +59,7 @@ struct BispectrumTable {
   std::string length_unit = "Mpc/h";
 };
 // Writes K and P of each shell and, for its equilateral (Eq) and its squeezed (Sq) triangles, the number, the mean B,
-// shot noise and B at tree level (0: unknown); comments as above. Throws Error likewise.
+// shot noise and B at tree level (0: unknown); comments and errors as in write_power_file().
 void write_bispectrum_file(const std::string& path, const BispectrumTable& table, const SnapshotHeader& header,
                            const Provenance& provenance, bool overwrite = false);
 

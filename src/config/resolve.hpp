@@ -36,8 +36,9 @@ struct PresetNumbers {
 
 const PresetNumbers& preset_numbers(Preset preset);
 // The numbers of the preset. Where gravity.error is given, the numbers of forces are the cheapest whose measured errors
-// were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by error"); two rows more
-// precise for a lattice of `particles` whose mesh cannot have 1.5 cells a spacing. `theta` of an isolated set differs.
+// were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by error"). They are two
+// rows more precise for a lattice of `particles` whose mesh cannot have 1.5 cells a spacing. `theta` of an isolated set
+// differs.
 PresetNumbers numbers_of(const Config& config, std::uint64_t particles = 0);
 // The smallest gravity.error.
 inline constexpr double kLeastForceError = 1e-4;
@@ -57,9 +58,10 @@ void choose_again(Config& config, const Config& before, std::uint64_t particles)
 // The smallest even number >= `least` without prime factors above 7: transforms of other lengths are slow.
 std::int64_t good_mesh(double least);
 
-// Cells a side of the force's mesh for `per_side` particles, even: without prime factors above 7 about `factor` (1.5 to
-// 1.56) to each particle where that can be had, else 1.5 or a little more. On a lattice errors grow with the cells a
-// spacing beyond 1.5, as the waves that a mesh takes for one another become longer (docs/accuracy.md).
+// Cells a side of the force's mesh for `per_side` particles, an even number. Where possible it has no prime factor
+// above 7 and gives about `factor` (1.5 to 1.56) cells to a particle, else 1.5 or a little more. On a lattice errors
+// grow with the cells a spacing beyond 1.5, as the waves that a mesh takes for one another become longer
+// (docs/accuracy.md).
 std::int64_t force_mesh(double factor, double per_side);
 
 // Facts of the initial conditions: their number, and the header where they come from a file.

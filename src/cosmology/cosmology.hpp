@@ -50,10 +50,10 @@ class Cosmology {
   double drift_factor(double from, double to) const;  // int dt/a^2
   double time_between(double from, double to) const;  // int dt
 
-  // The same for a comoving force and a canonical momentum that are known at `at` and grow as in linear theory: the
-  // integrals of D(a)/D(at) dt/a, D = d1, and of P(a)/P(at) dt/a^2, P = a^2 H f1 d1. A leapfrog follows the growing
-  // mode exactly by them, in steps of any length (Feng et al. 2016, MNRAS 463, 2273). Where `at` is in the middle of
-  // the step, they differ from the plain factors in second order of the step.
+  // kick_factor() and drift_factor() for a comoving force and a canonical momentum that are known at `at` and grow as
+  // in linear theory: the integrals of D(a)/D(at) dt/a, D = d1, and of P(a)/P(at) dt/a^2, P = a^2 H f1 d1. A leapfrog
+  // with these factors follows the growing mode exactly, in steps of any length (Feng et al. 2016, MNRAS 463, 2273).
+  // Where `at` is in the middle of the step, they differ from the plain factors in second order of the step.
   double growing_kick_factor(double from, double to, double at) const;
   double growing_drift_factor(double from, double to, double at) const;
 
@@ -99,8 +99,8 @@ class Timeline {
   double scale_factor(double t) const;              // exp(t), or 1
   double kick_factor(double t0, double t1) const;   // int dt/a, or t1 - t0
   double drift_factor(double t0, double t1) const;  // int dt/a^2, or t1 - t0
-  // The same for forces and momenta known at time `at` that grow as in linear theory (Cosmology::growing_kick_factor);
-  // or t1 - t0.
+  // The factors for forces and momenta known at time `at` that grow as in linear theory
+  // (Cosmology::growing_kick_factor); or t1 - t0.
   double growing_kick_factor(double t0, double t1, double at) const;
   double growing_drift_factor(double t0, double t1, double at) const;
   double physical_time(double t0, double t1) const;  // int dt, or t1 - t0; length/velocity units

@@ -29,7 +29,7 @@ class EisensteinHuTransfer {
   double alpha_c_, beta_c_, alpha_b_, beta_b_, beta_node_;
 };
 
-// The same without the oscillations (their eqs. 26 and 28 to 31).
+// T(k) without the oscillations (their eqs. 26 and 28 to 31).
 class NoWiggleTransfer {
  public:
   explicit NoWiggleTransfer(const CosmologyParameters& parameters);

@@ -54,8 +54,8 @@ inline constexpr double kLptBytes = 90;
 Snapshot make_cosmological_ic(const CosmologicalIcParameters& parameters, const Cosmology& cosmology,
                               const PowerSpectrum& power, const Communicator& ranks = Communicator::self());
 
-// The same from given modes of the linear contrast at z = 0, over the ranks of `density`; `parameters` gives box,
-// redshift and order:
+// As make_cosmological_ic(), but from given modes of the linear contrast at z = 0, over the ranks of `density`;
+// `parameters` gives box, redshift and order:
 //   x = q + D1 psi1 + D2 psi2,   div psi1 = -delta,   div psi2 = sum_{i<j} phi,ii phi,jj - phi,ij^2,  lap phi = delta,
 // psi curl-free (Bouchet et al. 1995, A&A 296, 575; Scoccimarro 1998, MNRAS 299, 1097, appendix D).
 Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParameters& parameters,
@@ -70,7 +70,7 @@ struct PancakeParameters {
   double collapse_redshift = 1;
   std::array<int, 3> wave = {1, 0, 0};  // waves along each side
 };
-// Collective, with shares as above.
+// Collective, with shares as in make_cosmological_ic().
 Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosmology,
                       const Communicator& ranks = Communicator::self());
 

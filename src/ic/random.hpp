@@ -24,7 +24,7 @@ class CounterRandom {
     return {to_unit(words[0], words[1]), to_unit(words[2], words[3])};
   }
 
-  // The same for draw number `draw` of particle `index`.
+  // Two numbers for draw number `draw` of particle `index`.
   std::array<double, 2> for_particle(std::uint64_t index, std::uint32_t draw) const {
     return uniform(static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), draw);
   }

@@ -288,8 +288,8 @@ void read_swift(hid_t group, FileHeader& header) {
   if (*header.comoving) header.set.time = scale_factor;
 }
 
-// Whether particles have masses of their own, which hold whatever the table says: swiftsimio puts the first of them
-// there. Maki's are equal where it has a table.
+// Whether particles have masses of their own. These count, not the table, into which swiftsimio puts the first of them.
+// In Maki's files with a table all masses are equal.
 bool has_masses(hid_t file, const std::string& type, std::uint64_t count) {
   if (hdf5_exists(file, "Maki") || !hdf5_exists(file, type)) return false;
   H5Id group = open_group(file, type);

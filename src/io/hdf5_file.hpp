@@ -15,8 +15,9 @@
 
 namespace maki {
 
-// Keeps other threads out of HDF5, which mostly is built without locks of its own. Held by every function that calls it,
-// for longer than identifiers last; one thread can hold several. Threads of a program in Python meet here.
+// Keeps other threads out of HDF5, which mostly is built without locks of its own. Every function that calls HDF5 holds
+// a turn until its identifiers are closed; a thread can hold several turns at once. Needed for the threads of a program
+// in Python.
 class Hdf5Turn {
  public:
   Hdf5Turn();

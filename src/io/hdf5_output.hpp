@@ -113,7 +113,7 @@ class Hdf5Output {
   std::vector<Dataset> datasets_;
   std::vector<std::uint64_t> addresses_;  // of datasets in one piece
   std::vector<Chunked> chunked_;
-  std::size_t done_ = 0;  // of these
+  std::size_t done_ = 0;  // chunked datasets that are written
   H5Id file_;             // of rank 0, while it is open
   std::vector<H5Id> open_;
 };

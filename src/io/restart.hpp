@@ -1,9 +1,10 @@
 // Restarts: the exact state of a run, from which `maki resume` goes on.
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
-// rank_0.hdf5, rank_1.hdf5, ... of each rank, and complete.toml, which is written last. Without complete.toml the folder is no restart. It holds the checksums of all other files and ends with its
-// own, so that any changed or missing byte is detected. Each file is written under a temporary name, flushed to the
-// disk and renamed; a write that fails removes what it had begun and touches no other restart.
+// rank_0.hdf5, rank_1.hdf5, ... of each rank, and complete.toml, which is written last. Without complete.toml the
+// folder is no restart. complete.toml holds the checksums of all other files and ends with its own, so that any changed
+// or missing byte is detected. Each file is written under a temporary name, flushed to the disk and renamed; a write
+// that fails removes what it had begun and touches no other restart.
 //
 // A thread of each rank writes its file while the run goes on. Only the caller's thread calls HDF5 and MPI. begin()
 // lets HDF5 make the file and reserves its space on the disk, so that a full disk is found at once and other writers do

@@ -31,7 +31,7 @@ std::string new_run_name(const Communicator& ranks) {
 
 namespace {
 
-// The name of the file that a lost run had begun under this name; none where it is no such name.
+// The final name of a lost run's unfinished file with this temporary name; none for other names.
 std::optional<std::string> begun_file(const std::string& name) {
   static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
   std::smatch match;

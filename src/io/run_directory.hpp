@@ -22,8 +22,8 @@ std::string resume_command(const std::string& directory);
 // Sorted names of files and folders of runs in the directory; none where it cannot be read.
 std::vector<std::string> files_of_a_run(const std::string& directory);
 
-// Removes the restarts of runs, and all files of runs: the restarts go first, so that after a failure no run can be
-// resumed by mistake, and metrics.jsonl, which may say that this was meant, goes last. Throw Error.
+// Remove the restarts of runs, or all files of runs. Restarts are removed first, so that after a failure no run can be
+// resumed by mistake; metrics.jsonl, which may note that the run was to be overwritten, is removed last. Throw Error.
 void remove_restarts(const std::string& directory);
 void remove_files_of_a_run(const std::string& directory);
 

@@ -43,13 +43,13 @@ struct MakiConstants {
   double pair = 0;                  // seconds an interaction of the lists
   double interactions = 0;          // a particle, of the calibration
   double reach = 2;                 // its r_cut in mean distances of particles
-  double made = 0, fixed_made = 0;  // seconds a particle, and a step: all but the lists' forces, with new lists
+  double made = 0, fixed_made = 0;  // with new lists, without forces by lists: seconds a particle, and a step
   double near = 0, doubling = 0;    // `made` grows by `doubling` with each doubling beyond `near` particles; 0: not
   double kept = 0, fixed_kept = 0;  // the same as `made` and `fixed_made` with kept lists
   double mesh_particle = 0;         // seconds a particle: assignment and interpolation
   double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step
   double code_cell = 33e-9;         // seconds a cell: both meshes of other sites coded, decoded and added, one core
-  double fixed_code = 1.4e-3;       // seconds, whatever the number of cells: the same, messages handed on
+  double fixed_code = 1.4e-3;       // fixed seconds of this coding, and of handing messages on
 };
 
 struct Machine {

@@ -43,8 +43,8 @@ Report fdps_bandwidth_report(const FdpsRun& run,
                              const Machine& machine);  // host and bus slower and faster, as in fig. 10
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
 
-// Reports of Maki. run.sites: the number of sites, or the largest one; run.ranks: in all, except in the first at each
-// site. Throw Error as maki_step().
+// Reports of Maki. run.sites: the number of sites, or the largest one. run.ranks: the ranks in all; for
+// maki_speedup_report the ranks at each site. Throw Error as maki_step().
 Report maki_speedup_report(const MakiRun& run, const Machine& machine);
 Report maki_efficiency_report(const MakiRun& run, const Machine& machine);
 Report maki_bandwidth_report(const MakiRun& run, const Machine& machine);

@@ -147,8 +147,8 @@ void add(PhaseSeconds& sums, const std::string& path, const MinMeanMax& seconds)
   sums.insert(behind, {path, seconds});
 }
 
-// The last process is an earlier one from here on, where another has begun. Its end does not count if it lies after the
-// restart from which that one goes on: steps would be counted twice.
+// Called where another process of the run has begun: the last one then counts as an earlier one. Its end does not count
+// if it lies after the restart from which the new one goes on: steps would be counted twice.
 void end_process(RunRecords& records, const Beginning& next) {
   if (records.beginnings.empty()) return;
   if (records.end && next.resumed_at && records.end->steps > static_cast<double>(*next.resumed_at)) records.end.reset();
@@ -203,8 +203,8 @@ bool is_of_a_step(const std::string& line) { return line.starts_with("{\"step\":
 
 }  // namespace
 
-// One of each `every` in turn, at a place that changes: lists are made anew at equal intervals. Lines with energies are
-// a sample of their own.
+// Leaves out all but one of each `every` lines. Its place changes from turn to turn, since lists are made anew at equal
+// intervals. Lines with energies are a sample of their own.
 bool RecordReader::is_left_out(const std::string& line) {
   if (records_.every == 1 || !is_of_a_step(line)) return false;
   const std::uint64_t number = steps_[line.find("\"kinetic\"") != line.npos]++, every = records_.every;

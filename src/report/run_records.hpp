@@ -106,10 +106,11 @@ double memory_at_the_peak(const RunRecords& records);
 // Takes lines one after another, as they are written.
 class RecordReader {
  public:
-  // Of lines of steps one in `every`, at random, and the first is taken; seconds of phases count so many times.
+  // Takes one of each `every` lines of steps: the very first, then one at a varying place. Its seconds of phases count
+  // `every` times.
   explicit RecordReader(std::uint64_t every = 1) { records_.every = every; }
   void line(const std::string& text);
-  void take_last();  // of the steps, where it was left out
+  void take_last();  // reads the last line of a step, where it was left out
   const RunRecords& records() const { return records_; }
   void keep_last(std::size_t steps);  // for following a long run: drops earlier steps
 
@@ -117,7 +118,7 @@ class RecordReader {
   bool is_left_out(const std::string& line);
   void read(const std::string& text);
   RunRecords records_;
-  std::string left_out_;  // the last line of a step, where it was
+  std::string left_out_;  // the last line of a step, where it was left out
   std::uint64_t lines_ = 0;
   std::array<std::uint64_t, 2> steps_{};  // lines of steps so far, without and with energies
 };
