@@ -129,9 +129,9 @@ void open_heartbeat(double timeout);
 
 // Sets whether this rank has waited for half of the timeout, so that all may be waiting for each other.
 void say_waiting(bool waiting);
-// This rank is about to end, with the job or with a message that names the lost ranks; its thread leaves that to it.
-// Otherwise the thread ends the process itself, with a message, some seconds after a rank was lost: calls that wait
-// inside other libraries, such as parallel file I/O, would wait for ever.
+// States that this rank is about to end, with the job or with a message that names the lost ranks. Otherwise the
+// heartbeat thread ends the process itself, with a message, some seconds after a rank was lost: calls that wait inside
+// other libraries, such as parallel file I/O, would wait for ever.
 void say_ending();
 
 // Ranks of the job that this rank's thread has found lost.

@@ -15,7 +15,7 @@ namespace maki {
 // The domains of the ranks: cut anew at rebuilds by the measured cost of particles, which then move to their ranks.
 class RankDomains {
  public:
-  // `most_particles`: for which one rank has memory; 0: for any number.
+  // `most_particles`: particles for which one rank has memory; 0: no limit.
   explicit RankDomains(const Communicator& ranks, std::uint64_t most_particles = 0)
       : ranks_(ranks), most_particles_(most_particles) {}
 

@@ -28,9 +28,10 @@ void select_device(int ordinal, int threads);
 // Whether this process has asked CUDA for anything; a process that is forked later cannot. Always false on the CPU.
 bool device_was_used();
 
-// This thread's turn with the GPU: others that want one wait. The end waits for all work on the device that was selected
-// in it. So streams, buffers and what owns them may go from thread to thread between turns: no block that was released
-// in one turn is still used by queued work in the next. On the CPU, where nothing is ever queued, threads need not wait.
+// This thread's turn with the GPU; other threads wait for theirs. The end of a turn waits for all work on the device
+// that was selected in it. So streams, buffers and what owns them may go from thread to thread between turns: no block
+// that was released in one turn is still used by queued work in the next. On the CPU, where nothing is ever queued,
+// threads need not wait.
 class DeviceTurn {
  public:
   DeviceTurn();

@@ -29,8 +29,8 @@ inline constexpr double kPoolRoundingBytes = 40e6;
 // While it lives, this thread's blocks come from its lane `lane` (default 0; below kLanes). A block returns to the lane
 // that it came from, and only that lane hands it out again. The reason: queued work of one stream may still use a block
 // that its owner has released. So each concurrent stream has its own lane, and no two streams share one at a time.
-// Lanes belong to a thread; when it ends, its streams with it, the next thread takes them over. Where streams and buffers
-// go from thread to thread, their threads take turns (DeviceTurn).
+// Lanes belong to a thread. When the thread ends, and its streams with it, the next new thread takes its lanes over.
+// Where streams and buffers go from thread to thread, their threads take turns (DeviceTurn).
 class PoolLane {
  public:
   explicit PoolLane(int lane);

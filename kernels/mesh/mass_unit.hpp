@@ -31,10 +31,10 @@ void for_cloud(Assignment cloud, const F& f) {
   if (cloud == Assignment::kPcs) f.template operator()<4>();
 }
 
-// Most particles in one cell: these, or so many times the mean of all cells. The fullest cell of a simulation of 10^12
-// particles, in the middle of a halo, has some 10^7 at a mean of a few. A bound by the number of all particles would take
-// two bits of each weight at 10^10 of them, and the mesh force of early times would be off by 7e-4 of its rms instead of
-// 2e-4.
+// Bound on the particles in one cell: the larger of kMostInCell and kMostOverMean times the mean of all cells. The
+// fullest cell of a simulation of 10^12 particles, in the middle of a halo, has some 10^7 at a mean of a few. A bound
+// by the number of all particles would take two bits of each weight at 10^10 of them, and the mesh force of early times
+// would be off by 7e-4 of its rms instead of 2e-4.
 inline constexpr double kMostInCell = 0x1p27, kMostOverMean = 0x1p20;
 
 struct MassUnit {

@@ -146,8 +146,9 @@ struct Reopening {
 // are added after those in use.
 void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists);
 
-// The same without waiting. Lists without room stay unchanged: *record, which must be zero, counts the words that all
-// of them need. before: the record of a previous call that the host has not finished yet, or null.
+// queue_reopen() and finish_reopen(): reopen_lists() without waiting. Lists without room stay unchanged: *record, which
+// must be zero, counts the words that all of them need. before: the record of a previous call that the host has not
+// finished yet, or null.
 struct ReopenRecord {
   std::uint64_t words;
 };
@@ -183,7 +184,7 @@ struct ListStatistics {
   }
 };
 ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& lists);
-// The same, added to *total in device memory: nobody waits.
+// Adds the statistics to *total in device memory: nobody waits.
 void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& lists, ListStatistics* total);
 
 }  // namespace maki

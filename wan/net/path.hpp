@@ -155,8 +155,8 @@ class PathCaller {
 
   // Calls at once. The first attempt has `first` seconds, later ones more, up to `longest`.
   PathCaller(Call call, double first, double longest, GoesOn goes_on);
-  // To be polled: the path, once the peer has answered. Throws, from then on each time, where there is no hope: the peer
-  // refuses us, this side has an error, or goes_on() says so.
+  // To be polled: the path, once the peer has answered. Where there is no hope, as the peer refuses us, this side has
+  // an error, or goes_on() says so, throws in this and every later call.
   std::optional<Path> take();
   void again();  // the path of take() was of no use: calls again, after a pause
   std::future<Path> leave() { return std::move(attempt_); }  // before the end, to wait for the attempt elsewhere

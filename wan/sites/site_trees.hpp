@@ -84,8 +84,8 @@ void finish_block_message(const BlockCounts& counts, bool compress, std::span<co
 std::optional<BlockHeader> read_block_header(const Message& message, bool compress);
 // The bytes that follow the payload in the block; nullopt where the length of the message is wrong.
 std::optional<std::vector<std::byte>> read_rest_of_block(const Message& message, const BlockHeader& header);
-// Whether `rest` begins with the shapes of a tree with the given counts, no leaf of which is empty. Forests are built from them without further
-// checks, and walked with a stack that is as deep as a tree can be.
+// Whether `rest` begins with the shapes of a tree with the given counts and without empty leaves. Forests are built
+// from them without further checks, and walked with a stack that is as deep as a tree can be.
 bool is_tree(std::span<const std::byte> rest, const BlockCounts& counts);
 
 }  // namespace maki::sites

@@ -21,8 +21,8 @@ struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
-// Certificates are read anew where a file of theirs has changed: a run may outlive them. What cannot be used is told of
-// once, and the ones read before stay.
+// Certificates are read again where one of their files has changed, since a run may outlive them. Files that cannot be
+// used are reported once, and the certificates read before stay in use.
 class TlsContext final : public SecurityContext {
  public:
   explicit TlsContext(const Security& security);  // keys or certificates

@@ -162,8 +162,9 @@ struct BenchService {
   std::function<bool()> stop = [] { return false; };  // called a few times a second between orders
 };
 
-// Serves one caller after the other. Returns when `stop` is true, also between the orders of a measurement, or after one with `once`.
-// Throws Error, SecurityError if listening fails; a lost or faulty caller ends only its own measurement.
+// Serves one caller after the other. Returns when `stop` is true, also between the orders of a measurement, or with
+// `once` after a finished caller. Throws Error, SecurityError if listening fails; a lost or faulty caller ends only its
+// own measurement.
 void serve_bench(const BenchService& service);
 
 }  // namespace maki::wan
