@@ -70,7 +70,7 @@ struct Migration {
 // differs in length, and Error where a rank would have 2^32 particles or more.
 Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains, Particles& particles,
                   std::span<DeviceBuffer<float>* const> extra = {});
-// The same of positions and masses alone, 16 bytes a particle.
+// migrate() for positions and masses alone, 16 bytes a particle.
 Migration migrate(const Stream& stream, const Communicator& communicator, const Domains& domains,
                   DeviceBuffer<SourceParticle>& sources);
 

@@ -114,7 +114,7 @@ struct Smoothing {
 // Cuts at the quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). A range without
 // samples is cut evenly. The result does not depend on the order of samples.
 Domains multisect(std::span<const SamplePoint> samples, Factors factors, double rounding = kRounding);
-// The same, smoothed from the previous step's cuts, with their factors.
+// multisect() smoothed from the previous step's cuts, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing);
 
 // Particles of the rank with most over the mean: ranks have equal work, but not equally many particles. A run has memory
@@ -123,7 +123,7 @@ inline constexpr double kUneven = 1.5, kMostUneven = 4;
 
 // The largest weight over the mean; 1 where there is no weight.
 double imbalance(std::span<const double> weights);
-// The same of the numbers of samples in each domain.
+// The imbalance of the numbers of samples in the domains.
 double imbalance(std::span<const SamplePoint> samples, const Domains& domains);
 
 }  // namespace maki

@@ -29,7 +29,8 @@ class OutsideMasses {
 // much again for their transposes, and a brick of counts or forces around a domain of `uneven` times an even share of
 // the volume and the particles. Each of several sites has a whole mesh of its own.
 double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites, double uneven);
-// The same for page-locked host memory of all ranks of a site on GPUs: counts of masses that go to other sites.
+// For estimates: bytes of page-locked host memory of all ranks of a site on GPUs, for counts of masses that go to other
+// sites.
 double shared_counts_bytes(const MeshOptions& options);
 
 class PencilStorage;

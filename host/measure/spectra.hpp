@@ -10,9 +10,9 @@
 
 namespace maki {
 
-// Of all ranks' particles, of which this one has n (may be 0): the same on every rank and for any number of threads, and
-// up to rounding for any number of ranks. For a box of side L, multiply k by 1 / L and powers by L^3. Throws Error, the
-// same on all ranks, where options make no sense or there is no mass. Collective.
+// The power spectrum of all ranks' particles, of which this one has n (may be 0): the same on every rank and for any
+// number of threads, and up to rounding for any number of ranks. For a box of side L, multiply k by 1 / L and powers by
+// L^3. Throws Error, the same on all ranks, where options make no sense or there is no mass. Collective.
 MeasuredPower measure_power(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                             std::size_t n, const MeasurePowerOptions& options);
 
@@ -26,7 +26,7 @@ MeasuredPower measure_power_up_to(int highest, const Communicator& communicator,
 struct ParticleSets {
   MeshParticles first, second;
 };
-// Spectra and cross spectrum of two sets, as above. Collective.
+// Spectra and cross spectrum of two sets, as by measure_power_up_to() of one. Collective.
 CrossPower measure_cross_up_to(int highest, const Communicator& communicator, const Stream& stream,
                                const ParticleSets& sets, const MeasurePowerOptions& options);
 

@@ -34,7 +34,7 @@ struct BoxCopy {
 template <class T>
 void copy_box(const Stream& stream, const BoxCopy& box, const T* from, T* to);
 
-// The same, but adds to the elements of `to`.
+// As copy_box(), but adds to the elements of `to`.
 void add_box(const Stream& stream, const BoxCopy& box, const std::uint64_t* from, std::uint64_t* to);
 
 }  // namespace maki

@@ -119,7 +119,7 @@ inline void transpose_tile(const T* from, std::size_t from_step, T* to, std::siz
   }
 }
 
-// The same for i in [first, last), k in [0, across).
+// Transposes as transpose_tile() for i in [first, last), k in [0, across).
 template <class T>
 void transpose_lines(std::size_t first, std::size_t last, std::size_t across, Lines<const T> source, Lines<T> target) {
   const auto [from, from_step] = source;

@@ -43,7 +43,7 @@ class BlockedFft {
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 
-  // The same in three steps. The first transforms cells along z and y.
+  // forward() and backward() in three steps. The first transforms cells along z and y.
   void forward_planes(const Stream& stream, float* mesh);
   // Transforms meshes from forward_planes() along x, and passes the modes of all of them to `change`, some lines at a
   // time, on several threads at once; then transforms the first `back` meshes back along x. `wanted`, by x: 1 for

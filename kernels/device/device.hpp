@@ -43,7 +43,7 @@ class DeviceTurn {
 // GPUs that this process sees; 1 on the CPU. 0 where there are none.
 int device_count();
 
-// The selected device. Throws DeviceError as above.
+// The selected device. Throws DeviceError as select_device().
 DeviceInfo device_info();
 
 // The PCI bus address of the selected GPU, unique on its machine. Empty on the CPU.

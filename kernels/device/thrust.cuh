@@ -72,7 +72,7 @@ void reduce_into(const Stream& stream, const char* name, const Reduction<F, T, O
 #endif
 }
 
-// The same, with the result copied to the host (counted, and waited for).
+// The reduction with the result copied to the host (counted, and waited for).
 template <class F, class T, class Op>
 T reduce_over(const Stream& stream, const char* name, const Reduction<F, T, Op>& r) {
   T found = r.init;

@@ -130,7 +130,7 @@ MAKI_HD T monopole_before_cutoff(const PairParameters& k, T s2, T mass, T& mass_
   if constexpr (Law::kPotential) mass_p = mass * p;
   return Law::kSplit == Split::kNone ? T(1.0f) : t;
 }
-// The same with the cutoff: exactly zero beyond it.
+// monopole_before_cutoff() with the cutoff: exactly zero beyond it.
 template <class Law, class T>
 MAKI_HD void monopole(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
   const T t = monopole_before_cutoff<Law>(k, s2, mass, mass_g, mass_p);

@@ -122,7 +122,7 @@ double s2_share(double xi) {
   return 1 - xi * xi * xi * (1.6 + xi * xi * (-1.6 + xi * (0.5 + xi * (12.0 / 35 - 0.15 * xi)))) -
          std::pow(zeta, 6) * (3.0 / 35 + xi * (18.0 / 35 + 0.2 * xi));
 }
-// The same for the potential: xi times the integral of g(xi) / xi^2 from xi to 2.
+// The short-range share of the potential: xi times the integral of g(xi) / xi^2 from xi to 2.
 double s2_potential_share(double xi) {
   if (xi >= 2) return 0;
   const double zeta = std::max(0.0, xi - 1);

@@ -45,10 +45,10 @@ inline constexpr double kSplineSupport = 2.8;
 ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening,
                         double cells_to_cut = 0);
 
-// The same law with another softening length in sides. Throws as make_force_law.
+// The law with another softening length in sides. Throws as make_force_law.
 ForceLaw with_softening(ForceLaw law, double softening);
 
-// The same in double, for references and tests: g(r^2) and p(r^2).
+// g(r^2) and p(r^2) of the law in double, for references and tests.
 double force_factor(const ForceLaw& law, double r2);
 double potential_factor(const ForceLaw& law, double r2);
 

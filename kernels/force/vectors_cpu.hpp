@@ -181,8 +181,8 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
   }
 }
 
-// The same for count <= 16, written to two places. Returns whether any particle may be closer to the centre than
-// reach[axis] on all axes.
+// gather_particles() for count <= 16, written to two places. Returns whether any particle may be closer to the centre
+// than reach[axis] on all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                            const float* reach, float* const (&to)[2]) {
   const __m512i middle = in_each_record(centre);
@@ -208,8 +208,8 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
   for (unsigned i = 0; i < count; ++i) store_anywhere(to + 4 * i, moved(load_bits(from + i), load_bits(centre), scale));
 }
 
-// The same for count <= 16, written to two places. Returns whether any particle may be closer to the centre than
-// reach[axis] on all axes.
+// gather_particles() for count <= 16, written to two places. Returns whether any particle may be closer to the centre
+// than reach[axis] on all axes.
 inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                            const float* reach, float* const (&to)[2]) {
   const Record most(reinterpret_cast<Record::Floats>(load_bits(reach)));

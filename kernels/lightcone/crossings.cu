@@ -146,7 +146,7 @@ struct CountCrossings {
   }
 };
 
-// Of particles from number `first` on.
+// Stores the crossings of particles from number `first` on.
 struct StoreCrossings {
   Images images;
   std::size_t first;

@@ -84,7 +84,7 @@ std::uint64_t count_beyond(const Stream& stream, const Particles& particles, con
 
 // Sum of masses, for sums over ranks (sum_over_ranks() of host/measure/totals.hpp).
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
-// The same, rounded once: equal for any order of particles and any number of threads.
+// mass_sum() rounded once: equal for any order of particles and any number of threads.
 double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
 // values[i] += constant.

@@ -62,7 +62,8 @@ class MassCounter {
     const MassUnit& unit;
     float* mesh;
   };
-  // The same, but where makes_masses() own rows become masses at once, and nothing is written to their `counts`.
+  // As the first count(), but where makes_masses() own rows become masses at once, and nothing is written to their
+  // `counts`.
   void count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
   // Whether count() makes masses of own rows, while their counts are in the cache: on the CPU. On the GPU it leaves all
   // rows to counts_to_masses().
@@ -107,7 +108,8 @@ class MassAssigner {
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
-  // The same, choosing the unit first, which waits for the device. Throws Error as choose_mass_unit() does.
+  // As the first assign(), but chooses the unit first, which waits for the device. Throws Error as choose_mass_unit()
+  // does.
   MassUnit assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh, float* shifted) {
     const MassUnit unit = choose_mass_unit(stream, cloud_, cells_, particles, n);
     assign(stream, particles, n, unit, mesh, shifted);

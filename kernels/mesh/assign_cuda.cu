@@ -77,7 +77,7 @@ struct TileTarget {
   }
 };
 
-// The same for the mesh itself.
+// Adds a cloud's cells to the mesh itself.
 struct MeshTarget {
   Count* counts;
   std::uint32_t m;

@@ -84,7 +84,7 @@ static MAKI_HD void split_units(std::uint32_t units, int bits, const std::uint32
   share[kRestCell<S>] = rest;
 }
 
-// The same weights in float, for interpolation.
+// The cloud's weights in float, for interpolation.
 template <int S>
 static MAKI_HD void float_weights(std::uint32_t fraction, float* w) {
   const float t = static_cast<float>(static_cast<std::int32_t>(fraction >> 8)) * 5.9604645e-8f;  // 2^-24

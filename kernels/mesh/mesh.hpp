@@ -130,14 +130,15 @@ class ParticleMesh {
   // either all ranks with particles ask for the potential or none does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
-  // The same, choosing the unit first, where all particles are on this rank. Waits for the device; throws Error as
-  // choose_mass_unit() does.
+  // As the first long_range(), but chooses the unit first; all particles are on this rank. Waits for the device; throws
+  // Error as choose_mass_unit() does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
 
   // The long-range force of `sources` at `points`, whose own masses do not count; by point. At the position of a
-  // source, its own cloud contributes to the potential, as above, and a little to the force (SelfForce). Only for
-  // a mesh that one rank holds whole (not PencilMesh). Waits for the device; throws Error as choose_mass_unit() does.
+  // source, its own cloud contributes to the potential, as in long_range(), and a little to the force (SelfForce). Only
+  // for a mesh that one rank holds whole (not PencilMesh). Waits for the device; throws Error as choose_mass_unit()
+  // does.
   void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
                      VectorView acceleration, float* potential);
 

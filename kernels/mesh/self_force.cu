@@ -98,7 +98,7 @@ struct SelfForceJob {
   double heavy;  // mass
   std::uint32_t cells;
   int meshes_in, meshes_out;
-  // Of MassUnit.
+  // Members of MassUnit.
   int bits;
   std::uint32_t equal_units;
   double units_per_mass, quantum;

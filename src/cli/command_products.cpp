@@ -35,7 +35,7 @@ struct ForceSettings {
   std::string origin;
 };
 
-// Those of the run that wrote the snapshot, unless a configuration is given; none where neither tells them.
+// The settings of the run that wrote the snapshot, unless a configuration is given; none where neither tells them.
 ForceSettings force_settings(const ForcesArguments& given) {
   if (!given.config.empty()) return {{}, given.config};
   const std::string text = read_configuration(given.snapshot);

@@ -16,7 +16,7 @@ namespace maki {
 // `from` names the source of the overrides in messages.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                    const std::string& from = "command line");
-// The same from text; `name` stands for the file in messages.
+// As load_config(), but from text; `name` stands for the file in messages.
 Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {},
                     const std::string& from = "command line");
 

@@ -110,7 +110,7 @@ double in_units(const Quantity& quantity, Dimension dimension, const char* fallb
   }
   if (dimension == Dimension::kNone || dimension == Dimension::kWallTime || dimension == Dimension::kMemory)
     throw Error(fmt::format("'{}' has no unit of the run", to_string(quantity)));
-  // Of the run's unit, minus that of the number.
+  // Power of h in the run's unit, less that in the number's unit.
   const int h_power = dimension == Dimension::kVelocity ? 0 : units.with_h - unit->over_h;
   const double number = quantity.value * (unit->factor / factor_of(units, dimension));
   return h_power == 0 ? number : number * std::pow(h, h_power);

@@ -76,13 +76,13 @@ class Cosmology {
   double d1_today_ = 1;
 };
 
-// Of a set's header; baryons, sigma8 and n_s have their defaults.
+// The cosmology of a set's header; baryons, sigma8 and n_s have their defaults.
 Cosmology cosmology_of(const SnapshotHeader& header);
 
-// The unit of length in Mpc/h.
 // A redshift for people: what rounds to zero has no sign.
 inline double shown_redshift(double z) { return z > -5e-5 && z < 5e-5 ? 0 : z; }
 
+// The unit of length in Mpc/h.
 double length_unit_in_mpc_h(const UnitSystem& units, double hubble);
 
 // The integrator's time variable. Cosmological runs step in t = ln a, isolated runs in t = time; the same

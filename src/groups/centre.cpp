@@ -49,7 +49,7 @@ double exact_potential(const Cluster& c, std::size_t i) {
   return sum;
 }
 
-// Of all members. The inner loop is over targets, so that it vectorises while each sum keeps its order.
+// The potentials of all members. The inner loop is over targets, so that it vectorises while each sum keeps its order.
 std::vector<double> exact_potentials(const Cluster& c) {
   std::vector<double> potential(c.size());
   for (std::size_t i = 0; i < c.size(); ++i) potential[i] = c.own(i);

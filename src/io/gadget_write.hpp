@@ -132,7 +132,7 @@ struct Scaling {
 double to_cgs(const Scaling& scaling, const UnitSystem& units);
 
 void write_scaling(hid_t dataset, const Scaling& scaling, const UnitSystem& units);
-// The same in SWIFT's layout.
+// The attributes of write_scaling() in SWIFT's layout.
 void write_swift_scaling(hid_t dataset, const Scaling& scaling, const SnapshotHeader& header);
 
 // All groups of a file except the particles, in its layout.

@@ -218,7 +218,7 @@ Steps recent(const RunRecords& records) {
   return {records.steps.end() - static_cast<std::ptrdiff_t>(n), records.steps.end()};
 }
 
-// Of steps that have a line.
+// Mean seconds of the steps that have a line.
 double mean_seconds(const Steps& steps) {
   double sum = 0;
   for (const Step& step : steps) sum += step.seconds;

@@ -72,7 +72,7 @@ Life life_of(const RunRecords& records, const Signs& signs);
 // A screen of lines: time, steps, expected end, seconds by phase, energy, memory, ranks, sites, and its state.
 std::vector<std::string> status_lines(const RunRecords& records, const Signs& signs);
 
-// The same in one line, without phases.
+// The run's state in one line: status_lines() without phases.
 std::string status_line(const RunRecords& records, const Signs& signs);
 
 // The state of the run in a sentence with `directory` in it.
@@ -92,7 +92,7 @@ struct Page {
 Page report_page(const std::string& directory);
 
 // Writes report.html in the directory, replacing an older one. Returns "DIRECTORY/report.html (712 kB)". Throws Error
-// as above, and where the file cannot be written.
+// as report_page() does, and where the file cannot be written.
 std::string write_report(const std::string& directory);
 
 }  // namespace maki::report

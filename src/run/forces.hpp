@@ -27,10 +27,10 @@ struct SetForces {
 // suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 
-// The same at arbitrary points, in length units: anywhere in a periodic box, which repeats itself; also outside of an
+// Forces at arbitrary points, in length units: anywhere in a periodic box, which repeats itself; also outside of an
 // isolated set. `run` is of one rank. Except for exact sums, points are rounded as particles are, to 2^-32 of a box
-// that holds them all. Throws Error where a coordinate is not finite, or the points of an isolated set lie so far apart
-// that the softening is too small for such a box.
+// that holds them all. Throws Error as forces_of(), and where a coordinate is not finite, or the points of an isolated
+// set lie so far apart that the softening is too small for such a box.
 SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::array<double, 3>>& points);
 
 // Makes `gravity` open cells as a run would with these particles: by theta_early where forces in a periodic box nearly

@@ -84,8 +84,8 @@ PowerTable power_of(const DeviceSet& set, const SpectrumOptions& options);
 void write_power_of(const DeviceSet& set, const SpectrumOptions& options, const std::string& path,
                     const Provenance& provenance, bool overwrite);
 
-// The spectra of two sets at one site and their cross spectrum, likewise. Throws Error where their boxes differ in
-// size.
+// The spectra of two sets at one site and their cross spectrum, as by power_of(). Throws Error also where their boxes
+// differ in size.
 CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const SpectrumOptions& options);
 
 // The bispectrum of a set at one site, with that at tree level where the linear spectrum is given. Collective. Throws

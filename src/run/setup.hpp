@@ -31,7 +31,7 @@ struct Prepared {
 // Makes or reads the initial conditions and resolves the configuration with them. with_particles = false does not make
 // cosmological ones where possible. Collective; everything except the share is the same on all ranks. Throws Error.
 Prepared prepare(Config config, bool with_particles = true, const Communicator& ranks = Communicator::world());
-// The same for a set that was read from initial.file, and for one that has its own units. Each rank has a share.
+// As the first prepare(), for a set that was read from initial.file, or that has its own units. Each rank has a share.
 Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks = Communicator::self());
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 

@@ -71,7 +71,7 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
   choose_roots();
 }
 
-// Of an isolated set, by all of its particles, so that a resumed run chooses alike.
+// Decides on refined roots for an isolated set by all of its particles, so that a resumed run chooses alike.
 void GravityField::choose_roots() {
   if (frame_.periodic) return;
   const SourceParticle* particles = particles_.source.data();

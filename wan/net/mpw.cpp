@@ -39,8 +39,8 @@ void report_error(const std::string& message) {
     log(LogLevel::kError, message);
 }
 
-// The same, but without a handler ends the program. Only the first failure is reported: closing paths at the end makes
-// calls of other threads fail too.
+// Reports as report_error(), but without a handler ends the program. Only the first failure is reported: closing paths
+// at the end makes calls of other threads fail too.
 void fail(const std::string& message) {
   static std::atomic<bool> ending{false};
   if (error_handler != nullptr) return report_error(message);

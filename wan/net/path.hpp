@@ -125,7 +125,7 @@ class Path {
   std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
   Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
 
-  // The same without waiting. Buffers must not be touched until the Request is done.
+  // The calls above without waiting. Buffers must not be touched until the Request is done.
   Request start_send(Tag tag, std::span<const std::byte> message);
   Request start_send(Tag tag, Bytes message);  // owned by the library
   Request start_receive(Tag tag, std::span<std::byte> buffer);

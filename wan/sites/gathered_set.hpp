@@ -30,8 +30,8 @@ class GatheredSet {
   DeviceBuffer<SourceParticle> share_{"sites.gathered"};
 };
 
-// The same with velocities and IDs; remainders of coordinates are 0. The particles are not redistributed: each rank of
-// the gathering site holds its own ones and those sent to it by ranks of other sites.
+// As GatheredSet, but with velocities and IDs; remainders of coordinates are 0. The particles are not redistributed:
+// each rank of the gathering site holds its own ones and those sent to it by ranks of other sites.
 class GatheredParticles {
  public:
   GatheredParticles(Sites& sites, const Stream& stream, const Particles& particles);
@@ -52,7 +52,7 @@ class GatheredParticles {
 
 // Broadcasts `mine` of rank 0 of the site `from` to all ranks of all sites. Collective over all sites.
 Message from_site(Sites& sites, int from, Message mine);
-// The same to rank 0 of each site alone; other ranks get an empty message.
+// As from_site(), but to rank 0 of each site alone; other ranks get an empty message.
 Message from_site_to_first(Sites& sites, int from, Message mine);
 
 }  // namespace maki::sites

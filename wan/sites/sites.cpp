@@ -63,7 +63,7 @@ void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std
   }
 }
 
-// Of a run at one site, which has nobody to send to.
+// The ring of a run at one site, which has nobody to send to.
 class RingOfOne : public Ring {
  public:
   int count() const override { return 1; }

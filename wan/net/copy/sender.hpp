@@ -28,7 +28,7 @@ struct Source {
 // `given` as on a command line: a local file or folder. A folder with a trailing slash (or ".") stands for its
 // contents. Throws Error if it does not exist.
 Source local_source(const std::string& given);
-// The same for a served root, where `given` is relative to the root. Throws FileProblem.
+// As local_source(), but for a served root: `given` is relative to the root. Throws FileProblem.
 Source served_source(const std::shared_ptr<const Root>& root, const std::string& given);
 
 struct Listed {

@@ -23,7 +23,7 @@ struct Key {
 
 // Throws SecurityError: file missing, readable or writable by group or others, owned by someone else, not a key.
 Key read_key(const std::string& path);
-// The same for a key file's text; `path` is for messages.
+// The key in a key file's text; `path` is for messages. Throws SecurityError where the text is not a key.
 Key parse_key(std::string_view text, const std::string& path);
 // Throws SecurityError unless the open file is a regular one of this user, not readable or writable by anybody else.
 // `what` ("key file") is for messages.
