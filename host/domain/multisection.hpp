@@ -117,8 +117,9 @@ Domains multisect(std::span<const SamplePoint> samples, Factors factors, double 
 // multisect() smoothed from the previous step's cuts, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing);
 
-// Particles of the rank with most over the mean: ranks have equal work, but not equally many particles. A run has memory
-// for kUneven at least. With memory for kMostUneven no bound is needed: equal work never gives a rank more.
+// Bounds on the particles of the fullest rank over the mean, since ranks of equal work have unequal numbers of
+// particles. A run has memory for kUneven at least. With memory for kMostUneven no bound is needed: equal work never
+// gives a rank more.
 inline constexpr double kUneven = 1.5, kMostUneven = 4;
 
 // The largest weight over the mean; 1 where there is no weight.

@@ -347,7 +347,7 @@ bool describe_text_table(const std::string& path, Lines& lines) {
   return true;
 }
 
-// Whether the beginning is what people read: no bytes that steer anything but lines and tabs.
+// Whether the beginning is plain text: no control characters except ends of lines and tabs.
 bool is_text(const std::string& beginning) {
   return !beginning.empty() && std::all_of(beginning.begin(), beginning.end(), [](unsigned char c) {
     return c >= 0x20 ? c != 0x7f : c == '\n' || c == '\t' || c == '\r';

@@ -54,8 +54,8 @@ H5Id access_without_locks() {
 
 std::recursive_mutex& library() {
   static std::recursive_mutex mutex;
-  // A forked process has only the thread that forked: no other may be in HDF5 then. That thread has another number
-  // there, which a recursive mutex would not take for its owner's: it gets a new one.
+  // A forked process has only the thread that forked, so no other thread may be in HDF5 then. In the new process that
+  // thread has another number, by which a recursive mutex would not know its owner: the mutex is made anew.
   [[maybe_unused]] static const int for_forks =
       pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { new (&mutex) std::recursive_mutex; });
   return mutex;

@@ -62,7 +62,7 @@ E named(const std::string& word) {
   throw Error("there is no '" + word + "'", "", "see output.coordinates, velocities and layout in the configuration");
 }
 
-// What no reader would take is not written.
+// Sets that readers would refuse are not written.
 nb::object write(const std::string& path, const Snapshot& set, const WriteOptions& options,
                  const std::vector<nb::tuple>& extras, const std::string& configuration) {
   const std::vector<ExtraDataset> more = datasets(extras);

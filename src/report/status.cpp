@@ -187,7 +187,8 @@ bool Follower::read_on() {
   return any;
 }
 
-// Between two looks the time is measured here: the file's clock may be another one, and this machine's may be set.
+// Time between two looks is that of this process: the file's clock may be another machine's, and the clock here may be
+// set.
 void Follower::listen(bool heard, std::time_t written) {
   const auto now = std::chrono::steady_clock::now();
   const double passed = looked_ ? std::chrono::duration<double>(now - *looked_).count() : INFINITY;

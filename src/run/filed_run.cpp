@@ -175,7 +175,8 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
 
 namespace {
 
-// A site that was killed when its last file was complete waits in vain for others that have left in good order.
+// Tells why a site may wait in vain: it was killed when its last file was complete, and the others have left in good
+// order.
 void note_end(const RestartsThere& there, const Config& config, const ThisSite& site) {
   if (!site.over_sites() || !there.ended) return;
   announcer(config)(fmt::format(

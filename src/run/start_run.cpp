@@ -37,7 +37,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   if (!known && !disk.empty()) admission.disk.push_back(disk);  // a resumed run has some files on the disk already
   const double uneven = most_uneven(config, particles, memory);
   admission.list_budget = list_budget(config, particles, memory, uneven);
-  // The bits of deterministic isolated runs follow the domains, which may not follow the memory that is free.
+  // In deterministic isolated runs the bits depend on the domains, so these must not depend on the free memory.
   const bool bits_of_domains = config.run.deterministic && config.run.kind == RunKind::kIsolated;
   if (uneven < kMostUneven && !bits_of_domains)
     admission.most_particles =

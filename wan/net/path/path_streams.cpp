@@ -33,7 +33,7 @@ void PathCore::log_streams(const std::string& text) {
   log(LogLevel::kInfo, text);
 }
 
-// After a short break nothing is logged, and the next one like it is not either.
+// The end of a short break is not logged, and neither is the next loss with the same text.
 void PathCore::up_again(double after) {
   if (after < kLongestPause) return;
   last_logged_.clear();
