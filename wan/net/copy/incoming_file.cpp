@@ -61,7 +61,8 @@ timespec time_of(std::int64_t nanoseconds) {
 }
 
 std::int64_t mtime_of(const struct stat& status) {
-  return status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
+  constexpr std::int64_t kLatest = 9223372035;  // seconds that fit, April of 2262
+  return std::clamp<std::int64_t>(status.st_mtim.tv_sec, -kLatest, kLatest) * 1000000000 + status.st_mtim.tv_nsec;
 }
 
 std::optional<Partial> read_partial(const Folder& folder, const std::string& path, const Check& check) {

@@ -51,7 +51,13 @@ Source served_source(const std::shared_ptr<const Root>& root, const std::string&
   // A folder, or a link to one that stays below the root.
   if (!S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode))
     throw FileProblem(fmt::format("cannot copy '{}' (it is neither a file nor a folder)", printable(given)));
-  root->open_folder(path);
+  try {
+    root->open_folder(path);
+  } catch (const FileProblem&) {
+    if (!S_ISLNK(status.st_mode)) throw;
+    throw FileProblem(
+        fmt::format("cannot copy '{}' (a symbolic link, and not to a folder below the root)", printable(given)));
+  }
   return {root, path, contents ? "" : std::string(last_of(path)), true};
 }
 

@@ -55,20 +55,23 @@ void Watch::scan() {
     throw Error("the folder '" + printable(folder_) + "' was removed or replaced", "", "begin again");
   // A file's close event may be among the lost ones; if not, its next event opens it again. truncate(2) has no such event.
   for (auto& [path, file] : waiting_)
-    if (file.open && (lost_ || (Clock::now() - file.due > settle_ && nobody_writes(path))))
+    if (file.open &&
+        (lost_ ? is_written(path) != true : Clock::now() - file.due > settle_ && is_written(path) == false))
       file = {Clock::now() + settle_, false};
   lost_ = false;
   scan_folder("");
 }
 
-// Whether no process has the file open for writing: only then the kernel grants a lease. False where that is not known.
-bool Watch::nobody_writes(const std::string& path) const try {
+// Whether a process has the file open for writing: the kernel grants a lease only where none has. Empty where that is
+// not known: the file is another user's, or its file system has no leases.
+std::optional<bool> Watch::is_written(const std::string& path) const try {
   struct stat status;
   const Descriptor file = root_.open_file(path, status);
-  fcntl(file.descriptor(), F_SETSIG, SIGURG);                 // ignored; a writer who comes now would else send SIGIO
-  return fcntl(file.descriptor(), F_SETLEASE, F_RDLCK) == 0;  // until it is closed
+  fcntl(file.descriptor(), F_SETSIG, SIGURG);  // ignored; a writer who comes now would else send SIGIO
+  if (fcntl(file.descriptor(), F_SETLEASE, F_RDLCK) == 0) return false;  // until it is closed
+  return errno == EAGAIN ? std::optional(true) : std::nullopt;
 } catch (const FileProblem&) {
-  return false;
+  return {};
 }
 
 // Watched before it is read, so that no event is missed in between.
@@ -95,6 +98,7 @@ void Watch::scan_folder(const std::string& path) try {
   log_once(LogLevel::kWarning, problem.what());
 }
 
+// Marks a file as open that was opened before it was watched.
 void Watch::see_file(const std::string& path, const struct stat& status) {
   if (waiting_.contains(path) || is_marked(path, static_cast<std::uint64_t>(status.st_size), mtime_of(status))) return;
   timespec now;
@@ -103,7 +107,10 @@ void Watch::see_file(const std::string& path, const struct stat& status) {
                      1e-9 * static_cast<double>(now.tv_nsec - status.st_mtim.tv_nsec);
   // A time in the future says nothing about the age.
   const auto rest = settle_ - duration_of(std::clamp(age, 0.0, 1e6));
-  waiting_[path] = {Clock::now() + std::max(rest, Clock::duration::zero()), false};
+  if (is_written(path) == true)
+    waiting_[path] = {Clock::now(), true};
+  else
+    waiting_[path] = {Clock::now() + std::max(rest, Clock::duration::zero()), false};
 }
 
 void Watch::forget_folder(const std::string& path) {
@@ -158,6 +165,12 @@ void Watch::read_events() {
   if (lost_) scan();
 }
 
+std::vector<std::string> Watch::incomplete() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, file] : waiting_) paths.push_back(path);
+  return paths;
+}
+
 std::vector<std::string> Watch::ready(double seconds, std::size_t most) {
   const auto end = Clock::now() + duration_of(seconds);
   for (;;) {
@@ -165,9 +178,9 @@ std::vector<std::string> Watch::ready(double seconds, std::size_t most) {
     std::vector<std::string> out;
     auto next = end;
     const auto now = Clock::now();
-    for (auto it = waiting_.begin(); it != waiting_.end();) {
+    for (auto it = waiting_.begin(); it != waiting_.end() && out.size() < most;) {
       const auto& [path, file] = *it;
-      if (!file.open && file.due <= now && out.size() < most) {
+      if (!file.open && file.due <= now) {
         out.push_back(path);
         it = waiting_.erase(it);
         continue;
@@ -299,13 +312,25 @@ void Sync::ship_until_there(const std::vector<Candidate>& files) {
 void Sync::ship_once() {
   std::vector<std::string> paths;
   const auto start = WallClock::now();
-  do {
-    const auto more = watch_.ready(0.2);
+  bool all_taken = false;  // that were due
+  while (!stopped() && !(all_taken && (watch_.waiting() == 0 || seconds_since(start) > options_.settle + 1))) {
+    const auto more = watch_.ready(0.2, kMostReady);
     paths.insert(paths.end(), more.begin(), more.end());
-  } while (watch_.waiting() > 0 && seconds_since(start) < options_.settle + 1 && !stopped());
-  if (watch_.waiting() > 0) log(fmt::format("{} files are still being written, and left out", watch_.waiting()));
+    all_taken = more.size() < kMostReady;
+  }
+  leave_out(watch_.incomplete());
   std::sort(paths.begin(), paths.end());
   ship_until_there(still_there(paths));
+}
+
+void Sync::leave_out(const std::vector<std::string>& paths) {
+  if (paths.empty()) return;
+  constexpr std::size_t kNamed = 5;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(paths.size(), kNamed); ++i) names += (i > 0 ? ", " : "") + paths[i];
+  log(fmt::format("still being written, and left out: {}{}", names,
+                  paths.size() > kNamed ? fmt::format(", and {} more", paths.size() - kNamed) : ""));
+  total_.failed += paths.size();
 }
 
 Counts Sync::run() {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -21,7 +22,11 @@ namespace maki::wan::copy {
 // Names that begin with a dot or end in .part or .tmp: files still being written, or private ones.
 bool is_ignored(std::string_view name);
 
-// Finds the complete files of a folder: closed after writing, or moved there, and unchanged for a while since.
+inline constexpr std::size_t kMostReady = 10000;  // files at once
+
+// Finds the complete files of a folder: closed after writing, or moved there, and unchanged for a while since. A file
+// that was opened before the folder was watched is known to be open where its file system has leases and it is this
+// user's.
 class Watch {
  public:
   // Subfolders are watched too, as they appear. Throws Error if `folder` does not exist or cannot be watched.
@@ -31,8 +36,9 @@ class Watch {
   // unchanged since its mark() does not count.
   void scan();
   // Waits at most `seconds` for complete files: paths below the folder, each once, at most `most`.
-  std::vector<std::string> ready(double seconds, std::size_t most = 10000);
+  std::vector<std::string> ready(double seconds, std::size_t most = kMostReady);
   std::size_t waiting() const { return waiting_.size(); }  // files that are not complete yet
+  std::vector<std::string> incomplete() const;             // these
   // Marks this state of a file as handled.
   void mark(const std::string& path, std::uint64_t size, std::int64_t mtime) { known_[path] = {size, mtime}; }
   bool is_marked(const std::string& path, std::uint64_t size, std::int64_t mtime) const;
@@ -45,7 +51,7 @@ class Watch {
   };
   void scan_folder(const std::string& path);
   void see_file(const std::string& path, const struct stat& status);
-  bool nobody_writes(const std::string& path) const;
+  std::optional<bool> is_written(const std::string& path) const;
   void read_events();
   void take_event(int watch, unsigned what, const std::string& name);
   void forget_folder(const std::string& path);
@@ -77,7 +83,8 @@ struct SyncOptions {
 class Sync {
  public:
   explicit Sync(SyncOptions options);
-  // Runs until stop(), or with `once` until all is shipped. Reconnects a lost path, for ever (with `once`: Error).
+  // Runs until stop(), or with `once` until all is shipped; files still being written then count as failed. Reconnects
+  // a lost path, for ever (with `once`: Error).
   // Throws Error where waiting is no remedy: a refusing server, a wrong key, a missing folder, at first also a host
   // name without an address.
   Counts run();
@@ -96,6 +103,7 @@ class Sync {
   void run_until_stopped();
   void ship_until_there(const std::vector<Candidate>& files);
   void ship_once();
+  void leave_out(const std::vector<std::string>& paths);
   bool pause(double seconds);
   bool stopped() const { return options_.stop && options_.stop(); }
   void log(const std::string& line) const;

@@ -140,6 +140,46 @@ TEST_F(CopySync, OnceShipsWhatIsThere) {
   EXPECT_EQ(Sync(once).run().files, 0u);
 }
 
+// No event tells of a file that was opened before the folder was watched.
+TEST_F(CopySync, AFileThatIsOpenFromBeforeIsNotComplete) {
+  fs::create_directories(here_ / "local");
+  std::ofstream open(here_ / "local/open");
+  open << "half" << std::flush;
+  write_file(here_ / "local/whole", "x");
+  test::pause(0.5);  // longer than options().settle
+  const RunningServer service = serve();
+  SyncOptions once = options(service);
+  once.once = true;
+  std::string said;
+  once.log = [&](const std::string& line) { said += line + "\n"; };
+  const Counts counts = Sync(once).run();
+  EXPECT_EQ(counts.files, 1u);
+  EXPECT_EQ(counts.failed, 1u);
+  EXPECT_TRUE(test::says(said, "still being written, and left out: open")) << said;
+  EXPECT_FALSE(fs::exists(here_ / "served/in/open"));
+  const std::jthread sync = watch(options(service));
+  test::pause(0.6);
+  EXPECT_FALSE(fs::exists(here_ / "served/in/open"));
+  open.close();
+  EXPECT_TRUE(comes("open"));
+}
+
+TEST_F(CopySync, OnceTakesAllThatAreComplete) {
+  fs::create_directories(here_ / "local");
+  const std::size_t many = 2 * kMostReady + 5;
+  for (std::size_t i = 0; i < many; ++i) std::ofstream(here_ / "local" / std::to_string(i));
+  Watch watch((here_ / "local").string(), 0);
+  watch.scan();
+  std::size_t taken = 0;
+  for (const std::size_t expected : {kMostReady, kMostReady, std::size_t{5}}) {
+    const auto ready = watch.ready(1);
+    EXPECT_EQ(ready.size(), expected);
+    taken += ready.size();
+  }
+  EXPECT_EQ(taken, many);
+  EXPECT_EQ(watch.waiting(), 0u);
+}
+
 TEST_F(CopySync, ShipsFilesAsTheyAreClosedOrMovedIn) {
   const RunningServer service = serve();
   const std::jthread sync = watch(options(service));
