@@ -140,6 +140,8 @@ def test_a_bad_value_changes_nothing(cluster):
 def test_nothing_is_no_model():
     with pytest.raises(maki.Error, match="no particles"):
         maki.amuse.Maki().evolve_model(1)
+    with pytest.raises(maki.Error, match="no particles"):
+        maki.amuse.Maki().get_center_of_mass_position()
 
 
 def test_the_softening_is_above_zero():

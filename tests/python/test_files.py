@@ -42,6 +42,13 @@ def test_another_library_reads_it(box, tmp_path):
     assert any("4096" in line for line in maki.describe(tmp_path / "s.hdf5"))
 
 
+def test_more_numbers_that_would_lose_something_are_refused(box, tmp_path):
+    for wrong, said in ((numpy.arange(len(box)) + 2**60, "above 2\\^53"), (numpy.ones(len(box)) * 1j, "real numbers")):
+        with pytest.raises(maki.Error, match=said):
+            maki.write(tmp_path / "s.hdf5", box, extra={"Tag": wrong})
+    assert not (tmp_path / "s.hdf5").exists()
+
+
 def test_arrays_are_the_memory_of_the_set(box):
     own = box.copy()
     own.positions[3] = [1, 2, 3]
@@ -143,7 +150,10 @@ def test_ways_to_write_that_there_are_not_are_refused(box, tmp_path, wrong, said
                                          (dict(velocities=numpy.ones((10, 2))), r"velocities have the shape \(10, 2\)"),
                                          (dict(ids=numpy.ones((10, 1))), r"ids have the shape \(10, 1\)"),
                                          (dict(ids=numpy.arange(10) + 0.5), "whole numbers"),
-                                         (dict(ids=-numpy.arange(10)), "whole numbers")])
+                                         (dict(ids=-numpy.arange(10)), "whole numbers"),
+                                         (dict(ids=[2**70] * 10), "whole numbers"),
+                                         (dict(velocities=[[1, 2, 3]] * 9 + [[1, 2]]), "velocities are no array of numbers"),
+                                         (dict(velocities=numpy.ma.masked_less(numpy.ones((10, 3)), 2)), "masked")])
 def test_arrays_that_would_lose_something_are_refused(wrong, said):
     right = dict(positions=numpy.ones((10, 3)), velocities=numpy.ones((10, 3)), masses=1, ids=numpy.arange(10.))
     assert maki.snapshot(**right).ids.tolist() == list(range(10))

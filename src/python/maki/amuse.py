@@ -208,10 +208,10 @@ class Maki:
         return 0.5 * (self._table["mass"] * self._all_forces()[1]).sum()
 
     def get_center_of_mass_position(self):
-        return tuple(numpy.average(self._columns(PLACE), axis=0, weights=self._table["mass"]))
+        return self._mean(PLACE)
 
     def get_center_of_mass_velocity(self):
-        return tuple(numpy.average(self._columns(MOTION), axis=0, weights=self._table["mass"]))
+        return self._mean(MOTION)
 
     def get_total_radius(self):
         """From the centre of mass to the particle that is farthest from it."""
@@ -267,9 +267,16 @@ class Maki:
             settings["run.threads"] = 1
         return dict(settings, **self.keys)
 
-    def _snapshot(self):
+    def _need_particles(self):
         if len(self._index) == 0:
             raise _core.Error("there are no particles: new_particle() adds them")
+
+    def _mean(self, columns):
+        self._need_particles()
+        return tuple(numpy.average(self._columns(columns), axis=0, weights=self._table["mass"]))
+
+    def _snapshot(self):
+        self._need_particles()
         header = isolated_header()
         if self.units is not None:
             header.units = self.units

@@ -19,10 +19,15 @@ def isolated_header():
 
 def real_numbers(values, name):
     """An array of doubles in a row, of numbers that lose nothing but digits by it."""
-    given = numpy.asarray(values)
-    if given.dtype.kind not in "biufO":
-        raise _core.Error(f"{name} are of the type {given.dtype}: give real numbers")
-    return numpy.asarray(given, dtype=numpy.float64, order="C")
+    if numpy.ma.is_masked(values):
+        raise _core.Error(f"{name} hold masked numbers: give an array without a mask")
+    try:
+        given = numpy.asarray(values)
+        if given.dtype.kind in "biufO":
+            return numpy.asarray(given, dtype=numpy.float64, order="C")
+    except (TypeError, ValueError) as error:  # rows of different lengths
+        raise _core.Error(f"{name} are no array of numbers: {error}") from error
+    raise _core.Error(f"{name} are of the type {given.dtype}: give real numbers")
 
 
 def vectors(values, name):
@@ -41,10 +46,22 @@ def column(values, name):
 
 def whole_numbers(values, name):
     """An array of unsigned integers, of numbers that lose nothing by it."""
-    given, whole = column(values, name), numpy.asarray(values).astype(numpy.uint64)
-    if (whole != given).any():
-        raise _core.Error(f"{name} have to be whole numbers, 0 to 2^64 - 1")
-    return whole
+    given = column(values, name)
+    try:
+        whole = numpy.asarray(values).astype(numpy.uint64)
+        if (whole == given).all():
+            return whole
+    except OverflowError:
+        pass
+    raise _core.Error(f"{name} have to be whole numbers, 0 to 2^64 - 1")
+
+
+def extra_numbers(values, name):
+    """An array of doubles that holds integers exactly."""
+    numbers = real_numbers(values, f"numbers of '{name}'")
+    if numpy.asarray(values).dtype.kind in "iuO" and (abs(numbers) > 2.**53).any():
+        raise _core.Error(f"'{name}' has numbers above 2^53, which doubles round: add them to the file with h5py")
+    return numbers
 
 
 def snapshot(positions, velocities, masses, ids=None, header=None):
@@ -113,7 +130,7 @@ def write(path, snapshot, *, format="hdf5", files=1, compression=0, coordinates=
         given["fields"] = list(fields)
     for name, value in given.items():
         setattr(options, name, value)
-    extras = [(name, numpy.ascontiguousarray(values, dtype=numpy.float64)) for name, values in (extra or {}).items()]
+    extras = [(name, extra_numbers(values, name)) for name, values in (extra or {}).items()]
     text = "" if configuration is None else Configuration(configuration).toml()
     names, notes = _core.write(os.fspath(path), snapshot, options, extras, text)
     tell(notes)
