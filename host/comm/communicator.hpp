@@ -219,4 +219,26 @@ std::vector<std::vector<T>> exchange_all(const Communicator& ranks, std::vector<
   return in;
 }
 
+// The lists of all ranks on rank 0, in the order of ranks; on others as many empty ones. Collective.
+template <class T>
+std::vector<std::vector<T>> gather_lists(const Communicator& ranks, std::vector<T> mine) {
+  std::vector<std::vector<T>> out(static_cast<std::size_t>(ranks.size()));
+  out[0] = std::move(mine);
+  return exchange_all(ranks, std::move(out));
+}
+
+// One list after another.
+template <class T>
+std::vector<T> joined(std::vector<std::vector<T>> lists) {
+  std::vector<T> all = std::move(lists.front());
+  std::size_t size = all.size();
+  for (const std::vector<T>& list : lists) size += list.size();
+  all.reserve(size);
+  for (std::size_t r = 1; r < lists.size(); ++r) {
+    all.insert(all.end(), lists[r].begin(), lists[r].end());
+    std::vector<T>().swap(lists[r]);  // frees it
+  }
+  return all;
+}
+
 }  // namespace maki

@@ -2,7 +2,6 @@
 
 #include <thrust/binary_search.h>
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
-#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -209,10 +207,7 @@ Migration migrate_set(const Stream& stream, const Communicator& communicator, co
   const std::size_t bytes = for_each_array(particles, extra, [](auto&, std::size_t) {});
   const BlockPlaces sent(leavers.counts, bytes), received(communicator.exchange_sizes(leavers.counts), bytes);
   const std::uint64_t kept = particles.size() - sent.particles();
-  if (kept + received.particles() > std::numeric_limits<std::uint32_t>::max())
-    throw Error("too many particles for rank " + std::to_string(communicator.rank()),
-                std::to_string(kept + received.particles()) + ", and a rank holds less than 2^32", "start more ranks");
-
+  require_rank_holds(kept + received.particles());
   Migration migration{sent.particles(), received.particles(), 0, 0};
   for (std::size_t r = 0; r < leavers.counts.size(); ++r) {
     migration.messages += sent.count(r) > 0;

@@ -65,7 +65,7 @@ struct DomainBox {
 // exactly one owner; a domain may be empty.
 class Domains {
  public:
-  // Even cuts.
+  // Even cuts. Throws std::invalid_argument where a factor is 0.
   explicit Domains(Factors factors = {});
 
   Factors factors() const { return factors_; }

@@ -12,15 +12,16 @@ namespace maki {
 class Stream;
 
 // Blocks of the selected device come from the pool and return to it; the pool asks the system only when no free block
-// is large enough (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array when memory is short.
+// is large enough (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array where memory is
+// short.
 void* pool_allocate(const char* name, std::size_t bytes);
 void pool_release(void* block) noexcept;
 // Sets the extent: the owner uses only the first `bytes` of its block, and what lies beyond is out of bounds.
 void pool_set_extent(void* block, std::size_t bytes) noexcept;
 // Gives unused memory back to the system.
 void pool_trim();
-// Limits the memory held from the system on the selected device to `bytes`: the pool returns unused memory, then refuses
-// requests. 0: no limit.
+// Limits the memory held from the system on the selected device to `bytes`: the pool returns unused memory, then
+// refuses requests. 0: no limit.
 void pool_set_limit(std::size_t bytes);
 
 // For estimates: upper bound on the bytes in unfilled ends of the pool's segments.

@@ -88,6 +88,7 @@ struct PairParameters {
 // Orders of the polynomial split that loops are compiled for; others use the next larger one.
 inline constexpr int kCompiledOrders[] = {3, 4, 5, 6, 8};
 
+// The law in the form in which kernels get it.
 PairParameters make_pair_parameters(const ForceLaw& law);
 
 }  // namespace maki

@@ -1,7 +1,6 @@
 #include "kernels/particles/particles.hpp"
 
 #include <cstring>
-#include <limits>
 #include <string>
 
 #include "kernels/device/algorithms.hpp"
@@ -137,13 +136,17 @@ Particles copy_of(const Stream& stream, const Particles& from) {
   return to;
 }
 
+void require_rank_holds(std::uint64_t particles) {
+  if (particles >> 32 != 0)
+    throw Error("there are too many particles for one rank",
+                std::to_string(particles) + ", and a rank holds less than 2^32", "start more ranks");
+}
+
 void upload_particles(const Stream& stream, Particles& particles, const std::vector<std::array<double, 3>>& fractions,
                       const std::vector<std::array<float, 3>>& momenta, const std::vector<float>& masses,
                       const std::vector<std::uint64_t>& ids) {
   const std::size_t n = fractions.size();
-  if (n >> 32 != 0)
-    throw Error("there are too many particles for one rank", std::to_string(n) + ", and a rank holds less than 2^32",
-                "use more ranks");
+  require_rank_holds(n);
   require_same_length(n, momenta.size(), "momenta");
   require_same_length(n, masses.size(), "masses");
   require_same_length(n, ids.size(), "ids");
@@ -312,8 +315,7 @@ void reorder(const Stream& stream, const DeviceBuffer<std::uint32_t>& index, Vec
 
 void MortonSorter::sort(const Stream& stream, Particles& particles, VectorArray* carried) {
   const std::size_t n = particles.size();
-  if (n > std::numeric_limits<std::uint32_t>::max())
-    throw Error(std::to_string(n) + " particles on one rank", "it can have 4294967295", "use more ranks");
+  require_rank_holds(n);
   keys_.resize(n);
   DeviceBuffer<std::uint32_t> index("sort.index", n);
   launch(stream, "morton_keys", n, MakeKeys{particles.source.data(), keys_.data(), index.data()});

@@ -74,6 +74,9 @@ class MortonSorter {
   DeviceBuffer<std::uint64_t> keys_{"sort.keys"};
 };
 
+// Throws Error for 2^32 particles or more.
+void require_rank_holds(std::uint64_t particles);
+
 // Host positions as fractions of the side in [0, 1), momenta, masses, ids; arrays of one length. Throws Error where
 // lengths differ, or for 2^32 particles or more.
 void upload_particles(const Stream& stream, Particles& particles, const std::vector<std::array<double, 3>>& fractions,

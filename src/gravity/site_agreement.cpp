@@ -1,5 +1,7 @@
 #include "src/gravity/site_agreement.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -71,18 +73,7 @@ bool RebuildJudge::wants_rebuild(const StepSums& sums, double theta, int ahead) 
   return error + ahead * growth > limit || excess_ > kRebuildCost;
 }
 
-namespace {
-
-// SplitMix64's finalizer (Steele, Lea & Flood 2014).
-std::uint64_t mix(std::uint64_t bits) {
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
-  return bits ^ (bits >> 31);
-}
-
-}  // namespace
-
-void SiteAgreement::decided(std::uint64_t bits) { digest_ = mix(digest_ ^ (bits + 0x9e3779b97f4a7c15ull)); }
+void SiteAgreement::decided(std::uint64_t bits) { digest_ = XXH3_64bits_withSeed(&bits, sizeof bits, digest_); }
 // Values are compared in single precision, as machines may round the last bits of a logarithm differently.
 void SiteAgreement::decided(double value) {
   decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value))));

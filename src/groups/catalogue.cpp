@@ -84,10 +84,8 @@ GroupFrame group_frame(const Frame& frame, const SnapshotHeader& header, double 
 
 // Brings the rows of all ranks' groups to rank 0, in the order of the catalogue, and their members into shares.
 void gather(const Communicator& ranks, MeasuredGroups measured, GroupCatalogue& catalogue) {
-  std::vector<std::vector<FofGroup>> rows(static_cast<std::size_t>(ranks.size()));
+  std::vector<std::vector<FofGroup>> rows = gather_lists(ranks, std::move(measured.groups));
   std::vector<std::vector<ArrayPart>> places(rows.size());  // of each rank's groups among all members
-  rows[0] = std::move(measured.groups);
-  rows = exchange_all(ranks, std::move(rows));
   struct Row {
     const FofGroup* group;
     ArrayPart* place;
@@ -305,11 +303,7 @@ void put_in_shares(const Communicator& ranks, std::uint64_t total, const std::ve
 }
 
 void gather_members(const Communicator& ranks, GroupCatalogue& catalogue) {
-  std::vector<std::vector<std::uint64_t>> shares(static_cast<std::size_t>(ranks.size()));
-  shares[0] = std::move(catalogue.member_ids);
-  catalogue.member_ids.clear();
-  for (const auto& share : exchange_all(ranks, std::move(shares)))
-    catalogue.member_ids.insert(catalogue.member_ids.end(), share.begin(), share.end());
+  catalogue.member_ids = joined(gather_lists(ranks, std::move(catalogue.member_ids)));
 }
 
 GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,

@@ -78,7 +78,7 @@ std::optional<Overdensity> overdensity(const Sphere& sphere, double density);
 
 // The maximum of M(<r) / r over particles up to `limit` (sides), without the kInnermost; zeros where there are none.
 struct CircularPeak {
-  double mass_over_radius = 0, radius = 0;
+  double mass_over_radius = 0, radius = 0;  // mass / side, sides
 };
 CircularPeak circular_peak(const Sphere& sphere, double limit);
 

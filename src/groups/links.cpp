@@ -23,10 +23,6 @@ HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuf
 
 SortedParticles sort_particles(const Stream& stream, Particles& particles) {
   const std::size_t n = particles.size();
-  if (n >> 32 != 0) {
-    throw Error("one rank cannot find the groups of so many particles", std::to_string(n) + ", 2^32 or more",
-                "use more ranks");
-  }
   if (n == 0) return {};
   MortonSorter sorter;
   Octree tree;
@@ -215,10 +211,7 @@ GroupMembers collect_groups(const Stream& stream, const SortedParticles& own, co
   const std::vector<std::uint32_t> labels = friend_labels(stream, set.source, length);
   do spread_names(labels, set.names);
   while (largest_of(ranks, std::uint64_t{compare_names(set, own.size(), ranks) ? 1u : 0u}) > 0);
-  std::vector<Member> members;
-  for (const auto& of_rank : exchange_all(ranks, choose_members(own, set, labels, minimum)))
-    members.insert(members.end(), of_rank.begin(), of_rank.end());
-  return arrange(std::move(members), minimum);
+  return arrange(joined(exchange_all(ranks, choose_members(own, set, labels, minimum))), minimum);
 }
 
 }  // namespace maki

@@ -147,14 +147,7 @@ std::vector<Member> members_by_id(const CatalogueGroups& catalogue, const Commun
     meeting[to].push_back({id, groups[0] + k - 1, static_cast<std::uint32_t>(at - groups[k])});
     ++at;
   }
-  std::vector<Member> all;
-  for (std::vector<Member>& members : exchange_all(ranks, std::move(meeting))) {
-    if (all.empty())
-      all = std::move(members);
-    else
-      all.insert(all.end(), members.begin(), members.end());
-    members = {};
-  }
+  std::vector<Member> all = joined(exchange_all(ranks, std::move(meeting)));
   __gnu_parallel::sort(all.begin(), all.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
   return all;
 }
@@ -188,9 +181,7 @@ std::vector<SharedMember> shared_members(const CatalogueGroups& earlier, const C
     if (at->id == member.id)
       of_ranks[member.group % of_ranks.size()].push_back({member.group, at->group, member.place, at->place});
   }
-  std::vector<SharedMember> shared;
-  for (const std::vector<SharedMember>& some : exchange_all(ranks, std::move(of_ranks)))
-    shared.insert(shared.end(), some.begin(), some.end());
+  std::vector<SharedMember> shared = joined(exchange_all(ranks, std::move(of_ranks)));
   __gnu_parallel::sort(shared.begin(), shared.end());
   return shared;
 }
@@ -251,24 +242,19 @@ std::vector<std::uint64_t> begins_of(const std::vector<ProgenitorLink>& links, s
 
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later, const Communicator& ranks) {
   root_succeeds(ranks, [&] { require_one_run(earlier, later); });
-  std::vector<std::vector<ProgenitorLink>> of_ranks(static_cast<std::size_t>(ranks.size()));
-  of_ranks[0] = links_of(shared_members(earlier, later, ranks));
-  of_ranks = exchange_all(ranks, std::move(of_ranks));
   MergerLinks found;
+  found.links = joined(gather_lists(ranks, links_of(shared_members(earlier, later, ranks))));
   if (ranks.rank() > 0) return found;
   found.descendant.assign(earlier.size(), kNoGroup);
   found.main_progenitor.assign(later.size(), kNoGroup);
   const std::vector<double> totals = sums_of_weights(earlier, later);
   std::vector<double> largest(earlier.size());
-  for (const std::vector<ProgenitorLink>& links : of_ranks) {
-    for (ProgenitorLink link : links) {
-      link.weight /= totals[earlier.length(link.progenitor)];
-      link.weight_in_group /= totals[later.length(link.group)];
-      if (link.weight > largest[link.progenitor]) {
-        largest[link.progenitor] = link.weight;
-        found.descendant[link.progenitor] = static_cast<std::int64_t>(link.group);
-      }
-      found.links.push_back(link);
+  for (ProgenitorLink& link : found.links) {
+    link.weight /= totals[earlier.length(link.progenitor)];
+    link.weight_in_group /= totals[later.length(link.group)];
+    if (link.weight > largest[link.progenitor]) {
+      largest[link.progenitor] = link.weight;
+      found.descendant[link.progenitor] = static_cast<std::int64_t>(link.group);
     }
   }
   std::sort(found.links.begin(), found.links.end(), [](const ProgenitorLink& a, const ProgenitorLink& b) {

@@ -93,9 +93,7 @@ GroupCatalogue catalogue_in(const sites::Message& come, const std::string& site,
 
 // The share of a rank on rank 0, as a message.
 sites::Message share_of_rank(const Communicator& ranks, int rank, const std::vector<std::uint64_t>& share) {
-  std::vector<std::vector<std::uint64_t>> sent(static_cast<std::size_t>(ranks.size()));
-  if (ranks.rank() == rank) sent[0] = share;
-  const auto come = exchange_all(ranks, std::move(sent));
+  const auto come = gather_lists(ranks, ranks.rank() == rank ? share : std::vector<std::uint64_t>());
   const auto bytes = std::as_bytes(std::span(come[static_cast<std::size_t>(rank)]));
   return {bytes.begin(), bytes.end()};
 }
@@ -142,9 +140,7 @@ std::vector<bool> members_among(const ParticleSource& particles, const std::vect
   const auto meeting = [size](std::uint64_t id) { return XXH3_64bits(&id, sizeof id) % size; };
   std::vector<Ids> of_groups(size), asked(size);
   for (const std::uint64_t id : members) of_groups[meeting(id)].push_back(id);
-  Ids here;
-  for (const Ids& of_rank : exchange_all(ranks, std::move(of_groups)))
-    here.insert(here.end(), of_rank.begin(), of_rank.end());
+  Ids here = joined(exchange_all(ranks, std::move(of_groups)));
   std::sort(here.begin(), here.end());
   for (std::size_t i = 0; i < particles.size(); ++i) asked[meeting(particles.id(i))].push_back(particles.id(i));
   std::vector<std::vector<unsigned char>> answers;

@@ -78,10 +78,7 @@ Accelerations accelerations_of(const Stream& stream, const GravityOptions& optio
 
 // In the order of ranks.
 std::vector<Sampled> all_of(const Communicator& ranks, const std::vector<Sampled>& mine) {
-  std::vector<Sampled> all;
-  for (const auto& of_rank : exchange_all(ranks, std::vector(static_cast<std::size_t>(ranks.size()), mine)))
-    all.insert(all.end(), of_rank.begin(), of_rank.end());
-  return all;
+  return joined(exchange_all(ranks, std::vector(static_cast<std::size_t>(ranks.size()), mine)));
 }
 
 // Of all particles.

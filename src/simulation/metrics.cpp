@@ -88,9 +88,7 @@ void add_counts(GravityCounts& total, const GravityCounts& step) {
 }
 
 std::vector<RankRecord> gather_records(const Communicator& ranks, const RankRecord& mine) {
-  std::vector<std::vector<char>> to_each(static_cast<std::size_t>(ranks.size()));
-  to_each[0] = pack(mine);
-  const std::vector<std::vector<char>> messages = exchange_all(ranks, std::move(to_each));
+  const std::vector<std::vector<char>> messages = gather_lists(ranks, pack(mine));
   std::vector<RankRecord> records;
   if (ranks.rank() == 0)
     for (const std::vector<char>& message : messages) records.push_back(unpack(message));
