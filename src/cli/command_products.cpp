@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
@@ -15,6 +16,7 @@
 #include "src/run/forces.hpp"
 #include "src/run/products.hpp"
 #include "src/run/setup.hpp"
+#include "src/run/start_run.hpp"
 
 namespace maki {
 
@@ -65,9 +67,11 @@ Config forces_config(const ForcesArguments& given, const ForceSettings& run, con
   };
   Config config = with(given.settings);
   if (!run.lines.empty()) choose_again(config, with({}), set.size());
-  const auto compression = config.output.compression;
-  config.output = {};
-  config.output.compression = compression;
+  const Config::Output given_output = std::exchange(config.output, {});
+  config.output.layout = given_output.layout;
+  config.output.files = given_output.files;
+  config.output.coordinates = given_output.coordinates;
+  config.output.compression = given_output.compression;
   config.lightcone = {};
   config.time.end_redshift = -0.9;  // any end: no step is made
   config.time.end_time = Quantity{set.header.time + 1, ""};
@@ -106,9 +110,8 @@ void compute_forces(const ForcesArguments& given) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print("forces on {} of {} particles in {:.2f} s\n", targets.size(), run.particles, seconds.count());
 
-  WriteOptions write;
+  WriteOptions write = whole_set_options(run.config);
   write.overwrite = given.overwrite;
-  write.deflate = static_cast<int>(run.config.output.compression);
   const std::vector<ExtraDataset> extras = {acceleration_dataset(forces.acceleration, run.initial.header),
                                             potential_dataset(forces.potential, run.initial.header)};
   const bool all = targets.size() == run.particles;
@@ -178,8 +181,12 @@ void write_picture(const ImageArguments& given) {
   if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
   if (picture.width == 0 && !set.frame.periodic)
     picture.width = set.frame.side / 2;  // the middle half, where the set lies
-  write_picture_of(set, picture, given.output, loaded.provenance(), given.overwrite);
-  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
+  else if (!picture.centre && !set.frame.periodic)
+    picture.centre = loaded.middle();
+  const bool seen = write_picture_of(set, picture, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() > 0) return;
+  if (!seen) fmt::print("Warning: no particle is in the picture; give another --centre, --width or --depth\n");
+  fmt::print("wrote {}\n", given.output);
 }
 
 }  // namespace
@@ -202,8 +209,10 @@ void add_image_command(CLI::App& program) {
                       "of the part that is shown, with a unit or in the file's; default: all");
   command->add_option("--depth", options->depth, "of the slab that is projected, likewise; default: all");
   command
-      ->add_option("--centre", options->centre,
-                   "X Y Z in the file's unit of length: what width and depth lie about; default: the middle of the box")
+      ->add_option(
+          "--centre", options->centre,
+          "X Y Z in the file's unit of length: what width and depth lie about; default: the middle of the box, "
+          "or amid most particles of an isolated set")
       ->expected(3);
   command->add_option("--low", options->picture.low, "lower end of the colour scale, in units of the mean")
       ->check(above_zero());

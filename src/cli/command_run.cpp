@@ -123,12 +123,9 @@ void write_initial_conditions(const IcArguments& given) {
   const Prepared run = prepare(config);
   const bool prints = world.rank() == 0;
   if (prints) print_notes(run.notes);
-  WriteOptions write;
-  write.format = snapshot_format(given.format);
+  WriteOptions write = whole_set_options(run.config, snapshot_format(given.format));
   write.big_endian = given.big_endian;
-  write.deflate = static_cast<int>(run.config.output.compression);
   write.overwrite = given.overwrite;
-  if (run.config.output.coordinates == CoordinateNumbers::kFloat) write.coordinates = CoordinateNumbers::kFloat;
   for (const std::string& file :
        write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
     if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);

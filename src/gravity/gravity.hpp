@@ -21,8 +21,9 @@ namespace maki {
 class Gravity {
  public:
   // Over many ranks all calls are collective: each rank passes its own particles, maybe none; all other arguments are
-  // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest
-  // images.
+  // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, where r_cut is too long for nearest images,
+  // and for a periodic box without a split or a direct sum over several sites; std::logic_error for ghosts without a
+  // tree with a cutoff, or open_by_error in a periodic box.
   // `agreement` belongs to the run, which encloses each evaluation of forces between its begin() and publish(), at all
   // sites in the same way; the particles are those of this site. Null: these ranks are the only site, for forces
   // outside a run.
@@ -35,9 +36,8 @@ class Gravity {
   // queued any more.
   // Short range (isolated: the whole force): a rebuild puts the particles, and the accelerations kept here, into Morton
   // order; over many ranks they first go to the ranks of their domains, so that their number changes.
-  // Long range: zero without a mesh. Alone it is evaluated at the positions of the last short range, whose rebuild
-  // reorders long_acceleration() but not long_potential(). The mesh works on a stream of its own, for which `stream`
-  // waits.
+  // Long range: zero without a mesh. A rebuild of the short range reorders long_acceleration() but not
+  // long_potential(). The mesh works on a stream of its own, for which `stream` waits.
   // Both: on a GPU the mesh works while the tree is built, walked and evaluated.
   void evaluate(const Stream& stream, Particles& particles, Ranges ranges, bool want_potential);
   // Sums the mass over all sites (one round trip) before the first potential needs it.

@@ -237,7 +237,7 @@ Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParam
   if (parameters.second_order) source = second_order_source(density, parameters.dealias);
   const PeriodicGrid* second = source ? &*source : nullptr;
 
-  const Share sites = sites_of(density, density.ranks().rank());
+  const Share sites = lattice_share(density, density.ranks().rank());
   Snapshot snapshot = make_lattice(n, sites, box, cosmology);
   snapshot.header = make_header(cosmology, box, parameters.redshift);
   const double speed = a * cosmology.hubble(a);  // v = a dx/dt = a H dx/dlna

@@ -140,7 +140,7 @@ class PeriodicGrid {
 };
 
 // The sites i = (ix n + iy) n + iz whose particles rank `rank` of the grid's ranks holds.
-Share sites_of(const PeriodicGrid& grid, int rank);
+Share lattice_share(const PeriodicGrid& grid, int rank);
 
 // Sites `first` and on, all of one line along z.
 using SiteVisitor = std::function<void(std::uint64_t first, int count, const double* values)>;

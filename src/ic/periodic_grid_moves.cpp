@@ -161,10 +161,10 @@ class Delivery {
 
   void run(std::uint64_t round, std::uint64_t rounds) {
     const int ranks = field_.ranks().size(), me = field_.ranks().rank();
-    const Share mine = part_of(sites_of(field_, me), round, rounds);
+    const Share mine = part_of(lattice_share(field_, me), round, rounds);
     std::vector<std::vector<double>> out(static_cast<std::size_t>(ranks));
     for (int peer = 0; peer < ranks; ++peer)
-      if (peer != me) out[static_cast<std::size_t>(peer)] = packed(part_of(sites_of(field_, peer), round, rounds));
+      if (peer != me) out[static_cast<std::size_t>(peer)] = packed(part_of(lattice_share(field_, peer), round, rounds));
     const std::vector<std::vector<double>> in = exchange_all(field_.ranks(), std::move(out));
     for (int peer = 0; peer < ranks; ++peer) {
       cut(field_.layout().box(Pencils::kReal, peer), mine, field_.n(), pieces_);
@@ -199,14 +199,15 @@ class Delivery {
 
 }  // namespace
 
-Share sites_of(const PeriodicGrid& grid, int rank) {
+Share lattice_share(const PeriodicGrid& grid, int rank) {
   const auto n = static_cast<std::uint64_t>(grid.n());
   return share_of(n * n * n, rank, grid.ranks().size());
 }
 
 void visit_share(const PeriodicGrid& field, const SiteVisitor& visit) {
   const int ranks = field.ranks().size();
-  const std::uint64_t bytes = sites_of(field, ranks - 1).size() * sizeof(double);  // the last share is as long as any
+  const std::uint64_t bytes =
+      lattice_share(field, ranks - 1).size() * sizeof(double);  // the last share is as long as any
   const std::uint64_t rounds = ranks == 1 ? 1 : bytes / std::max<std::size_t>(field.messages().bytes, 1) + 1;
   Delivery delivery(field, visit);
   for (std::uint64_t round = 0; round < rounds; ++round) delivery.run(round, rounds);

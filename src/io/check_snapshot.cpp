@@ -229,9 +229,11 @@ void check_masses(const Examined& set) {
     return !(s.masses[i] >= std::numeric_limits<float>::min()) || !std::isfinite(s.masses[i]);
   });
   set.refuse(found, [&](std::size_t i) {
-    return Error(fmt::format("'{}': {} has the mass {}", set.source, set.name_of(i), s.masses[i]),
-                 fmt::format("{} such particles", found.count),
-                 "every particle needs a mass above 0, in single precision (1e-38 to 3e38 of the file's unit)");
+    return Error(
+        fmt::format("'{}': {} has the mass {}", set.source, set.name_of(i), s.masses[i]),
+        fmt::format("{} such particles", found.count),
+        "every particle needs a mass above 0, in single precision: 1e-38 to 3e38 of the file's unit (grams are "
+        "too small a unit for 2e5 solar masses)");
   });
 }
 

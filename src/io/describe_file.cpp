@@ -44,7 +44,7 @@ struct Lines {
   }
 };
 
-// ---- particles ----------------------------------------------------------------------------------------------------------------
+// ---- particles ------------------------------------------------------------------------------------------------------
 
 // Total mass by the header alone; 0 where it does not give all masses.
 double header_mass(const FileHeader& header) {
@@ -117,7 +117,7 @@ void describe_provenance(const Provenance& p, Lines& lines) {
   lines.add_block(p.configuration);
 }
 
-// ---- groups and their links ----------------------------------------------------------------------------------------------------
+// ---- groups and their links -----------------------------------------------------------------------------------------
 
 void describe_catalogue(hid_t file, Lines& lines) {
   FileHeader header;
@@ -173,13 +173,13 @@ bool describe_groups(const std::string& path, Lines& lines) {
   return true;
 }
 
-// ---- maps, pictures, tables ------------------------------------------------------------------------------------------------------
+// ---- maps, pictures, tables -----------------------------------------------------------------------------------------
 
 Error cut_off(const std::string& path, const char* kind) {
   return Error(fmt::format("cannot read '{}'", path), fmt::format("the {} is cut off", kind), "copy or make it again");
 }
 
-// ---- FITS, by CFITSIO ----------------------------------------------------------------------------------------------------------
+// ---- FITS, by CFITSIO -----------------------------------------------------------------------------------------------
 
 struct Card {
   std::string name, value, comment;
@@ -268,7 +268,7 @@ void describe_fits(const std::string& path, Lines& lines) {
   describe_table(cards, lines);
 }
 
-// ---- PNG: chunks of a length, a name, the bytes and a checksum -----------------------------------------------------------------
+// ---- PNG: chunks of a length, a name, the bytes and a checksum ------------------------------------------------------
 
 constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n";
 constexpr std::uint32_t kLongestText = 1 << 20;
@@ -309,7 +309,7 @@ void describe_png(const std::string& path, Lines& lines) {
   throw cut_off(path, "picture");
 }
 
-// ---- tables: comments, then rows of numbers ------------------------------------------------------------------------------------
+// ---- tables: comments, then rows of numbers -------------------------------------------------------------------------
 
 std::size_t columns_of(const std::string& row) {
   std::istringstream words(row);

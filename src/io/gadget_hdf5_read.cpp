@@ -220,11 +220,14 @@ void read_block(hid_t group, const TypeRows& rows, const std::string& name, std:
   read_rows(dataset, rows.skip, rows.count, memory_type, data);
 }
 
-// The type as which IDs are read: negative ones keep their bits, which HDF5 would make 0.
-hid_t id_type(hid_t group) {
+// IDs of a file with signed ones keep their bits, of which HDF5 would make 0 where they are negative.
+void read_ids(hid_t group, const TypeRows& rows, std::uint64_t* ids) {
   H5Id dataset = open_dataset(group, "ParticleIDs");
   H5Id type(H5Dget_type(dataset), H5Tclose);
-  return H5Tget_class(type) == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2 ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+  const bool is_signed = H5Tget_class(type) == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
+  read_block(group, rows, "ParticleIDs", 1, is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, ids);
+  if (is_signed && H5Tget_size(type) == 4)
+    for (std::uint64_t i = 0; i < rows.count; ++i) ids[i] &= 0xffffffffu;
 }
 
 [[noreturn]] void refuse_missing(hid_t file, const std::string& where, const char* name) {
@@ -261,7 +264,7 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
                 "give them a mass in one of the two places");
   }
   if (hdf5_exists(group, "ParticleIDs")) {
-    read_block(group, rows, "ParticleIDs", 1, id_type(group), &s.ids[rows.at]);
+    read_ids(group, rows, &s.ids[rows.at]);
   } else {
     std::iota(&s.ids[rows.at], &s.ids[rows.at] + rows.count, rows.number + 1);
     notes.push_back(fmt::format("particles of type {} have no ids: they are numbered", rows.type));

@@ -233,6 +233,7 @@ void write_header(hid_t file, const Part& part) {
                            "Flag_Entropy_ICs"}) {  // GADGET-2 and 3 require these
     write_attribute<std::int32_t>(group, flag, 0);
   }
+  write_attribute<std::int32_t>(group, "Flag_DoublePrecision", part.double_coordinates ? 1 : 0);  // AREPO requires it
   for (const HeaderNumbers& one : part.header_numbers)
     write_attribute(group, one.name, one.values.data(), one.values.size() == 1 ? 0 : one.values.size());
   if (part.selection.fraction >= 1) return;

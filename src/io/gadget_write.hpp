@@ -42,6 +42,7 @@ struct Part {
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
+  bool double_coordinates = true;
   std::optional<int> decimals = {};                // of coordinates with fixed point
   bool wraps = true;                               // coordinates are wrapped into the box
   std::vector<HeaderNumbers> header_numbers = {};  // beside those of every header

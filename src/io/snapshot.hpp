@@ -123,7 +123,7 @@ class SnapshotSource : public ParticleSource {
 // is below fraction 2^64. Subsets are the same at all times, and each larger subset contains the smaller ones.
 bool in_subset(std::uint64_t id, double fraction);
 
-// ---- files -----------------------------------------------------------------------------------------------------------
+// ---- files ----------------------------------------------------------------------------------------------------------
 
 enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
 

@@ -174,16 +174,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
     notes.push_back(
         "Warning: the file's universe has radiation, neutrinos or dark energy that is no Lambda (w_0, w_a, Omega_r, "
         "Omega_nu_0); they are left out, and expansion and growth will differ");
-  if (header.has_units) return;
-  // Only the right length unit gives the mean density of Omega0.
-  const double as_mpc = mean_density_ratio(set, mass);
-  UnitSystem kpc = set.units;
-  kpc.length_cgs *= 1e-3;
-  const bool is_kpc = as_mpc > 0 && std::abs(std::log(as_mpc * 1e9)) < std::abs(std::log(as_mpc));
-  if (is_kpc) set.units = kpc;
-  const bool fit = as_mpc > 0 && std::abs(as_mpc * (is_kpc ? 1e9 : 1) - 1) < 0.01;
-  notes.push_back(fmt::format("the file states no units: {}/h, 1e10 Msun/h and km/s {}", is_kpc ? "kpc" : "Mpc",
-                              fit ? "fit its mean density" : "are assumed"));
+  if (!header.has_units) notes.push_back(choose_length_unit(set, mass));
 }
 
 // The headers of a set of files, for all ranks.
@@ -329,12 +320,25 @@ double total_mass(const Snapshot& s, const Communicator& ranks) {
 
 }  // namespace
 
+std::string choose_length_unit(SnapshotHeader& header, double mass) {
+  const double as_mpc = gadget::mean_density_ratio(header, mass);
+  const bool is_kpc = as_mpc > 0 && std::abs(std::log(as_mpc * 1e9)) < std::abs(std::log(as_mpc));
+  if (is_kpc) header.units.length_cgs *= 1e-3;
+  const bool fit = as_mpc > 0 && std::abs(as_mpc * (is_kpc ? 1e9 : 1) - 1) < 0.01;
+  return fmt::format("the file states no units: {}/h, 1e10 Msun/h and km/s {}", is_kpc ? "kpc" : "Mpc",
+                     fit ? "fit its mean density" : "are assumed");
+}
+
 std::string density_note(const SnapshotHeader& header, double mass) {
   const double ratio = gadget::mean_density_ratio(header, mass), off = std::abs(ratio - 1);
   if (!(ratio > 0) || off <= 1e-3) return "";
   const std::string note =
       fmt::format("the mean density is {:.6g} times what Omega0 = {} asks for", ratio, header.omega0);
-  return off <= 0.01 ? note : fmt::format("Warning: {}; check the units, with or without h, and the cosmology", note);
+  return off <= 0.01 ? note
+                     : fmt::format(
+                           "Warning: {}; check the units (units.length and the others for a file "
+                           "that states none), with or without h, and the cosmology",
+                           note);
 }
 
 std::uint64_t count_particles(const std::string& path, const Communicator& ranks) {

@@ -140,6 +140,7 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   part.layout = options.layout;
   const FileFactors factors = set_file_units(part.header, part.layout);
   part.length_factor = factors.length, part.mass_factor = factors.mass, part.velocity_factor = factors.velocity;
+  part.double_coordinates = options.coordinates != CoordinateNumbers::kFloat;
   if (options.coordinates == CoordinateNumbers::kFixed32)
     part.decimals =
         fixed_decimals(part.header.comoving ? part.header.box_size : 2 * whole.farthest * part.length_factor);

@@ -129,6 +129,9 @@ void write_shell_map(const std::string& path, const SkyMap& map, double quantum,
                {"OBSX", "observer in the box, " + length, facts.observer.position[0]},
                {"OBSY", "", facts.observer.position[1]},
                {"OBSZ", "", facts.observer.position[2]},
+               {"DIRX", "middle of the cone", facts.observer.view.axis[0]},
+               {"DIRY", "", facts.observer.view.axis[1]},
+               {"DIRZ", "", facts.observer.view.axis[2]},
                {"OPENING", "half the angle that is seen, degrees", opening_angle(facts.observer)}};
   write_sky_map(file, map, ranks);
 }

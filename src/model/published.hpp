@@ -69,6 +69,7 @@ double list_length(double particles, double group, double theta);
 double close_processes(const FdpsRun& run);
 double imported(const FdpsRun& run);
 
+// Seconds of one process in a step, part by part; with `reuse` those of a step with kept lists.
 FdpsNode fdps_node(const FdpsRun& run, const Accelerator& machine, bool reuse, const FdpsCoefficients& c = {});
 double fdps_single(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
 // Throws Error where the machine has no network constants.

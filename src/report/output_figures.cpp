@@ -136,14 +136,14 @@ std::string unit_of(const Columns& spectrum) {
 
 std::string spectrum_figure(const std::vector<Columns>& spectra) {
   const std::string unit = unit_of(spectra[0]);
-  plot::Plot plot{"Power spectrum; dashed: linear theory", "k, radians per " + unit, "P(k), (" + unit + ")^3", true,
-                  true};
+  plot::Plot plot{"Power spectrum", "k, radians per " + unit, "P(k), (" + unit + ")^3", true, true};
   for (std::size_t i = 0; i < spectra.size(); ++i) {
     plot.lines.push_back(line_of(spectra[i], "P", plot::Style::kLine, static_cast<int>(i)));
     plot.lines.back().name = name_of(spectra[i]);
   }
   for (std::size_t i = 0; i < spectra.size(); ++i)
     plot.lines.push_back(line_of(spectra[i], "Linear", plot::Style::kDashed, static_cast<int>(i)));
+  if (!plot.lines.back().x.empty()) plot.title += "; dashed: linear theory";
   return figure(plot);
 }
 
@@ -223,17 +223,21 @@ std::vector<double> masses_of(const Columns& file) {
 }
 
 std::string mass_function_figure(const std::vector<Columns>& files) {
-  plot::Plot plot{"Mass function of groups; dashed: Tinker et al. 2008",
+  const auto has_fit = [](const Columns& file) {
+    const auto& fit = file.column("Tinker08");
+    return !fit.empty() && fit[0] > 0;
+  };
+  const bool fits = std::ranges::any_of(files, has_fit);
+  plot::Plot plot{fits ? "Mass function of groups; dashed: Tinker et al. 2008" : "Mass function of groups",
                   "M within 200 times the mean density, " + files[0].after("M in "), "dn / d ln M by volume", true,
                   true};
   for (std::size_t i = 0; i < files.size(); ++i)
     plot.lines.push_back({name_of(files[i]), masses_of(files[i]), files[i].column("dn/dlnM"), plot::Style::kPoints,
                           static_cast<int>(i), files[i].column("Error")});
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const auto& fit = files[i].column("Tinker08");
-    if (!fit.empty() && fit[0] > 0)
-      plot.lines.push_back({"", masses_of(files[i]), fit, plot::Style::kDashed, static_cast<int>(i)});
-  }
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (has_fit(files[i]))
+      plot.lines.push_back(
+          {"", masses_of(files[i]), files[i].column("Tinker08"), plot::Style::kDashed, static_cast<int>(i)});
   return figure(plot);
 }
 

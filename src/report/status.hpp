@@ -14,7 +14,7 @@
 
 namespace maki::report {
 
-// The resolved configuration at the run's first start, with the end of its last. None where it cannot be read; then `problem` says why.
+// The resolved configuration of the run's last process. None where it cannot be read; then `problem` says why.
 std::optional<Config> configuration_of(const RunRecords& records, std::string& problem);
 
 // "z = 3.21" or "t = 1.5".

@@ -90,7 +90,7 @@ double operations(const Measured& m) { return m.cells * std::log2(m.cells); }
 }  // namespace
 
 std::string calibrate(int side, const std::function<void(const std::string&)>& say) {
-  if (side == 0) side = machine_memory().shared ? 128 : 256;
+  if (side == 0) side = machine_memory().host_is_device ? 128 : 256;
   side = (side + 4) / 8 * 8;  // a quarter of it is even
   const Measured quarter = measure(side / 4, 0, kSteps, say), coarse = measure(side / 2, side / 2, kSteps, say);
   const Measured whole = measure(side / 2, 0, kSteps, say), twice = measure(side, 0, kStepsOfLargest, say);

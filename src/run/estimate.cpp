@@ -218,9 +218,9 @@ MachineMemory machine_memory() {
   const DeviceInfo device = device_info();
   MachineMemory memory;
   memory.device = device.name;
-  memory.shared = device.backend == "cpu";
+  memory.host_is_device = device.backend == "cpu";
   memory.device_free = static_cast<double>(device.memory_free);
-  memory.host_free = memory.shared ? memory.device_free : static_cast<double>(host_memory_available());
+  memory.host_free = memory.host_is_device ? memory.device_free : static_cast<double>(host_memory_available());
   return memory;
 }
 
@@ -259,17 +259,17 @@ double most_uneven(const Config& config, std::uint64_t particles, const MachineM
 
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory, double uneven) {
   const MemoryEstimate rest = without_lists(estimate_memory(config, particles, memory.ranks, uneven));
-  const double left =
-      kUsable * memory.device_free - (memory.shared ? rest.shared() + first_share(rest, memory) : rest.device());
+  const double left = kUsable * memory.device_free -
+                      (memory.host_is_device ? rest.shared() + first_share(rest, memory) : rest.device());
   return static_cast<std::size_t>(std::max(left, kFewestLists * memory.device_free));
 }
 
 MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory) {
   const double first = first_share(estimate, memory), host = estimate.host() + first;
-  const auto need = [&](const MemoryEstimate& e) { return memory.shared ? e.shared() + first : e.device(); };
+  const auto need = [&](const MemoryEstimate& e) { return memory.host_is_device ? e.shared() + first : e.device(); };
   MemoryVerdict v;
-  v.where = memory.shared ? "this machine" : "the device";
-  if (memory.ranks > 1) v.where = memory.shared ? "its machine's share" : "its device's share";
+  v.where = memory.host_is_device ? "this machine" : "the device";
+  if (memory.ranks > 1) v.where = memory.host_is_device ? "its machine's share" : "its device's share";
   v.available = memory.device_free;
   v.needed = need(estimate);
   v.lists_fit = v.needed <= kUsable * v.available;
@@ -278,7 +278,7 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
     v.needed = need(without_lists(estimate)) + fewest;
     v.fits = v.needed <= kUsable * v.available;
   }
-  if (v.fits && !memory.shared && memory.host_free > 0 && host > kUsable * memory.host_free) {
+  if (v.fits && !memory.host_is_device && memory.host_free > 0 && host > kUsable * memory.host_free) {
     v.fits = false;
     v.where = memory.ranks > 1 ? "its share of the host's memory" : "this machine's host memory";
     v.needed = host;
@@ -351,10 +351,10 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   lines.insert(lines.end(), {row("host, a snapshot on its way to disk", e.host_snapshot)});
   if (e.host_mesh > 0) lines.push_back(row("host, masses of the mesh for other sites", e.host_mesh));
   if (e.host_states > 0) lines.push_back(row("host, states for restarts", e.host_states));
-  if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
+  if (memory && memory->host_is_device) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)
-    lines.push_back(row(memory->shared ? "a machine, all its ranks" : "a machine's host, all its ranks",
-                        memory->ranks_here * (memory->shared ? e.shared() : e.host())));
+    lines.push_back(row(memory->host_is_device ? "a machine, all its ranks" : "a machine's host, all its ranks",
+                        memory->ranks_here * (memory->host_is_device ? e.shared() : e.host())));
   lines.push_back(line("disk, each snapshot", e.snapshot, e.sites));
   if (e.restarts > 0) {
     const std::string what = fmt::format("disk, {} restarts", e.restarts);
@@ -363,10 +363,11 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   if (e.light_cones > 0) lines.push_back(line("disk, light cones", e.light_cones, e.sites));
   if (e.spools > 0) lines.push_back(line("disk, their spools", e.spools, e.sites));
   if (!memory) return lines;
-  std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
-  if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);
-  lines.push_back(fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
-                              memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
+  std::string what = memory->host_is_device ? "this machine" : fmt::format("this device ({})", memory->device);
+  if (ranks > 1) what = fmt::format("a rank's share of {}", memory->host_is_device ? "its machine" : memory->device);
+  lines.push_back(
+      fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
+                  memory->host_is_device ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
   const std::uint64_t kept = largest_run(config, *memory, true), in_batches = largest_run(config, *memory, false);
   lines.push_back(fmt::format("largest such run on {}: {} particles{}",
                               e.sites > 1 ? "such sites"

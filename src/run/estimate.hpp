@@ -60,8 +60,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
 
 // Memory available to one rank, in bytes.
 struct MachineMemory {
-  std::string device;  // its name
-  bool shared = true;  // the CPU build: `device_free` is the host's
+  std::string device;          // its name
+  bool host_is_device = true;  // the CPU build: `device_free` is the host's
   double device_free = 0;
   double host_free = 0;  // 0: unknown
   int ranks = 1;         // of the job

@@ -286,10 +286,10 @@ std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& given)
   return from_place_of(set, density);
 }
 
-void write_picture_of(const DeviceSet& set, const PictureOptions& given, const std::string& path,
+bool write_picture_of(const DeviceSet& set, const PictureOptions& given, const std::string& path,
                       const Provenance& provenance, bool overwrite) {
   const std::vector<float> density = picture_of(set, given);
-  if (set.ranks().rank() > 0) return;
+  if (set.ranks().rank() > 0) return false;
   ImageOptions image;
   image.low = given.low;
   image.high = given.high;
@@ -299,6 +299,7 @@ void write_picture_of(const DeviceSet& set, const PictureOptions& given, const s
   image.overwrite = overwrite;
   const auto pixels = static_cast<std::size_t>(given.pixels);
   write_image(path, density, pixels, pixels, image, provenance);
+  return std::ranges::any_of(density, [](float value) { return value > 0; });
 }
 
 std::string length_unit_name(const UnitSystem& units) { return unit_name(units, Dimension::kLength); }
@@ -341,7 +342,9 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
 
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
     : place_(ranks), origin_(on_usual_device(path)) {
-  load(read_snapshot(path, &report_, ranks));
+  const Snapshot snapshot = read_snapshot(path, &report_, ranks);
+  if (!report_.why_isolated.empty()) report_.notes.push_back("an isolated set: " + report_.why_isolated);
+  load(snapshot);
 }
 
 LoadedSet::LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks)
@@ -357,6 +360,7 @@ void LoadedSet::load(const Snapshot& snapshot) {
   } else {
     box = isolated_box(snapshot, place_.ranks);
   }
+  middle_ = header_.comoving ? box.centre : median_of(snapshot, place_.ranks);
   frame_ = make_frame(header_, box.side, box.centre);
   load_particles(stream_, snapshot, frame_, particles_);
 }

@@ -97,8 +97,9 @@ BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& opt
 // two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On all ranks. Collective,
 // also over the sites.
 std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& options);
-// Writes the picture as PNG; rank 0 of each site writes. Throws Error where that fails.
-void write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
+// Writes the picture as PNG; rank 0 of each site writes. Throws Error where that fails. Returns, on rank 0, whether any
+// particle is in it.
+bool write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
                       const Provenance& provenance, bool overwrite);
 
 // The unit of length as text: "Mpc/h"; "" for pure numbers.
@@ -132,6 +133,8 @@ class LoadedSet {
   const Stream& stream() const { return stream_; }
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
+  // The middle of the box, or medians of an isolated set's coordinates.
+  const std::array<double, 3>& middle() const { return middle_; }
   const SnapshotHeader& header() const { return header_; }
   // The reader's report; empty for a set from memory.
   const ReadReport& report() const { return report_; }
@@ -147,11 +150,12 @@ class LoadedSet {
   SnapshotHeader header_;
   Stream stream_;
   Frame frame_;
+  std::array<double, 3> middle_{};
   Particles particles_;
   ReadReport report_;
 };
 
-// ---- files of friends-of-friends groups ------------------------------------------------------------------------------
+// ---- files of friends-of-friends groups -----------------------------------------------------------------------------
 
 // "a/groups_003_mass_function.txt" for "a/groups_003.hdf5".
 std::string mass_function_path(const std::string& catalogue);

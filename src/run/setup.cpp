@@ -96,8 +96,8 @@ void require_units(const Config& config, const SnapshotHeader& header, const std
                 "units.length, units.mass and units.velocity are for sets whose file states none", "leave them out");
 }
 
-// The units of a set whose file states none: those of the configuration. Where it gives none, those that the reader has
-// found for a comoving set; for an isolated one pure numbers where only Newton's constant is given, else GADGET's usual
+// The units of a set whose file states none: those of the configuration. Where it gives none, those that fit the mean
+// density of a comoving set; for an isolated one pure numbers where only Newton's constant is given, else GADGET's usual
 // ones, with a warning.
 void settle_units(const Config& config, const ReadReport& report, SnapshotHeader& header,
                   std::vector<std::string>& notes) {
@@ -106,6 +106,13 @@ void settle_units(const Config& config, const ReadReport& report, SnapshotHeader
   if (header.comoving && !report.has_units && has_units(given) && config.run.kind == RunKind::kCosmology) {
     header.units = run_units(config, nullptr);
     return notes.push_back("units.length, units.mass and units.velocity hold for the file, which states none.");
+  }
+  if (header.comoving && !report.has_units && header.omega0 == 0 && config.cosmology.omega0) {
+    std::erase(notes, choose_length_unit(header, report.mass));  // the reader's choice, without a mean density
+    SnapshotHeader with_density = header;
+    with_density.omega0 = *config.cosmology.omega0;
+    notes.push_back(choose_length_unit(with_density, report.mass));
+    header.units = with_density.units;
   }
   if (report.has_units || header.comoving) return require_units(config, header, file);
   if (has_units(given) && !given.velocity)
@@ -138,23 +145,6 @@ void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
 
 // The side is a little more than four times the reach, so that no particle is on the edge of the middle half.
 double side_of(double reach) { return std::exp2(std::ceil(std::log2(4.01 * reach))); }
-
-// A place amid most particles: medians of their coordinates, by bisection.
-std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks) {
-  auto [low, high] = extent_of(share, ranks);
-  const std::uint64_t all = sum_of(ranks, std::uint64_t{share.size()});
-  for (int round = 0; round < 100; ++round) {
-    std::array<double, 3> middle;
-    std::array<std::uint64_t, 3> below{};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      middle[axis] = (low[axis] + high[axis]) / 2;
-      for (const auto& position : share.positions) below[axis] += position[axis] < middle[axis] ? 1 : 0;
-    }
-    ranks.sum(below);
-    for (std::size_t axis = 0; axis < 3; ++axis) (2 * below[axis] > all ? high : low)[axis] = middle[axis];
-  }
-  return low;
-}
 
 double distance_from(const std::array<double, 3>& centre, const std::array<double, 3>& position) {
   double distance = 0;
@@ -302,6 +292,22 @@ Prepared prepare(Config config, Snapshot share, ReadReport report, const Communi
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
   require_units(config, share.header, "the set");
   return prepare_set(std::move(config), std::move(share), true, ranks);
+}
+
+std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks) {
+  auto [low, high] = extent_of(share, ranks);
+  const std::uint64_t all = sum_of(ranks, std::uint64_t{share.size()});
+  for (int round = 0; round < 100; ++round) {
+    std::array<double, 3> middle;
+    std::array<std::uint64_t, 3> below{};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      middle[axis] = (low[axis] + high[axis]) / 2;
+      for (const auto& position : share.positions) below[axis] += position[axis] < middle[axis] ? 1 : 0;
+    }
+    ranks.sum(below);
+    for (std::size_t axis = 0; axis < 3; ++axis) (2 * below[axis] > all ? high : low)[axis] = middle[axis];
+  }
+  return low;
 }
 
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {

@@ -50,6 +50,8 @@ struct IsolatedBox {
   std::array<double, 3> centre{};
 };
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Communicator::self());
+// A place amid most particles: the medians of their coordinates. Collective.
+std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks);
 
 // The device of run.device, or this rank's.
 int device_of(const Config& config);

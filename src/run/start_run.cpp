@@ -92,17 +92,25 @@ std::string step_estimate(const std::optional<ModelledRun>& modelled) {
       step.rebuild_step(), step.kept_step(), step.long_part(), modelled->machine->name);
 }
 
-WriteOptions snapshot_options(const Config& config) {
+WriteOptions whole_set_options(const Config& config, SnapshotFormat format) {
   const Config::Output& output = config.output;
   WriteOptions options;
+  options.format = format;
   options.files = static_cast<int>(output.files);
-  options.coordinates = output.coordinates;
+  const bool hdf5 = format == SnapshotFormat::kGadgetHdf5;
+  if (hdf5 || output.coordinates == CoordinateNumbers::kFloat) options.coordinates = output.coordinates;
+  if (hdf5) options.layout = output.layout;
+  options.deflate = static_cast<int>(output.compression);
+  return options;
+}
+
+WriteOptions snapshot_options(const Config& config) {
+  const Config::Output& output = config.output;
+  WriteOptions options = whole_set_options(config);
   options.velocities = output.velocities;
   options.fields = output.fields;
-  options.layout = output.layout;
   options.selection.fraction = output.subset;
   options.selection.in_groups = config.run.kind == RunKind::kCosmology && output.groups_only;
-  options.deflate = static_cast<int>(output.compression);
   return options;
 }
 

@@ -41,6 +41,9 @@ std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, 
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
 // Options of a run's snapshots.
 WriteOptions snapshot_options(const Config& config);
+// Those of sets that are whole: all particles with all their numbers, velocities as floats. In binary files coordinates
+// are floats or doubles.
+WriteOptions whole_set_options(const Config& config, SnapshotFormat format = SnapshotFormat::kGadgetHdf5);
 // `name`: of the run (src/io/run_directory.hpp). `settings`: RunHead.
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
 // A summary of the run in a few lines; the device is that of the first rank.

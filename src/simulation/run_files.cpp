@@ -345,7 +345,6 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::string text =
       fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
-  if (result.energy && !(result.worst_energy_error < 0.1)) text += " That is large: take shorter steps.";
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
                       1e-6 * static_cast<double>(most[0]), most[0] < sum ? " of the rank with most" : "",
                       static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(particles, 1)),

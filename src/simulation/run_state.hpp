@@ -79,6 +79,7 @@ struct RunState {
   std::vector<std::uint32_t> slabs;  // starts of the sites' slabs in x; empty where there is one site
 };
 
+// All numbers of the state by name, as a restart holds them.
 StateNumbers to_numbers(const RunState& state);
 // Throws Error where one is missing.
 RunState from_numbers(const StateNumbers& numbers);

@@ -36,8 +36,8 @@ struct EnergyState {
   double bulk = 0;     // kinetic energy of the centre of mass at the first full sample
 };
 
-// Isolated: error = (E - E_0) / |E_0 - B|, or over |W| where that is negligible beside it; B is the kinetic energy of the
-// centre of mass at first, P^2 / 2M.
+// Isolated: error = (E - E_0) / |E_0 - B|, or over |W| where that is negligible beside it; B is the kinetic energy of
+// the centre of mass at first, P^2 / 2M.
 // Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is
 // constant; error = its change over the largest |a W| so far. A softening that varies with a is not included.
 class EnergyTracker {

@@ -35,7 +35,7 @@ long peak_memory() {
   return usage.ru_maxrss;
 }
 
-// ---- what sites do with one another, each on little ------------------------------------------------------------------
+// ---- what sites do with one another, each on little -----------------------------------------------------------------
 
 void parts(Sites& sites) {
   sites.set_piece(100);
@@ -147,7 +147,7 @@ std::vector<Exchange> exchanges() {
           {"Migration", migration, 600}};
 }
 
-// ---- with damaged messages -------------------------------------------------------------------------------------------
+// ---- with damaged messages ------------------------------------------------------------------------------------------
 
 // What the first site gets of the second one: some are changed, lost, sent twice or in another order.
 void damage_some(ReplayRing::Sent& sent, Random& random) {
@@ -203,7 +203,7 @@ TEST_P(FullHostileMessages, AreTakenOrNamed) {
 }
 INSTANTIATE_TEST_SUITE_P(Full, FullHostileMessages, ::testing::ValuesIn(exchanges()), name_of);
 
-// ---- hellos and headers ----------------------------------------------------------------------------------------------
+// ---- hellos and headers ---------------------------------------------------------------------------------------------
 
 Hello honest_hello() {
   Hello hello;

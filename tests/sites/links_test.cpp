@@ -182,7 +182,7 @@ TEST(LinkSettings, AreThoseOfTheLink) {
   }
 }
 
-// ---- a check ---------------------------------------------------------------------------------------------------------
+// ---- a check --------------------------------------------------------------------------------------------------------
 
 std::vector<std::vector<LinkCheck>> check_all(Plans& plans) {
   std::vector<std::future<std::vector<LinkCheck>>> begun;

@@ -188,7 +188,7 @@ TEST(NetRing, ASiteThatNobodyCanCallCalls) {
   EXPECT_TRUE(has(message, "sites a and b are neighbours and cannot reach each other")) << message;
 }
 
-// ---- a ring over an emulated link of 270 ms ---------------------------------------------------------------------------
+// ---- a ring over an emulated link of 270 ms -------------------------------------------------------------------------
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 

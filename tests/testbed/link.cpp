@@ -226,7 +226,7 @@ Direction::Nanoseconds Direction::deliver() {
   return kSecond;
 }
 
-// ---- two directions --------------------------------------------------------------------------------------------------
+// ---- two directions -------------------------------------------------------------------------------------------------
 
 double LinkSettings::default_queue() const { return std::max(2e6, rate / 8 * delay); }
 

@@ -30,7 +30,7 @@
 
 namespace maki::wan::test {
 
-// ---- errors and lines ------------------------------------------------------------------------------------------------
+// ---- errors and lines -----------------------------------------------------------------------------------------------
 
 // What `call` throws, in words; nothing where it throws nothing.
 template <class Kind = Error, class Call>
@@ -81,7 +81,7 @@ class Log : public Lines {
   ~Log() { set_log_sink({}); }
 };
 
-// ---- waiting -----------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 inline void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -111,7 +111,7 @@ class Meanwhile {
   std::jthread thread_;
 };
 
-// ---- folders, bytes, keys, settings ------------------------------------------------------------------------------------
+// ---- folders, bytes, keys, settings ---------------------------------------------------------------------------------
 
 using TemporaryFolder = maki::test::TempDir;
 
@@ -156,7 +156,7 @@ inline PathSettings streams(int count) {
   return settings;
 }
 
-// ---- descriptors -------------------------------------------------------------------------------------------------------
+// ---- descriptors ----------------------------------------------------------------------------------------------------
 
 // How many this process has open.
 inline std::size_t open_descriptors() {
@@ -177,7 +177,7 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-// ---- sockets -----------------------------------------------------------------------------------------------------------
+// ---- sockets --------------------------------------------------------------------------------------------------------
 
 // Joined within the kernel: what one end writes the other has at once.
 inline std::pair<Socket, Socket> local_pair() {
@@ -186,7 +186,7 @@ inline std::pair<Socket, Socket> local_pair() {
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
-// ---- paths ---------------------------------------------------------------------------------------------------------------
+// ---- paths ----------------------------------------------------------------------------------------------------------
 
 // Closes both at once: neither waits for the other.
 inline void close_both(Path& here, Path& there) {

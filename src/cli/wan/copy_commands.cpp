@@ -49,7 +49,7 @@ PathChoices read_copy_options(const PathOptions& given) {
   return choices;
 }
 
-// ---- progress of a copy: on a terminal one line that is overwritten, elsewhere a line every few seconds --------------
+// ---- progress of a copy: on a terminal one line that is overwritten, elsewhere a line every few seconds -------------
 
 constexpr int kMostNotes = 100;
 
@@ -173,7 +173,8 @@ struct CopyCommand {
 
 [[noreturn]] void throw_sides() {
   throw CLI::ValidationError(
-      "exactly one side of a copy is remote, HOST:PORT/path: all sources, of one HOST:PORT, or the destination");
+      "exactly one side of a copy is remote, HOST:PORT/path: all sources, of one HOST:PORT, or the destination (a "
+      "local name with a colon is given as ./NAME)");
 }
 
 wan::copy::CopyReport copy_by(wan::copy::Client& client, const std::vector<std::string>& sources,

@@ -95,7 +95,7 @@ void exchange_clocks(Warp& w, Address a, Use use) {
   }
 }
 
-// ---- a warp's access, word by word ------------------------------------------------------------------------------------
+// ---- a warp's access, word by word ----------------------------------------------------------------------------------
 
 // What all words of an access have in common.
 struct Visit {

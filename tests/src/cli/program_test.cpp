@@ -64,6 +64,32 @@ TEST_F(Program, AnOutputThatExistsIsRefusedBeforeTheWork) {
   EXPECT_EQ(test::text_of(there), "mine");
 }
 
+TEST_F(Program, WholeSetsHaveTheLayoutAndFilesOfTheConfiguration) {
+  const std::string universe = write("tiny.toml", kTinyUniverse);
+  const std::string settings = " output.layout=swift output.files=2 velocities=half subset=0.5 -o ";
+  ASSERT_EQ(call("ic " + universe + settings + path("swift.hdf5")).code, 0);
+  const std::string forces = "forces " + path("swift.0.hdf5") + " --targets 100 layout=swift files=2 -o ";
+  ASSERT_EQ(call(forces + path("forces.hdf5")).code, 0);
+  for (const std::string file : {"swift.0.hdf5", "swift.1.hdf5", "forces.0.hdf5", "forces.1.hdf5"})
+    EXPECT_EQ(read_text(open_group(open_hdf5(path(file)), "Header"), "Code"), "SWIFT") << file;
+  expect_end(call("info " + path("swift.1.hdf5")), 0, {"4096", "float32"});
+  ASSERT_EQ(call("ic " + universe + settings + path("binary") + " --format gadget2").code, 0);
+  expect_end(call("info " + path("binary.1")), 0, {"GADGET binary type 2", "4096"});
+}
+
+TEST_F(Program, PicturesOfIsolatedSetsLieAmidMostParticles) {
+  const std::string set = path("set.hdf5");
+  const std::string plummer = write("plummer.toml",
+                                    "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 2000\n"
+                                    "[gravity]\nsoftening = 0.01\n");
+  ASSERT_EQ(call("ic " + plummer + " -o " + set).code, 0);  // without a truncation: some are far outside
+  const Result picture = expect_end(call("image " + set + " --width 4 -o " + path("a.png")), 0, {"wrote"});
+  EXPECT_EQ(picture.output.find("no particle"), std::string::npos) << picture.output;
+  expect_end(call("image " + set + " --width 4 --centre 1e3 1e5 0 -o " + path("b.png")), 0,
+             {"Warning: no particle is in the picture"});
+  expect_end(call("power " + set + " -o " + path("power.txt")), 1, {"an isolated set: its header says so"});
+}
+
 TEST_F(Program, NothingIsWrittenOverItsInput) {
   const std::string set = path("set.hdf5");
   ASSERT_EQ(call("ic " + write("tiny.toml", kTinyUniverse) + " -o " + set).code, 0);
@@ -257,7 +283,7 @@ TEST_F(Program, AFileOverTheLimitOnSizesIsAnError) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()), 1);  // the configuration
 }
 
-// ---- sets of few particles, and those that other codes write: forces, warnings, energies ------------------------------
+// ---- sets of few particles, and those that other codes write: forces, warnings, energies ----------------------------
 
 // rms of the difference over rms of what is expected.
 double relative_difference(const std::string& file, const std::string& of, const std::string& name) {

@@ -210,6 +210,13 @@ TEST(ParticleTypes, NegativeIdsKeepTheirBits) {
   const std::string path = hdf5_file(dir, {});
   const std::int32_t id = -5;
   write_rows(open_dataset(open_group(opened(path), "PartType4"), "ParticleIDs"), 0, 1, H5T_NATIVE_INT32, &id);
+  EXPECT_EQ(read_snapshot(path).ids[5], 0xffffffffu - 4);
+  const std::int64_t wide = -5;
+  {
+    H5Id particles = open_group(opened(path), "PartType4");
+    H5Ldelete(particles, "ParticleIDs", H5P_DEFAULT);
+    write_rows(create_dataset(particles, "ParticleIDs", H5T_STD_I64LE, 1, 1, 0), 0, 1, H5T_NATIVE_INT64, &wide);
+  }
   EXPECT_EQ(read_snapshot(path).ids[5], std::uint64_t{0} - 5);
 }
 

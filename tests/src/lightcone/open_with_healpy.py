@@ -18,6 +18,10 @@ for shell in ("000", "001"):
     keys = dict(header)
     nside = healpy.get_nside(found)
     assert nside == 32 and keys["NSIDE"] == 32 and keys["ORDERING"] == "RING" and keys["PIXTYPE"] == "HEALPIX"
+    with h5py.File(f"{folder}/conesnap_{shell}.hdf5") as file:
+        cone = file["Header"].attrs
+        assert np.allclose([keys["DIRX"], keys["DIRY"], keys["DIRZ"]], cone["Direction"], atol=1e-12)
+        assert abs(keys["OPENING"] - cone["OpeningAngle"]) < 1e-9
     assert keys["TUNIT1"] == "1e10 Msun/h", keys["TUNIT1"]
     with h5py.File(f"{folder}/conesnap_{shell}.hdf5") as file:
         places = file["PartType1/Coordinates"][:]

@@ -32,7 +32,7 @@ TEST(Estimate, OfARankIsMoreThanItsShare) {
 // Shares of ranks become as uneven as memory allows; lists have the rest.
 TEST(Estimate, SharesAreAsUnevenAsMemoryAllows) {
   MachineMemory memory;
-  memory.shared = false;
+  memory.host_is_device = false;
   memory.ranks = 8;
   const auto uneven_with = [&](double room) {
     memory.device_free = room * estimate_memory(box(), kParticles, 8).device();
@@ -230,7 +230,7 @@ TEST(Estimate, CountsRowsOfGroupsOfManyRanks) {
   EXPECT_LT(many.host_output, 10.0 * kParticles);
   // Once on the first rank's machine, not for each rank.
   MachineMemory memory;
-  memory.shared = false;
+  memory.host_is_device = false;
   memory.ranks = memory.ranks_here = 64;
   memory.device_free = 1e15;
   memory.host_free = (many.host() + many.host_first / 64) / 0.94;

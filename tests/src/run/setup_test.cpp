@@ -109,6 +109,25 @@ TEST(Setup, AFarParticleOfAnIsolatedSetBeginsSetAside) {
   test::expect_contains(test::error_of([&] { prepare(config, set); }), {"softening", "too small for a box"});
 }
 
+// A box in kpc/h whose file states neither units nor a cosmology.
+TEST(Setup, UnitsOfABareBoxFollowFromTheConfigurationsDensity) {
+  Snapshot set = test::make_snapshot(512);
+  set.header.omega0 = set.header.omega_lambda = set.header.hubble = 0;
+  set.header.box_size *= 1000;
+  for (auto& position : set.positions)
+    for (double& x : position) x *= 1000;
+  test::TempDir dir;
+  write_snapshot(dir / "bare", set, {}, {.format = SnapshotFormat::kGadgetBinary1});
+  const Prepared run = prepare(parse_config("", "t",
+                                            {"initial.kind=file", "initial.file=" + dir / "bare", "softening=20 kpc/h",
+                                             "omega0=0.308", "omega_lambda=0.692", "hubble_param=0.678"}));
+  EXPECT_NEAR(run.units.length_cgs, 3.0857e21, 1e17);
+  const std::string notes = test::text_of(run.notes);
+  EXPECT_NE(notes.find("kpc/h, 1e10 Msun/h and km/s fit its mean density"), std::string::npos) << notes;
+  EXPECT_EQ(notes.find("Mpc/h, 1e10 Msun/h and km/s are assumed"), std::string::npos) << notes;
+  EXPECT_EQ(notes.find("Warning"), std::string::npos) << notes;
+}
+
 // GADGET's binary files state none.
 TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   Snapshot set;

@@ -49,6 +49,19 @@ TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
   EXPECT_EQ(run.messages.size(), 1u);
 }
 
+TEST(Simulation, LargeEnergyErrorsAreToldOfOnce) {
+  for (const double steps : {8.0, 200.0}) {
+    const double period = 2 * std::numbers::pi / std::sqrt(2.0);
+    SimulationOptions options = isolated_options(8, 1e-3, 3 * period, kDirect);
+    options.step_options.fixed_step = period / steps;
+    const Ends run = run_on(make_two_body({.eccentricity = 0.5}), options, Timeline::newtonian());
+    EXPECT_EQ(run.result.worst_energy_error > 0.01, steps < 10);
+    const std::string said = test::text_of(run.messages);
+    EXPECT_EQ(run.messages.size(), steps < 10 ? 1u : 0u) << said;
+    EXPECT_EQ(said.find("the energy is off by") != std::string::npos, steps < 10) << said;
+  }
+}
+
 // The box is made too small for the orbit, so that it has to double on the way: the orbit must not notice.
 TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
   Snapshot initial = make_two_body({.eccentricity = 0.8});

@@ -14,7 +14,7 @@
 
 namespace maki::wan::test {
 
-// ---- sockets -----------------------------------------------------------------------------------------------------------
+// ---- sockets --------------------------------------------------------------------------------------------------------
 
 inline constexpr int kPatience = 20000;  // milliseconds: no test waits so long unless it fails
 
@@ -90,7 +90,7 @@ class SilentListener : public RawListener {
   std::vector<Socket> fill_;
 };
 
-// ---- greetings ---------------------------------------------------------------------------------------------------------
+// ---- greetings ------------------------------------------------------------------------------------------------------
 
 inline Hello hello_of(std::uint32_t stream, std::uint32_t epoch, const SessionId& session = {}) {
   Hello hello;
