@@ -343,7 +343,8 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
     : place_(ranks), origin_(on_usual_device(path)) {
   const Snapshot snapshot = read_snapshot(path, &report_, ranks);
-  if (!report_.why_isolated.empty()) report_.notes.push_back("an isolated set: " + report_.why_isolated);
+  if (!report_.why_isolated.empty() && snapshot.header.box_size > 0)  // it looks like a periodic box
+    report_.notes.push_back("taken as an isolated set: " + report_.why_isolated);
   load(snapshot);
 }
 

@@ -87,7 +87,13 @@ TEST_F(Program, PicturesOfIsolatedSetsLieAmidMostParticles) {
   EXPECT_EQ(picture.output.find("no particle"), std::string::npos) << picture.output;
   expect_end(call("image " + set + " --width 4 --centre 1e3 1e5 0 -o " + path("b.png")), 0,
              {"Warning: no particle is in the picture"});
-  expect_end(call("power " + set + " -o " + path("power.txt")), 1, {"an isolated set: its header says so"});
+}
+
+TEST_F(Program, ABoxThatCountsAsAnIsolatedSetIsToldOf) {
+  write_snapshot(path("set"), make_snapshot(100), {}, {.format = SnapshotFormat::kGadgetBinary1});
+  std::fstream(path("set")).seekp(84).write("\0\0\0\0\0\0\0", 8);  // a Redshift of 0
+  expect_end(call("power " + path("set") + " -o " + path("power.txt")), 1,
+             {"taken as an isolated set: its Time 0.25 is not 1 / (1 + Redshift)", "no power spectrum"});
 }
 
 TEST_F(Program, NothingIsWrittenOverItsInput) {
