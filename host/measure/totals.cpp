@@ -49,7 +49,9 @@ StepMeasures measures_of_ranks(const Communicator& ranks, const Stream& stream, 
   if (ranks.size() == 1 && total == particles.size()) return step_measures(stream, particles, short_range, long_range);
   const StepMaxima maxima = largest_of_ranks(ranks, step_maxima(stream, particles, short_range, long_range));
   const SquareUnits mine = square_units(stream, particles, short_range, long_range, maxima, total);
-  return {maxima, {sum_of(ranks, mine.acceleration), sum_of(ranks, mine.momentum)}};
+  std::array<std::uint64_t, 3> sums{mine.acceleration, mine.momentum, mine.logarithm};
+  ranks.sum(sums);
+  return {maxima, {sums[0], sums[1], sums[2]}};
 }
 
 }  // namespace maki

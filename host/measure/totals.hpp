@@ -42,7 +42,7 @@ struct MomentumTotals {
 };
 MomentumTotals over_ranks(const Communicator& ranks, const MomentumSums& mine);
 
-// The sum over all ranks, rounded once. Collective, as all calls here.
+// The sum over all ranks, rounded once.
 double over_ranks(const Communicator& ranks, const DoubleDouble& mine);
 
 // Maxima over all ranks. NaN becomes infinity.

@@ -7,6 +7,7 @@
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
+#include "kernels/tree/opening.hpp"
 
 namespace maki {
 namespace {
@@ -80,12 +81,27 @@ MAKI_HD double square_scale(double largest, std::uint64_t total) {
   return (most < 2147483648.0 ? most : 2147483648.0) / (largest * largest);
 }
 
+// What is below this part of the largest square counts as that in the mean logarithm, so that a few particles without
+// force do not set it.
+constexpr double kLeastSquare = 0x1p-80;
+
 struct SquareScales {
   double acceleration, momentum;
+  double least;  // |a|^2
 };
 
 MAKI_HD SquareScales square_scales(const StepMaxima& maxima, std::uint64_t total) {
-  return {square_scale(maxima.acceleration, total), square_scale(maxima.momentum, total)};
+  return {square_scale(maxima.acceleration, total), square_scale(maxima.momentum, total),
+          kLeastSquare * (maxima.acceleration * maxima.acceleration)};
+}
+
+// The upper bits of a double: exponent and mantissa are a piecewise linear logarithm, 2^12 to a factor of two.
+constexpr int kLogarithmShift = 40;
+
+MAKI_HD std::uint64_t logarithm(double positive) {
+  std::uint64_t bits;
+  memcpy(&bits, &positive, sizeof bits);
+  return bits >> kLogarithmShift;
 }
 
 MAKI_HD std::uint64_t scaled(double square, double scale) {
@@ -98,14 +114,16 @@ struct ScaledSquares {
   Acceleration acceleration;
   const SquareScales* scales;
   MAKI_HD SquareUnits operator()(std::size_t i) const {
-    return {scaled(square(acceleration.x(i), acceleration.y(i), acceleration.z(i)), scales->acceleration),
-            scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum)};
+    const double a = square(acceleration.x(i), acceleration.y(i), acceleration.z(i));
+    return {scaled(a, scales->acceleration),
+            scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum),
+            logarithm(a > scales->least ? a : scales->least)};
   }
 };
 
 struct AddUnits {
   MAKI_HD SquareUnits operator()(const SquareUnits& a, const SquareUnits& b) const {
-    return {a.acceleration + b.acceleration, a.momentum + b.momentum};
+    return {a.acceleration + b.acceleration, a.momentum + b.momentum, a.logarithm + b.logarithm};
   }
 };
 
@@ -289,6 +307,20 @@ double mean_square(std::uint64_t units, double largest, std::uint64_t total) {
   if (std::isnan(largest)) return std::numeric_limits<double>::quiet_NaN();
   if (total == 0 || largest <= 0) return 0;
   return static_cast<double>(units) / square_scale(largest, total) / static_cast<double>(total);
+}
+
+double typical_acceleration(double mean_logarithm) {
+  const auto bits = static_cast<std::uint64_t>(std::ldexp(mean_logarithm, kLogarithmShift));
+  double square;
+  std::memcpy(&square, &bits, sizeof square);
+  return std::sqrt(square);
+}
+
+double reference_acceleration(const StepMeasures& measures, std::uint64_t particles) {
+  const SquareUnits& sums = measures.squares;
+  return reference_acceleration(std::sqrt(mean_square(sums.acceleration, measures.maxima.acceleration, particles)),
+                                typical_acceleration(static_cast<double>(sums.logarithm) /
+                                                     static_cast<double>(particles)));
 }
 
 EnergySums energy_sums(const Stream& stream, const Particles& particles, const DeviceBuffer<float>& short_potential,

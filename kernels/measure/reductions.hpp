@@ -27,11 +27,12 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 // Largest |x - 1/2| on any axis, units of the last bit: at most 2^30 while all lie in the middle half.
 std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 
-// Sums of |a|^2 and |p|^2 as integers, in units derived from the largest over all ranks, so that the means too are the
+// Sums of |a|^2, |p|^2 and log |a|^2 as integers, in units derived from the largest over all ranks, so that the means too are the
 // same for any number of threads and ranks.
 struct SquareUnits {
   std::uint64_t acceleration = 0;
   std::uint64_t momentum = 0;
+  std::uint64_t logarithm = 0;  // of |a|^2, in 2^-12 factors of two from 2^-1023 (typical_acceleration())
   bool operator==(const SquareUnits&) const = default;
 };
 // The sums of this rank. `maxima`: the largest over all ranks; `total`: the number of all particles.
@@ -40,6 +41,9 @@ SquareUnits square_units(const Stream& stream, const Particles& particles, const
 // The mean square, from the sum of units over all ranks and the root of the largest square. Good to 2^-32 of the
 // largest square for totals up to 2^32, beyond that to total * 2^-64. Not-a-number where `largest` is.
 double mean_square(std::uint64_t units, double largest, std::uint64_t total);
+// The geometric mean of |a|, from the mean of SquareUnits::logarithm over particles: to 6 %, as the logarithm is
+// linear within each factor of two.
+double typical_acceleration(double mean_logarithm);
 // step_maxima(), and square_units() by this set's own maxima: for a set that is all on this rank, with one wait instead
 // of two.
 struct StepMeasures {
@@ -48,6 +52,8 @@ struct StepMeasures {
 };
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);
+// The reference of error scales (kernels/tree/opening.hpp), by the measures of a whole set of so many particles.
+double reference_acceleration(const StepMeasures& measures, std::uint64_t particles);
 
 // Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
 // order of particles and the number of threads. sum_over_ranks() (host/measure/totals.hpp) adds those of ranks.

@@ -152,10 +152,10 @@ namespace {
 
 struct SetErrorScale {
   ConstVectorView a;
-  float inverse_rms;  // before squares, which single precision may not hold in the user's units
+  float inverse_reference;  // before squares, which single precision may not hold in the user's units
   Group* groups;
   MAKI_HD float squared(std::uint32_t p) const {
-    const float x = a.x[p] * inverse_rms, y = a.y[p] * inverse_rms, z = a.z[p] * inverse_rms;
+    const float x = a.x[p] * inverse_reference, y = a.y[p] * inverse_reference, z = a.z[p] * inverse_reference;
     return x * x + y * y + z * z;
   }
   MAKI_HD void operator()(std::size_t i) const {
@@ -221,8 +221,9 @@ struct IsOuter {
 
 }  // namespace
 
-void set_error_scales(const Stream& stream, ConstVectorView acceleration, float rms, DeviceBuffer<Group>& groups) {
-  launch(stream, "groups_error_scales", groups.size(), SetErrorScale{acceleration, 1 / rms, groups.data()});
+void set_error_scales(const Stream& stream, ConstVectorView acceleration, float reference,
+                      DeviceBuffer<Group>& groups) {
+  launch(stream, "groups_error_scales", groups.size(), SetErrorScale{acceleration, 1 / reference, groups.data()});
 }
 
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,

@@ -120,8 +120,8 @@ void make_groups(const Stream& stream, const Octree& tree, const SourceParticle*
 // Bounding boxes of all groups from the particles' present positions.
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups);
 
-// Sets the error scale of each group (opening.hpp) from its members' accelerations and `rms`, the rms of all particles.
-void set_error_scales(const Stream& stream, ConstVectorView acceleration, float rms, DeviceBuffer<Group>& groups);
+// Sets the error scale of each group (opening.hpp) from its members' accelerations and the `reference` for all groups.
+void set_error_scales(const Stream& stream, ConstVectorView acceleration, float reference, DeviceBuffer<Group>& groups);
 
 // For a tree over a rank's own particles and ghosts: the groups with own particles, and among them those that can be
 // evaluated before new positions of the ghosts arrive.

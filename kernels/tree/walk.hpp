@@ -18,7 +18,7 @@ namespace maki {
 // no cutoff.
 struct WalkOptions {
   float theta = 0.5f;
-  float rms_acceleration = 0;  // of all particles, mass / side^2: cells open by estimated error; 0: by angle
+  float reference_acceleration = 0;  // mass / side^2 (opening.hpp): cells open by estimated error; 0: by angle
   float r_cut = 0;
   std::uint32_t small_cell = 6;  // smaller cells go particle by particle: a quadrupole costs four
   // Makes the order of a list's words independent of cells that the list does not name. A GPU then walks four groups a
@@ -29,8 +29,8 @@ struct WalkOptions {
     const float reach = r_cut * kSideInUnits, inverse_theta = 1.0f / theta * kSideInUnits;
     const float reach_squared = r_cut > 0 ? reach * reach : std::numeric_limits<float>::max();
     const float least = kLeastDistance * kSideInUnits;
-    if (rms_acceleration == 0) return {std::max(inverse_theta, least), reach_squared, 0};
-    return {least, reach_squared, inverse_theta * std::pow(kErrorFactor / 8 / rms_acceleration, 0.2f)};
+    if (reference_acceleration == 0) return {std::max(inverse_theta, least), reach_squared, 0};
+    return {least, reach_squared, inverse_theta * std::pow(kErrorFactor / 8 / reference_acceleration, 0.2f)};
   }
 };
 

@@ -204,8 +204,8 @@ Map smoothed(const Map& full, Map loose, double area, std::size_t coarsest) {
 }  // namespace
 
 std::vector<double> smooth_where_sparse(const std::vector<double>& counts, std::size_t size) {
-  // A set of N particles is shown as even with pixels that hold one particle on average; fewer than kHandful particles
-  // are shown as points.
+  // Pixels a side with which an even set of N particles still looks even: sqrt(N), about one particle a pixel, within
+  // bounds. Fewer than kHandful particles are shown as points.
   constexpr double kHandful = 30, kWidest = 16, kNarrowest = 50;
   const double particles = std::accumulate(counts.begin(), counts.end(), 0.0);
   const double coarsest = particles < kHandful ? kNarrowest : std::clamp(std::sqrt(particles), kWidest, kNarrowest);

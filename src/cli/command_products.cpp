@@ -92,6 +92,9 @@ void compute_forces(const ForcesArguments& given) {
   require_whole("there are no forces of the run in", given.snapshot, report);
   const ForceSettings settings = force_settings(given);
   const Config config = forces_config(given, settings, snapshot);
+  WriteOptions write = whole_set_options(config);
+  write.overwrite = given.overwrite;
+  for (const std::string& file : file_names(given.output, write)) refuse_existing(file, given.overwrite, report.files);
   const Prepared run = prepare(config, std::move(snapshot), std::move(report));
   print_notes(run.notes);
   use_device(run.config);
@@ -110,8 +113,6 @@ void compute_forces(const ForcesArguments& given) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print("forces on {} of {} particles in {:.2f} s\n", targets.size(), run.particles, seconds.count());
 
-  WriteOptions write = whole_set_options(run.config);
-  write.overwrite = given.overwrite;
   const std::vector<ExtraDataset> extras = {acceleration_dataset(forces.acceleration, run.initial.header),
                                             potential_dataset(forces.potential, run.initial.header)};
   const bool all = targets.size() == run.particles;
@@ -179,11 +180,7 @@ void write_picture(const ImageArguments& given) {
       throw Error(fmt::format("--centre holds {:g}, which is not in the box", x),
                   fmt::format("its side is {:g}", set.frame.side), "give coordinates of the file");
   if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
-  if (picture.width == 0 && !set.frame.periodic)
-    picture.width = set.frame.side / 2;  // the middle half, where the set lies
-  else if (!picture.centre && !set.frame.periodic)
-    picture.centre = loaded.middle();
-  const bool seen = write_picture_of(set, picture, given.output, loaded.provenance(), given.overwrite);
+  const bool seen = write_picture_of(set, loaded.fitted(picture), given.output, loaded.provenance(), given.overwrite);
   if (loaded.ranks().rank() > 0) return;
   if (!seen) fmt::print("Warning: no particle is in the picture; give another --centre, --width or --depth\n");
   fmt::print("wrote {}\n", given.output);

@@ -1,5 +1,6 @@
 // maki run, ic and config: the commands that take a configuration.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <csignal>
 #include <memory>
@@ -118,18 +119,20 @@ struct IcArguments {
 void write_initial_conditions(const IcArguments& given) {
   const Config config = load_config(given.config, given.settings);
   const Communicator world = Communicator::world();
-  root_succeeds(world, [&] { refuse_existing(given.output, given.overwrite); });
+  WriteOptions write = whole_set_options(config, snapshot_format(given.format));
+  write.big_endian = given.big_endian;
+  write.overwrite = given.overwrite;
+  root_succeeds(world, [&] {
+    refuse_existing(given.output, given.overwrite);
+    for (const std::string& file : file_names(given.output, write)) refuse_existing(file, given.overwrite);
+  });
   use_threads(config);
   const Prepared run = prepare(config);
   const bool prints = world.rank() == 0;
   if (prints) print_notes(run.notes);
-  WriteOptions write = whole_set_options(run.config, snapshot_format(given.format));
-  write.big_endian = given.big_endian;
-  write.overwrite = given.overwrite;
-  for (const std::string& file :
-       write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
-    if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);
-  }
+  const std::vector<std::string> files =
+      write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world);
+  if (prints) fmt::print("wrote {} particles to {}\n", run.particles, fmt::join(files, ", "));
 }
 
 }  // namespace

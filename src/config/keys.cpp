@@ -176,8 +176,8 @@ struct Table {
         .means("cap on softening times a; auto: none");
     KEY(gravity.method).only(RunKind::kIsolated).means("direct sums over all pairs, for small isolated sets");
     KEY(gravity.error).range(kLeastForceError, 1)
-        .means("rms error of forces over the rms force, at most, in boxes of 50 to 1000 Mpc/h from z = 49 on, and of isolated "
-               "sets: sets theta, split_order, r_cut and gradient where they are auto, and output.error_targets; auto: "
+        .means("rms error of forces over the rms force, at most, in boxes of 50 to 1000 Mpc/h with a particle each 16 Mpc/h "
+               "or closer from z = 49 on, and of isolated sets: sets theta, split_order, r_cut and gradient where they are auto, and output.error_targets; auto: "
                "preset");
     KEY(gravity.theta).range(0.05, 1.5).means("opening angle of the tree; auto: preset");
     KEY(gravity.opening).only(RunKind::kIsolated)

@@ -62,8 +62,8 @@ class Gravity {
   void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation rebuilds
   void box_doubled();                                  // to be called after double_box(); the next evaluation rebuilds
   void particles_changed();  // to be called after a removal, or a shift of the box; the next evaluation rebuilds
-  // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
-  void rms_acceleration_is(double rms) { tree_.rms_acceleration_is(rms); }
+  // The reference_acceleration() of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
+  void reference_acceleration_is(double acceleration) { tree_.reference_acceleration_is(acceleration); }
   // States the rms distance that particles have moved since the last call (the same on all ranks and sites). Kept lists
   // lack particles that have come within r_cut since they were made; they are rebuilt before this matters.
   void drifted(double rms_sides) { tree_.drifted(rms_sides); }

@@ -34,15 +34,15 @@ WalkOptions ListForces::walk(double theta) const {
   WalkOptions walk;
   if (options_.open_by_error && !opens_by_error()) theta *= kAngleAsGood;  // accelerations are not known yet
   walk.theta = static_cast<float>(theta);
-  walk.rms_acceleration = rms_acceleration_;
+  walk.reference_acceleration = reference_acceleration_;
   walk.r_cut = options_.law.r_cut;
   walk.one_by_one = options_.ghost_level > 0;  // sums are rounded in the order of the words
   return walk;
 }
 
-void ListForces::open_by_error(double rms_acceleration) {
-  const bool changed = opens_by_error() != (rms_acceleration > 0);
-  rms_acceleration_ = static_cast<float>(rms_acceleration);
+void ListForces::open_by_error(double reference_acceleration) {
+  const bool changed = opens_by_error() != (reference_acceleration > 0);
+  reference_acceleration_ = static_cast<float>(reference_acceleration);
   if (!changed) return;  // otherwise lists have another length: opened by error they are half as long as by angle
   own_lists_.forget_length();
   for (TreeImports* const imports : imports_) imports->lists().forget_length();

@@ -27,9 +27,9 @@ class ListForces {
   // Lists over the tree of own particles; lists over imported trees belong to their TreeImports.
   KeptLists& own_lists() { return own_lists_; }
   void release_lists();
-  // Cells of new lists open by estimated error, relative to accelerations of this rms; by angle where that is 0.
-  void open_by_error(double rms_acceleration);
-  bool opens_by_error() const { return rms_acceleration_ > 0; }
+  // Cells of new lists open by estimated error, relative to this acceleration; by angle where it is 0.
+  void open_by_error(double reference_acceleration);
+  bool opens_by_error() const { return reference_acceleration_ > 0; }
   WalkOptions walk(double theta) const;
   WalkOptions walk() const { return walk(options_.theta); }
 
@@ -89,8 +89,8 @@ class ListForces {
   std::vector<Result<ListStatistics>> counted_;  // in results_
   std::uint64_t rewalked_ = 0;
   bool batched_ = false, lists_gone_ = false;
-  float rms_acceleration_ = 0;  // mass / side^2, of the last rebuild
-  StreamClock clock_;           // marks 2 k and 2 k + 1: begin and end of span k, summed in seconds_
+  float reference_acceleration_ = 0;  // mass / side^2, of the last rebuild
+  StreamClock clock_;                 // marks 2 k and 2 k + 1: begin and end of span k, summed in seconds_
   std::size_t spans_ = 0;
   double seconds_ = 0;
   WorkClock work_;

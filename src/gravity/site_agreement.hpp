@@ -70,9 +70,9 @@ class RebuildJudge {
 
 // Measures of one site in one evaluation, over its ranks.
 struct SiteMeasures {
-  // Largest acceleration and momentum; this site's part of their mean squares over all particles (where a long step
-  // ends, else -1). Units of StepMeasure.
-  double acceleration = 0, momentum = 0, mean_square_momentum = -1, mean_square_acceleration = -1;
+  // Largest acceleration and momentum; this site's part of their mean squares, and of the mean logarithm of the
+  // acceleration's square, over all particles (where a long step ends, else -1). Units of StepMeasure.
+  double acceleration = 0, momentum = 0, mean_square_momentum = -1, mean_square_acceleration = -1, mean_logarithm = -1;
   StepSums tree;
   double outgrown = 0;            // groups too near to undivided cells of other sites' trees
   double asks_rebuild = 0;        // not 0: this site needs a rebuild at all sites

@@ -71,7 +71,7 @@ void Forests::evaluate(const Stream& stream, const Particles& particles, bool fr
     own_.make_groups_of(stream, particles, forces_.groups());
     if (forces_.opens_by_error())  // `out` holds the last accelerations
       set_error_scales(stream, {out.acceleration.x, out.acceleration.y, out.acceleration.z},
-                       forces_.walk().rms_acceleration, forces_.groups());
+                       forces_.walk().reference_acceleration, forces_.groups());
   } else {
     own_.refit(stream, particles, forces_.groups());
   }

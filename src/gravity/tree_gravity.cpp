@@ -37,9 +37,10 @@ void TreeGravity::agree_with_sites() {
 }
 
 // A tree built before accelerations were known is rebuilt.
-void TreeGravity::rms_acceleration_is(double rms) {
-  if (options_.open_by_error && uses_since_rebuild_ > 0 && rms > 0 && !forces_.opens_by_error()) rebuild_due_ = true;
-  rms_acceleration_ = rms;
+void TreeGravity::reference_acceleration_is(double acceleration) {
+  if (options_.open_by_error && uses_since_rebuild_ > 0 && acceleration > 0 && !forces_.opens_by_error())
+    rebuild_due_ = true;
+  reference_acceleration_ = acceleration;
 }
 
 // Distances of successive steps are added, as particles move straight at first.
@@ -63,7 +64,7 @@ void TreeGravity::set_law(const ForceLaw& law) {
 void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
   rebuild_due_ = rebuild_is_due();
   if (!rebuild_due_) return;
-  forces_.open_by_error(options_.open_by_error && carried ? rms_acceleration_ : 0);
+  forces_.open_by_error(options_.open_by_error && carried ? reference_acceleration_ : 0);
   distribute(stream, particles, carried);
   forces_.release_lists();  // the sort uses their memory as scratch
   own_.sort(stream, particles, carried);

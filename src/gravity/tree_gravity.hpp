@@ -47,8 +47,8 @@ class TreeGravity {
     domains_.double_box();
     sites_.double_box();
   }
-  void drifted(double rms_sides);        // as Gravity's
-  void rms_acceleration_is(double rms);  // as Gravity's
+  void drifted(double rms_sides);                       // as Gravity's
+  void reference_acceleration_is(double acceleration);  // as Gravity's
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
@@ -91,7 +91,7 @@ class TreeGravity {
   bool costs_known_ = false;   // lists of all ranks yield the cost of particles; the same on all ranks
   bool balanced_ = false;      // costs were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
-  double rms_acceleration_ = 0;  // the last one known; 0: none is
+  double reference_acceleration_ = 0;  // the last one known; 0: none is
   bool rebuild_due_ = true;
   double drifted_sides_ = 0;  // upper bound of the rms distance since the rebuild
   int uses_since_rebuild_ = 0;

@@ -32,7 +32,7 @@
 namespace maki {
 
 // Format number of restarts; restarts with another number are refused.
-inline constexpr std::uint64_t kRestartFormat = 6;
+inline constexpr std::uint64_t kRestartFormat = 7;
 
 // A rank's particles on the host, with the same bits as on the device, kBytes each.
 struct ParticleRows {

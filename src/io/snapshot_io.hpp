@@ -46,6 +46,9 @@ std::vector<std::string> write_snapshot(const std::string& path, const Snapshot&
                                         const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
                                         const RunPlace& writers = {});
 
+// The names that the files of a set may have: fewer where it has fewer particles than files.
+std::vector<std::string> file_names(const std::string& path, const WriteOptions& options);
+
 // Findings during reading, for the log.
 struct ReadReport {
   std::string format;  // "GADGET HDF5", "GADGET binary type 2, big endian"
@@ -69,6 +72,9 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
 // Chooses kpc/h or Mpc/h for a comoving set of this mass whose file states no units: the one with which the mean density
 // is about that of header.omega0, Mpc/h where that is 0. Returns a note about it.
 std::string choose_length_unit(SnapshotHeader& header, double mass);
+
+// Of all ranks: the same for any number of them. Collective.
+double total_mass(const Snapshot& share, const Communicator& ranks);
 
 // A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no cosmology.
 std::string density_note(const SnapshotHeader& header, double mass);

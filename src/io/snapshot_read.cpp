@@ -310,15 +310,14 @@ void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::st
   notes = merge_notes(ranks, own_notes);
 }
 
-// Total mass over all ranks: the same for any number of ranks.
-double total_mass(const Snapshot& s, const Communicator& ranks) {
+}  // namespace
+
+double total_mass(const Snapshot& share, const Communicator& ranks) {
   DoubleDouble mass;
-  for (const float m : s.masses) mass = mass + static_cast<double>(m);
+  for (const float m : share.masses) mass = mass + static_cast<double>(m);
   sum_over_ranks(ranks, {&mass, 1});
   return mass.value();
 }
-
-}  // namespace
 
 std::string choose_length_unit(SnapshotHeader& header, double mass) {
   const double as_mpc = gadget::mean_density_ratio(header, mass);

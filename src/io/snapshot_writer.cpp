@@ -170,6 +170,13 @@ Part part_of(const Part& all, int file) {
 
 }  // namespace
 
+std::vector<std::string> file_names(const std::string& path, const WriteOptions& options) {
+  std::vector<std::string> names;
+  for (int file = 0; file < options.files; ++file)
+    names.push_back(gadget::part_name(path, options.format, file, options.files));
+  return names;
+}
+
 std::vector<Part> gadget::own_parts(const Part& all, int files) {
   if (files < all.files) return {all};
   std::vector<Part> parts;

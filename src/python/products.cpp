@@ -34,18 +34,13 @@ std::pair<PowerTable, Notes> power(const Snapshot& set, int mesh, int folding, c
   return {table, notes};
 }
 
-PictureOptions fitted(PictureOptions options, const LoadedSet& loaded) {
-  if (options.width == 0 && !loaded.frame().periodic) options.width = loaded.frame().side / 2;  // where the set lies
-  return options;
-}
-
 nb::object image(const Snapshot& set, const PictureOptions& options) {
   std::vector<float> density;
   Notes notes;
   {
     const Computing computing;
     const LoadedSet loaded = load(set, notes);
-    density = picture_of(loaded.set(), fitted(options, loaded));
+    density = picture_of(loaded.set(), loaded.fitted(options));
   }
   if (density.empty()) return nb::make_tuple(nb::none(), notes);  // on ranks above 0
   const auto side = static_cast<std::size_t>(options.pixels);
@@ -56,7 +51,7 @@ Notes write_image_file(const Snapshot& set, const std::string& path, const Pictu
   const Computing computing;
   Notes notes;
   const LoadedSet loaded = load(set, notes);
-  write_picture_of(loaded.set(), fitted(options, loaded), path, loaded.provenance(), overwrite);
+  write_picture_of(loaded.set(), loaded.fitted(options), path, loaded.provenance(), overwrite);
   return notes;
 }
 

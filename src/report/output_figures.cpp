@@ -143,7 +143,9 @@ std::string spectrum_figure(const std::vector<Columns>& spectra) {
   }
   for (std::size_t i = 0; i < spectra.size(); ++i)
     plot.lines.push_back(line_of(spectra[i], "Linear", plot::Style::kDashed, static_cast<int>(i)));
-  if (!plot.lines.back().x.empty()) plot.title += "; dashed: linear theory";
+  if (std::any_of(plot.lines.begin() + static_cast<std::ptrdiff_t>(spectra.size()), plot.lines.end(),
+                  [](const plot::Line& line) { return !line.x.empty(); }))
+    plot.title += "; dashed: linear theory";
   return figure(plot);
 }
 

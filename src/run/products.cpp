@@ -360,10 +360,17 @@ void LoadedSet::load(const Snapshot& snapshot) {
     box.centre.fill(box.side / 2);
   } else {
     box = isolated_box(snapshot, place_.ranks);
+    middle_ = median_of(snapshot, place_.ranks);
   }
-  middle_ = header_.comoving ? box.centre : median_of(snapshot, place_.ranks);
   frame_ = make_frame(header_, box.side, box.centre);
   load_particles(stream_, snapshot, frame_, particles_);
+}
+
+PictureOptions LoadedSet::fitted(PictureOptions options) const {
+  if (frame_.periodic) return options;
+  if (!options.centre && (options.width > 0 || options.depth > 0)) options.centre = middle_;
+  if (options.width == 0) options.width = frame_.side / 2;
+  return options;
 }
 
 Provenance LoadedSet::provenance() const { return maki::provenance("# of " + origin_ + "\n", device_text()); }

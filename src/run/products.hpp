@@ -133,8 +133,9 @@ class LoadedSet {
   const Stream& stream() const { return stream_; }
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
-  // The middle of the box, or medians of an isolated set's coordinates.
-  const std::array<double, 3>& middle() const { return middle_; }
+  // Pictures of an isolated set: half the box, where the set lies, or a part of it amid most particles, unless the
+  // options say otherwise.
+  PictureOptions fitted(PictureOptions options) const;
   const SnapshotHeader& header() const { return header_; }
   // The reader's report; empty for a set from memory.
   const ReadReport& report() const { return report_; }
@@ -150,7 +151,7 @@ class LoadedSet {
   SnapshotHeader header_;
   Stream stream_;
   Frame frame_;
-  std::array<double, 3> middle_{};
+  std::array<double, 3> middle_{};  // medians of an isolated set's coordinates
   Particles particles_;
   ReadReport report_;
 };

@@ -291,7 +291,11 @@ Prepared prepare(Config config, Snapshot share, ReadReport report, const Communi
 
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
   require_units(config, share.header, "the set");
-  return prepare_set(std::move(config), std::move(share), true, ranks);
+  const double mass = total_mass(share, ranks);
+  Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
+  const std::string density = density_note(run.initial.header, mass);
+  if (!density.empty()) run.notes.push_back(density);
+  return run;
 }
 
 std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks) {
@@ -299,11 +303,15 @@ std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks
   const std::uint64_t all = sum_of(ranks, std::uint64_t{share.size()});
   for (int round = 0; round < 100; ++round) {
     std::array<double, 3> middle;
-    std::array<std::uint64_t, 3> below{};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      middle[axis] = (low[axis] + high[axis]) / 2;
-      for (const auto& position : share.positions) below[axis] += position[axis] < middle[axis] ? 1 : 0;
+    for (std::size_t axis = 0; axis < 3; ++axis) middle[axis] = (low[axis] + high[axis]) / 2;
+    if (middle == low) break;
+    std::uint64_t x = 0, y = 0, z = 0;
+#pragma omp parallel for reduction(+ : x, y, z)
+    for (std::size_t i = 0; i < share.size(); ++i) {
+      const auto& position = share.positions[i];
+      x += position[0] < middle[0], y += position[1] < middle[1], z += position[2] < middle[2];
     }
+    std::array<std::uint64_t, 3> below{x, y, z};
     ranks.sum(below);
     for (std::size_t axis = 0; axis < 3; ++axis) (2 * below[axis] > all ? high : low)[axis] = middle[axis];
   }

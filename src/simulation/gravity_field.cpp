@@ -109,7 +109,7 @@ void GravityField::evaluate(double t, Ranges ranges, bool want_potential) {
 }
 
 void GravityField::apply_schedules(double t) {
-  gravity_.rms_acceleration_is(rms_acceleration_ / frame_.acceleration_unit());
+  gravity_.reference_acceleration_is(reference_acceleration_ / frame_.acceleration_unit());
   if (timeline_.is_comoving() && theta_early_ > 0) {
     const double distance = frame_.side / std::cbrt(static_cast<double>(total_));
     const double density = timeline_.cosmology().mean_density();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/tree/opening.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "src/simulation/integrator.hpp"
@@ -66,7 +67,10 @@ class GravityField : public ForceField {
   void evaluate(double t, Ranges ranges, bool want_potential) override;
   void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
   void drifted(double rms_sides) override { gravity_.drifted(rms_sides); }
-  void rms_acceleration_is(double rms) override { rms_acceleration_ = rms; }
+  void measured(const StepMeasure& measure) override {
+    rms_acceleration_ = measure.rms_acceleration;
+    reference_acceleration_ = reference_acceleration(measure.rms_acceleration, measure.typical_acceleration);
+  }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   bool has_mesh() const override { return gravity_.has_mesh(); }
   std::uint64_t total() const override { return total_; }
@@ -118,7 +122,8 @@ class GravityField : public ForceField {
   std::optional<double> known_reach_sides_;  // largest distance from the middle of the next positions, if known
   std::uint64_t total_;                      // particles of all ranks of all sites
   double softening_ = 0;                     // sides, of the law in use
-  double rms_acceleration_ = 0;              // the last one known, velocity^2 / length; 0 before the first
+  // The last ones known, velocity^2 / length; 0 before the first.
+  double rms_acceleration_ = 0, reference_acceleration_ = 0;
   Escapers escapers_;
 };
 

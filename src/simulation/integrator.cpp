@@ -19,6 +19,11 @@ namespace {
 // Largest growth of the largest acceleration from one step to the next that the choice of steps assumes.
 constexpr double kLargestGrowth = 1.25;
 
+MeasurePart part_of(const SiteMeasures& site) {
+  return {site.acceleration, site.momentum, site.mean_square_momentum, site.mean_square_acceleration,
+          site.mean_logarithm};
+}
+
 // Joins the parts of sites.
 void join(MeasurePart& all, const MeasurePart& one) {
   all.acceleration = std::max(all.acceleration, one.acceleration);
@@ -26,13 +31,16 @@ void join(MeasurePart& all, const MeasurePart& one) {
   const auto add = [](double& sum, double part) { sum = sum < 0 || part < 0 ? -1 : sum + part; };
   add(all.mean_square_momentum, one.mean_square_momentum);
   add(all.mean_square_acceleration, one.mean_square_acceleration);
+  add(all.mean_logarithm, one.mean_logarithm);
 }
 
-// The measure of all parts joined; where no long step has ended, rms values are those `before`.
-StepMeasure measure_of(const MeasurePart& all, const StepMeasure& before) {
+// The measure of all parts joined; where no long step has ended, means are those `before`. `unit`: of accelerations.
+// (Where an isolated set's box doubled while the parts were under way, the typical acceleration is too low for a step.)
+StepMeasure measure_of(const MeasurePart& all, const StepMeasure& before, double unit) {
   const auto root = [](double mean_square, double known) { return mean_square < 0 ? known : std::sqrt(mean_square); };
   return {all.acceleration, all.max_momentum, root(all.mean_square_momentum, before.rms_momentum),
-          root(all.mean_square_acceleration, before.rms_acceleration)};
+          root(all.mean_square_acceleration, before.rms_acceleration),
+          all.mean_logarithm < 0 ? before.typical_acceleration : unit * typical_acceleration(all.mean_logarithm)};
 }
 
 }  // namespace
@@ -67,7 +75,7 @@ void Integrator::resume(const IntegratorState& state) {
   agreement_.begin();
   forces_.prepare_potentials();
   const bool has_stepped = state.long_begin < state.time;  // else these are the forces of start()
-  if (has_stepped) forces_.rms_acceleration_is(state.decisive.rms_acceleration);
+  if (has_stepped) forces_.measured(state.decisive);
   evaluate(true, state.has_potential);  // with potentials, sums have another order and rounding
   measure(true);
   decisive_ = state.decisive;
@@ -86,7 +94,7 @@ void Integrator::collect_sent() {
   later_.clear();
   for (const MeasurePart& all :
        agreement_.sites().joined(sites::Phase::kOutput, 1, Parts{sent_before_, sent_last_}, join_both))
-    later_.push_back(measure_of(all, latest()));
+    later_.push_back(measure_of(all, latest(), frame_.acceleration_unit()));
   if (lag_ == 1) later_.pop_front();
 }
 
@@ -96,7 +104,7 @@ void Integrator::learn_measures() {
   take_known();
   older_ = std::exchange(decisive_, later_.front());
   later_.pop_front();
-  forces_.rms_acceleration_is(decisive_.rms_acceleration);
+  forces_.measured(decisive_);
 }
 
 namespace {
@@ -182,9 +190,10 @@ void Integrator::measure(bool boundary) {
     const SquareUnits& squares = measures.squares;
     mine.mean_square_momentum = mean_square(squares.momentum, maxima.momentum, total);
     mine.mean_square_acceleration = mean_square(squares.acceleration, maxima.acceleration, total) * unit * unit;
+    mine.mean_logarithm = static_cast<double>(squares.logarithm) / static_cast<double>(total);
   }
   sent_before_ = sent_last_;
-  sent_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum, mine.mean_square_acceleration};
+  sent_last_ = part_of(mine);
   agreement_.publish();
   take_known();
 }
@@ -198,9 +207,8 @@ void Integrator::take_known() {
 // The measure over all sites of the last evaluation whose sums all sites have.
 StepMeasure Integrator::measure_of_all() const {
   MeasurePart all;
-  for (const SiteMeasures& site : agreement_.all())
-    join(all, {site.acceleration, site.momentum, site.mean_square_momentum, site.mean_square_acceleration});
-  return measure_of(all, latest());
+  for (const SiteMeasures& site : agreement_.all()) join(all, part_of(site));
+  return measure_of(all, latest(), frame_.acceleration_unit());
 }
 
 }  // namespace maki

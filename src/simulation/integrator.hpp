@@ -40,8 +40,8 @@ class ForceField {
   // States the rms distance that particles have moved since the last call or evaluation, from the measure by which a
   // step is chosen.
   virtual void drifted(double /*rms_sides*/) {}
-  // States the rms acceleration (units of StepMeasure) of the last measure by which a step is chosen.
-  virtual void rms_acceleration_is(double /*rms*/) {}
+  // States the last measure by which a step is chosen.
+  virtual void measured(const StepMeasure&) {}
   // Exchanges in advance the data between sites for potentials (the total mass).
   virtual void prepare_potentials() {}
   virtual bool has_mesh() const = 0;        // whether there is a long range

@@ -28,6 +28,7 @@ void visit_measure(Visit& visit, const std::string& name, Measure& m) {
   visit(name + ".max_momentum", m.max_momentum);
   visit(name + ".rms_momentum", m.rms_momentum);
   visit(name + ".rms_acceleration", m.rms_acceleration);
+  visit(name + ".typical_acceleration", m.typical_acceleration);
 }
 
 template <class Visit, class Part>
@@ -36,6 +37,7 @@ void visit_part(Visit& visit, const std::string& name, Part& part) {
   visit(name + ".max_momentum", part.max_momentum);
   visit(name + ".mean_square_momentum", part.mean_square_momentum);
   visit(name + ".mean_square_acceleration", part.mean_square_acceleration);
+  visit(name + ".mean_logarithm", part.mean_logarithm);
 }
 
 template <class Visit, class State>

@@ -179,7 +179,7 @@ class Simulation {
   void warn_of_unkept_lists();
   void sample_energy(StepMetrics& metrics, bool with_potential, bool at_output);
   void finish_energy(StepMetrics& metrics);
-  void note_energy_error(double error);
+  void note_energy_error(double error, std::uint64_t step);
   void report_sites();
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;

@@ -238,21 +238,21 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
   if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
   result_.energy = metrics.energy;
-  note_energy_error(std::fabs(metrics.energy->error));
+  note_energy_error(std::fabs(metrics.energy->error), sample.step);
   result_.momentum_drift = metrics.momentum_drift;
   result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
 }
 
 // Warns when the largest error of the run becomes a large one. The bound of boxes is wider: their error is relative to
 // an energy that grows, and early times without much structure count.
-void Simulation::note_energy_error(double error) {
+void Simulation::note_energy_error(double error, std::uint64_t step) {
   const double large = header_.comoving ? 0.1 : 0.01, before = result_.worst_energy_error;
   result_.worst_energy_error = std::max(before, error);
-  if (before >= large || error < large) return;
+  if (before >= large || !(error >= large)) return;
   observer_.message(fmt::format(
       "Warning: by step {} the energy is off by {:.2g} %. Shorter steps (time.eta) or a larger gravity.softening keep it "
       "better.",
-      result_.steps, 100 * error));
+      step, 100 * error));
 }
 
 // ---- states, and resuming from them ---------------------------------------------------------------------------------

@@ -24,10 +24,11 @@ struct StepOptions {
 
 // Measures by which steps are chosen, in units of the run.
 struct StepMeasure {
-  double acceleration = 0;      // largest |grad phi|, velocity^2 / length (comoving)
-  double max_momentum = 0;      // largest |p|, velocity
-  double rms_momentum = 0;      // rms |p|, velocity
-  double rms_acceleration = 0;  // rms |grad phi|, velocity^2 / length (comoving)
+  double acceleration = 0;          // largest |grad phi|, velocity^2 / length (comoving)
+  double max_momentum = 0;          // largest |p|, velocity
+  double rms_momentum = 0;          // rms |p|, velocity
+  double rms_acceleration = 0;      // rms |grad phi|, velocity^2 / length (comoving)
+  double typical_acceleration = 0;  // geometric mean of |grad phi|, in the same units
 };
 
 // The contribution of one site to a StepMeasure over all sites.
@@ -37,6 +38,7 @@ struct MeasurePart {
   // The site's part of the mean squares of |p| and |grad phi|; -1 where no long step has ended.
   double mean_square_momentum = 0;
   double mean_square_acceleration = 0;
+  double mean_logarithm = 0;  // likewise, of SquareUnits::logarithm with |grad phi| in mass / side^2
 };
 
 // Comoving softening at scale factor a, with the physical cap.

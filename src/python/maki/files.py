@@ -25,7 +25,7 @@ def real_numbers(values, name):
         given = numpy.asarray(values)
         if given.dtype.kind in "biufO":
             return numpy.asarray(given, dtype=numpy.float64, order="C")
-    except (TypeError, ValueError) as error:  # rows of different lengths
+    except (TypeError, ValueError, OverflowError) as error:  # rows of different lengths
         raise _core.Error(f"{name} are no array of numbers: {error}") from error
     raise _core.Error(f"{name} are of the type {given.dtype}: give real numbers")
 
@@ -51,7 +51,7 @@ def whole_numbers(values, name):
         whole = numpy.asarray(values).astype(numpy.uint64)
         if (whole == given).all():
             return whole
-    except OverflowError:
+    except (ValueError, OverflowError):
         pass
     raise _core.Error(f"{name} have to be whole numbers, 0 to 2^64 - 1")
 
@@ -59,8 +59,8 @@ def whole_numbers(values, name):
 def extra_numbers(values, name):
     """An array of doubles that holds integers exactly."""
     numbers = real_numbers(values, f"numbers of '{name}'")
-    if numpy.asarray(values).dtype.kind in "iuO" and (abs(numbers) > 2.**53).any():
-        raise _core.Error(f"'{name}' has numbers above 2^53, which doubles round: add them to the file with h5py")
+    if numpy.asarray(values).dtype.kind in "iuO" and (abs(numbers) >= 2.**53).any():
+        raise _core.Error(f"'{name}' has numbers of 2^53 or more, which doubles round: add them to the file with h5py")
     return numbers
 
 

@@ -108,7 +108,7 @@ double norm(double x, double y, double z) { return std::sqrt(x * x + y * y + z *
 TEST(StepReductions, AgreeWithPlainLoops) {
   const Stream& stream = test::test_stream();
   Set set = random_set(stream, 5000);
-  double a_max = 0, p_max = 0, a2 = 0, p2 = 0, kinetic = 0, force = 0, mass = 0, potential = 0;
+  double a_max = 0, p_max = 0, a2 = 0, log_a = 0, p2 = 0, kinetic = 0, force = 0, mass = 0, potential = 0;
   std::array<double, 3> total{}, forces{};
   for (std::size_t i = 0; i < set.p.size(); ++i) {
     const auto &p = set.p[i], &a = set.a[i], &b = set.b[i];
@@ -117,6 +117,7 @@ TEST(StepReductions, AgreeWithPlainLoops) {
     a_max = std::max(a_max, both);
     p_max = std::max(p_max, speed);
     a2 += both * both / 5000;
+    log_a += std::log(both) / 5000;
     p2 += speed * speed / 5000;
     kinetic += 0.5 * set.mass[i] * speed * speed;
     force += set.mass[i] * both;
@@ -135,6 +136,9 @@ TEST(StepReductions, AgreeWithPlainLoops) {
   const SquareUnits squares = square_units(stream, set.particles, set.near, &set.far, maxima, 5000);
   EXPECT_NEAR(mean_square(squares.acceleration, maxima.acceleration, 5000), a2, 1e-8 * a2);
   EXPECT_NEAR(mean_square(squares.momentum, maxima.momentum, 5000), p2, 1e-8 * p2);
+  const double typical = typical_acceleration(static_cast<double>(squares.logarithm) / 5000);
+  EXPECT_NEAR(typical, std::exp(log_a), 0.06 * std::exp(log_a));
+  EXPECT_NEAR(reference_acceleration({maxima, squares}, 5000), std::min(std::sqrt(a2), 4 * typical), 1e-7);
   EXPECT_NEAR(kinetic_sum(stream, set.particles).value(), kinetic, 1e-12 * kinetic);
   const EnergySums energy = energy_sums(stream, set.particles, set.near.x, &set.far.y);
   EXPECT_NEAR(energy.kinetic.value(), kinetic, 1e-12 * kinetic);

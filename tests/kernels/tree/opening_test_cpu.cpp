@@ -77,7 +77,7 @@ struct NearTies {
   }
   // The same ties, of error lengths or of sizes that are the least.
   void open_by_error() {
-    options.rms_acceleration = 10 * unit(random);
+    options.reference_acceleration = 10 * unit(random);
     const OpeningRule rule = options.rule();
     for (std::size_t c = 1; c < 9; ++c) {
       const float distance = size[c] / options.theta * kSideInUnits;
@@ -145,12 +145,12 @@ TEST(Opening, NearTiesAreDecidedAlike) {
 }
 
 // The rule in double, wherever it is not so close to the edge that rounding decides.
-void expect_the_rule(testing::TreeSet& t, float rms_acceleration) {
+void expect_the_rule(testing::TreeSet& t, float reference_acceleration) {
   std::uint64_t near = 0, far = 0;
   const CellGeometryView g = t.tree.geometry.view();
   WalkOptions options;
   options.theta = 0.6f;
-  options.rms_acceleration = rms_acceleration;
+  options.reference_acceleration = reference_acceleration;
   options.r_cut = 0.07f;
   const OpeningRule rule = options.rule();
   for (std::size_t i = 0; i < t.groups.size(); i += 3) {
@@ -167,8 +167,9 @@ void expect_the_rule(testing::TreeSet& t, float rms_acceleration) {
                      gap(g.z[c], group.z, double{group.hz} + g.hz[c]));
       const double mass = t.tree.moments.data()[c].mass;
       const double error_length =
-          rms_acceleration > 0
-              ? group.error_scale * std::pow(kErrorFactor / 8.0 * mass * std::pow(g.size[c], 3) / rms_acceleration, 0.2)
+          reference_acceleration > 0
+              ? group.error_scale *
+                    std::pow(kErrorFactor / 8.0 * mass * std::pow(g.size[c], 3) / reference_acceleration, 0.2)
               : double{g.size[c]};
       const double least = double{kLeastDistance} * g.size[c];
       const double opening = std::max(error_length / double{options.theta}, least) + g.offset[c];

@@ -53,7 +53,7 @@ TEST(Walk, ByEstimatedErrorEveryListHoldsEveryParticleOnceAndItsOwnOneByOne) {
     testing::TreeSet t(testing::clustered_set(3000, 2), 64, 0);
     t.know_errors();
     WalkOptions options;
-    options.rms_acceleration = rms;
+    options.reference_acceleration = rms;
     InteractionLists lists;
     walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
     const auto words = testing::words_of(t.stream, lists);

@@ -72,6 +72,7 @@ TEST_F(Program, WholeSetsHaveTheLayoutAndFilesOfTheConfiguration) {
   ASSERT_EQ(call(forces + path("forces.hdf5")).code, 0);
   for (const std::string file : {"swift.0.hdf5", "swift.1.hdf5", "forces.0.hdf5", "forces.1.hdf5"})
     EXPECT_EQ(read_text(open_group(open_hdf5(path(file)), "Header"), "Code"), "SWIFT") << file;
+  expect_end(call(forces + path("swift.hdf5") + " --overwrite"), 1, {"swift.0.hdf5' is to be read and written"});
   expect_end(call("info " + path("swift.1.hdf5")), 0, {"4096", "float32"});
   ASSERT_EQ(call("ic " + universe + settings + path("binary") + " --format gadget2").code, 0);
   expect_end(call("info " + path("binary.1")), 0, {"GADGET binary type 2", "4096"});
@@ -85,6 +86,8 @@ TEST_F(Program, PicturesOfIsolatedSetsLieAmidMostParticles) {
   ASSERT_EQ(call("ic " + plummer + " -o " + set).code, 0);  // without a truncation: some are far outside
   const Result picture = expect_end(call("image " + set + " --width 4 -o " + path("a.png")), 0, {"wrote"});
   EXPECT_EQ(picture.output.find("no particle"), std::string::npos) << picture.output;
+  const Result slab = expect_end(call("image " + set + " --depth 1 --overwrite -o " + path("a.png")), 0, {"wrote"});
+  EXPECT_EQ(slab.output.find("no particle"), std::string::npos) << slab.output;
   expect_end(call("image " + set + " --width 4 --centre 1e3 1e5 0 -o " + path("b.png")), 0,
              {"Warning: no particle is in the picture"});
 }

@@ -43,7 +43,7 @@ class GravityOverRanks : public ::testing::Test {
     Gravity gravity(options, timers, over);
     gravity.evaluate(stream, particles, Ranges::kBoth, true);
     if (options.open_by_error) {
-      gravity.rms_acceleration_is(kRms);
+      gravity.reference_acceleration_is(kRms);
       gravity.evaluate(stream, particles, Ranges::kBoth, true);
       EXPECT_TRUE(gravity.counts().rebuilt);
     }
@@ -84,7 +84,7 @@ class GravityOverRanks : public ::testing::Test {
     worst_rms = 0;
     const auto see = [&](Gravity& gravity, const Particles& particles) {
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
-      gravity.rms_acceleration_is(kRms);
+      gravity.reference_acceleration_is(kRms);
       const Forces found = gather(stream, ranks, set, particles, gravity);
       const Forces fresh = forces_of(set, options, Communicator::self(), [](std::size_t) { return 0; });
       last = testing::force_errors(found.acceleration, fresh.acceleration, 0.1);

@@ -28,14 +28,14 @@ class FakeForces : public ForceField {
     compute(t, long_law_, long_);
   }
   void all_are_within(double reach_sides) override { known_reach_sides = reach_sides; }
-  void rms_acceleration_is(double rms) override { known_rms = rms; }
+  void measured(const StepMeasure& measure) override { known_rms = measure.rms_acceleration; }
   bool has_mesh() const override { return long_law_ != nullptr; }
   std::uint64_t total() const override { return particles_.size(); }
   const VectorArray& short_acceleration() const override { return short_; }
   const VectorArray& long_acceleration() const override { return long_; }
 
   double known_reach_sides = -1;  // of the last all_are_within()
-  double known_rms = 0;           // of the last rms_acceleration_is()
+  double known_rms = 0;           // of the last measured()
   int short_calls = 0;
   int long_calls = 0;
 

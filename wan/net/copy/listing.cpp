@@ -53,10 +53,10 @@ Source served_source(const std::shared_ptr<const Root>& root, const std::string&
     throw FileProblem(fmt::format("cannot copy '{}' (it is neither a file nor a folder)", printable(given)));
   try {
     root->open_folder(path);
-  } catch (const FileProblem&) {
+  } catch (const FileProblem& problem) {
     if (!S_ISLNK(status.st_mode)) throw;
-    throw FileProblem(
-        fmt::format("cannot copy '{}' (a symbolic link, and not to a folder below the root)", printable(given)));
+    throw FileProblem(fmt::format("cannot follow the symbolic link '{}', as is done to folders below the root: {}",
+                                  printable(given), problem.what()));
   }
   return {root, path, contents ? "" : std::string(last_of(path)), true};
 }

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,11 +29,25 @@ namespace {
 constexpr unsigned kEvents =
     IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_EXCL_UNLINK | IN_ONLYDIR;
 
+// Local file systems of Linux: their leases know all writers. Those of network file systems say "again" also for other
+// reasons.
+constexpr std::array<std::uint64_t, 8> kWithLeases = {EXT4_SUPER_MAGIC,      XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                                      F2FS_SUPER_MAGIC,      TMPFS_MAGIC,     RAMFS_MAGIC,
+                                                      OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1};  // the last: ZFS
+
+bool has_leases(int descriptor) {
+  struct statfs system;
+  return fstatfs(descriptor, &system) == 0 &&
+         std::ranges::find(kWithLeases, static_cast<std::uint64_t>(system.f_type)) != kWithLeases.end();
+}
+
 std::chrono::steady_clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
+
+bool knows_writers(const std::string& folder) { return has_leases(Root(folder).folder("")->descriptor()); }
 
 bool is_ignored(std::string_view name) {
   return name.starts_with('.') || name.ends_with(".part") || name.ends_with(".tmp");
@@ -63,10 +79,11 @@ void Watch::scan() {
 }
 
 // Whether a process has the file open for writing: the kernel grants a lease only where none has. Empty where that is
-// not known: the file is another user's, or its file system has no leases.
+// not known: the file is another user's, or not on a local file system.
 std::optional<bool> Watch::is_written(const std::string& path) const try {
   struct stat status;
   const Descriptor file = root_.open_file(path, status);
+  if (!has_leases(file.descriptor())) return {};
   fcntl(file.descriptor(), F_SETSIG, SIGURG);  // ignored; a writer who comes now would else send SIGIO
   if (fcntl(file.descriptor(), F_SETLEASE, F_RDLCK) == 0) return false;  // until it is closed
   return errno == EAGAIN ? std::optional(true) : std::nullopt;

@@ -22,11 +22,13 @@ namespace maki::wan::copy {
 // Names that begin with a dot or end in .part or .tmp: files still being written, or private ones.
 bool is_ignored(std::string_view name);
 
+// Whether the folder's file system tells of files that are open for writing, as Linux's local ones do by leases.
+bool knows_writers(const std::string& folder);
+
 inline constexpr std::size_t kMostReady = 10000;  // files at once
 
 // Finds the complete files of a folder: closed after writing, or moved there, and unchanged for a while since. A file
-// that was opened before the folder was watched is known to be open where its file system has leases and it is this
-// user's.
+// that was opened before the folder was watched is known to be open where it is this user's (knows_writers()).
 class Watch {
  public:
   // Subfolders are watched too, as they appear. Throws Error if `folder` does not exist or cannot be watched.
