@@ -27,8 +27,8 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 // Largest |x - 1/2| on any axis, units of the last bit: at most 2^30 while all lie in the middle half.
 std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 
-// Sums of |a|^2, |p|^2 and log |a|^2 as integers, in units derived from the largest over all ranks, so that the means too are the
-// same for any number of threads and ranks.
+// Sums of |a|^2, |p|^2 and log |a|^2 as integers, in units derived from the largest over all ranks, so that the means
+// too are the same for any number of threads and ranks.
 struct SquareUnits {
   std::uint64_t acceleration = 0;
   std::uint64_t momentum = 0;

@@ -26,9 +26,9 @@ struct OpeningRule {
 
 // The error length of a cell of mass m and size s is (m s^3)^(1/5). The quadrupole leaves out the octupole, an error of
 // about m (s/2)^3 / d^5 at distance d. This is the fraction f of an acceleration a at d = (8 f a)^(-1/5) (m s^3)^(1/5).
-// A group's error scale is (a_ref / a)^(1/5), where a is the least acceleration of its members and a_ref the same for
-// all groups: reference_acceleration(). These limits keep a point without force, or the inside of a binary, from deciding alone (the relative criterion
-// of GADGET-4, Springel et al. 2021, section 2.2; Dehnen 2014).
+// A group's error scale is (a_ref / a)^(1/5), where a is the least acceleration of its members and a_ref one
+// acceleration for all groups, reference_acceleration(). These limits keep a point without force, or the inside of a
+// binary, from deciding alone (the relative criterion of GADGET-4, Springel et al. 2021, section 2.2; Dehnen 2014).
 inline constexpr float kLeastErrorScale = 0.4f, kMostErrorScale = 2.5f;
 
 // The reference for a set's error scales: the rms acceleration, but at most kMostOverTypical times the geometric mean,
@@ -36,8 +36,8 @@ inline constexpr float kLeastErrorScale = 0.4f, kMostErrorScale = 2.5f;
 inline constexpr double kMostOverTypical = 4;
 inline double reference_acceleration(double rms, double typical) { return std::min(rms, kMostOverTypical * typical); }
 
-// The fraction f of the reference acceleration that is allowed as one cell's error: f = theta^5 / this. Chosen so that forces
-// are as good as with cells opened by the same angle (bench/NOTES.md, "Opening by estimated error").
+// The fraction f of the reference acceleration that is allowed as one cell's error: f = theta^5 / this. Chosen so that
+// forces are as good as with cells opened by the same angle (bench/NOTES.md, "Opening by estimated error").
 inline constexpr float kErrorFactor = 128;
 
 // Factor on theta: cells opened by this angle make forces as good as those opened by estimated error with theta
