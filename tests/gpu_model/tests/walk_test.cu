@@ -161,9 +161,9 @@ TEST(WalkKernel, EverySetInEveryRoom) {
   TreeSet plummer(testing::plummer_set(700, 5), 32, 0);
   expect_right_in_every_room(plummer, options_of(0.5f));
   plummer.know_errors();
-  for (const float rms : {0.1f, 30.0f}) {
+  for (const float reference : {0.1f, 30.0f}) {
     WalkOptions by_error = options_of(0.7f);
-    by_error.rms_acceleration = rms;
+    by_error.reference_acceleration = reference;
     expect_right_in_every_room(plummer, by_error);
   }
   TreeSet deep(deep_set(), 32, 0, 1);

@@ -42,7 +42,7 @@ struct TreeSet {
     sweep_octree(stream, particles.source.data(), tree);
     refit_groups(stream, particles.source.data(), groups);
   }
-  // For walks by estimated error (WalkOptions::rms_acceleration): error lengths, and an error scale for each group.
+  // For walks by estimated error (WalkOptions::reference_acceleration): error lengths, and an error scale for each group.
   void know_errors() {
     tree.geometry.has_error_lengths = true;
     tree.geometry.resize(tree.cells);
