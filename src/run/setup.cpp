@@ -280,12 +280,21 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
   return prepare_set(std::move(config), std::move(share), false, ranks);
 }
 
+namespace {
+
+// By the user's cosmology; the reader may have said the same by the file's.
+void note_density(Prepared& run, double mass) {
+  const std::string density = density_note(run.initial.header, mass);
+  if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
+}
+
+}  // namespace
+
 Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks) {
   settle_units(config, report, share.header, report.notes);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
   run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
-  const std::string density = density_note(run.initial.header, report.mass);  // with the user's cosmology
-  if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
+  note_density(run, report.mass);
   return run;
 }
 
@@ -293,8 +302,7 @@ Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
   require_units(config, share.header, "the set");
   const double mass = total_mass(share, ranks);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
-  const std::string density = density_note(run.initial.header, mass);
-  if (!density.empty()) run.notes.push_back(density);
+  note_density(run, mass);
   return run;
 }
 

@@ -83,10 +83,9 @@ void Watch::scan() {
 std::optional<bool> Watch::is_written(const std::string& path) const try {
   struct stat status;
   const Descriptor file = root_.open_file(path, status);
-  if (!has_leases(file.descriptor())) return {};
   fcntl(file.descriptor(), F_SETSIG, SIGURG);  // ignored; a writer who comes now would else send SIGIO
   if (fcntl(file.descriptor(), F_SETLEASE, F_RDLCK) == 0) return false;  // until it is closed
-  return errno == EAGAIN ? std::optional(true) : std::nullopt;
+  return errno == EAGAIN && has_leases(file.descriptor()) ? std::optional(true) : std::nullopt;
 } catch (const FileProblem&) {
   return {};
 }
