@@ -184,6 +184,7 @@ class Simulation {
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
   void write_output(int index);
+  void warn_of_error(const ForceError& error);
   void take_film();
   void tell_of_drift(const StepReport& report);
   SnapshotHeader header_at(double file_time) const;

@@ -62,6 +62,27 @@ TEST(Simulation, LargeEnergyErrorsAreToldOfOnce) {
   }
 }
 
+// A tight pair has nearly all of the rms force.
+TEST(Simulation, ErrorsOfForcesBesideATightPairAreToldOf) {
+  Snapshot stars = make_plummer({.particles = 3000, .truncation_radius = 10});
+  stars.positions[1] = stars.positions[0];
+  stars.positions[1][0] += 1e-3;
+  SimulationOptions options = isolated_options(64, 1e-4, 1e-6);
+  options.step_options.fixed_step = 1e-6;
+  options.gravity.theta = 1;
+  options.error_targets = 1000;
+  const auto run = [&](double largest) {
+    options.largest_error = largest;
+    return run_on(stars, options, Timeline::newtonian());
+  };
+  const ForceError found = run(0).force_errors.at(0);
+  ASSERT_LT(found.rms, found.median / 4);
+  const auto told = [&](double largest) { return test::text_of(run(largest).messages); };
+  EXPECT_EQ(told(2 * found.median).find("Warning"), std::string::npos);
+  EXPECT_NE(told(found.median / 2).find("half of the particles err by more than gravity.error"), std::string::npos);
+  EXPECT_NE(told(found.rms / 2).find("Warning: this is more than gravity.error"), std::string::npos);
+}
+
 // The box is made too small for the orbit, so that it has to double on the way: the orbit must not notice.
 TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
   Snapshot initial = make_two_body({.eccentricity = 0.8});
