@@ -112,6 +112,7 @@ class TlsChannel final : public Channel {
   bool encrypt(std::span<const std::byte> plain);
   std::span<const std::byte> next_record(std::span<const std::byte> head, std::span<const std::byte> body,
                                          std::size_t taken);
+  void count_data(std::size_t bytes);
   IoStatus after_failed_read(int error);
   std::string peer() const;
 
@@ -122,6 +123,7 @@ class TlsChannel final : public Channel {
   HandshakeNotes notes_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   std::uint64_t rekey_bytes_, since_rekey_ = 0;
+  std::size_t since_counted_ = 0;     // data read since records without data were counted anew
   std::unique_ptr<std::byte[]> out_;  // encrypted, not yet in the kernel: [out_begin_, out_end_)
   std::size_t out_size_ = 0, out_begin_ = 0, out_end_ = 0;
   bool more_to_read_ = false;
@@ -272,6 +274,7 @@ void TlsChannel::finish_handshake() {
                           "the peer's certificate carries no name",
                           "it needs a subject alternative name or a common name");
   }
+  notes_.established = true;
   SSL_set_default_read_buffer_len(ssl_.get(), kReadAhead);
   more_to_read_ = SSL_has_pending(ssl_.get()) == 1;
 }
@@ -286,6 +289,7 @@ IoResult TlsChannel::read(std::span<std::byte> buffer) {
     ERR_clear_error();
     if (SSL_read_ex(ssl_.get(), buffer.data() + total, buffer.size() - total, &got) == 1) {
       total += got;
+      count_data(got);
       continue;
     }
     const IoStatus status = after_failed_read(SSL_get_error(ssl_.get(), 0));
@@ -297,8 +301,16 @@ IoResult TlsChannel::read(std::span<std::byte> buffer) {
   return {total, IoStatus::kDone};
 }
 
+void TlsChannel::count_data(std::size_t bytes) {
+  since_counted_ += bytes;
+  if (since_counted_ < kDataBetween || notes_.too_many()) return;
+  notes_.beside_data = 0;
+  since_counted_ = 0;
+}
+
 IoStatus TlsChannel::after_failed_read(int error) {
   more_to_read_ = false;
+  if (notes_.too_many()) error = SSL_ERROR_SSL;
   if (error == SSL_ERROR_WANT_READ) {
     // The handshake's small buffer is freed: from now on one large one is kept.
     if (SSL_has_pending(ssl_.get()) == 0) SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);

@@ -50,13 +50,22 @@ class TlsContext final : public SecurityContext {
   mutable Contexts contexts_;
 };
 
-// Observations during a handshake; OpenSSL's callbacks write them.
+// Observations of a connection; OpenSSL's callbacks write them.
 struct HandshakeNotes {
   const TlsContext* context = nullptr;
   std::string offered_id;    // the last key id that the peer offered
   const Key* key = nullptr;  // ours with that id
   std::string refused_name;  // in a certificate that failed
+  bool established = false;
+  int beside_data = 0;  // after the handshake: records without data, and messages in them
+  bool too_many() const { return beside_data > kMostBesideData; }
+
+  // A change of keys counts as two. An honest peer sends one for each kRekeyBytes.
+  static constexpr int kMostBesideData = 40;
 };
+
+// Data after which records without data count anew.
+inline constexpr std::size_t kDataBetween = 128 << 10;
 
 // Bytes sent after which keys are updated: far below the limit of RFC 8446 (5.5) for AES-GCM with full records.
 inline constexpr std::uint64_t kRekeyBytes = std::uint64_t{1} << 36;

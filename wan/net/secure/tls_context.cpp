@@ -83,6 +83,18 @@ int keep_refused_name(int passed, X509_STORE_CTX* store) {
   return passed;
 }
 
+// One call of SSL_read works through all that the peer sends beside its data, with or without SSL_MODE_AUTO_RETRY as
+// long as there is read-ahead: beyond the limit the connection counts as shut down, so that the call ends.
+void count_beside_data(int written, int, int type, const void* bytes, std::size_t, SSL* ssl, void*) {
+  HandshakeNotes& notes = notes_of(ssl);
+  if (written != 0 || !notes.established) return;
+  const bool without_data =
+      type == SSL3_RT_INNER_CONTENT_TYPE && *static_cast<const unsigned char*>(bytes) != SSL3_RT_APPLICATION_DATA;
+  if (!without_data && type != SSL3_RT_HANDSHAKE) return;
+  ++notes.beside_data;
+  if (notes.too_many()) SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+}
+
 std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
   std::unique_ptr<SSL_CTX, FreeSsl> owner(
       SSL_CTX_new(side == Side::kConnecting ? TLS_client_method() : TLS_server_method()));
@@ -102,6 +114,7 @@ std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
   // Before a peer is authenticated, its buffers are freed whenever they are empty.
   SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_msg_callback(context, count_beside_data);
   return owner;
 }
 
@@ -319,10 +332,12 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
 SecurityError tls_error(SSL* ssl, const HandshakeNotes& notes, Side side, const std::string& peer) {
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   const bool alert = reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256;
-  const Words words =
-      alert ? of_alert(reason - SSL_AD_REASON_OFFSET, notes, side) : of_our_side(reason, ssl, notes, side);
-  const char* problem =
-      SSL_is_init_finished(ssl) == 1 ? "the encrypted connection with {} is broken" : "no encrypted connection with {}";
+  const Words words = notes.too_many() ? Words{"the peer changes its keys again and again without data in between", ""}
+                      : alert          ? of_alert(reason - SSL_AD_REASON_OFFSET, notes, side)
+                                       : of_our_side(reason, ssl, notes, side);
+  const char* problem = notes.established || SSL_is_init_finished(ssl) == 1
+                            ? "the encrypted connection with {} is broken"
+                            : "no encrypted connection with {}";
   return SecurityError(fmt::format(fmt::runtime(problem), peer), words.reason, words.advice);
 }
 

@@ -1,6 +1,7 @@
 // A listener under attack goes on serving: what strangers do at the port, who come in another way, what peers with a
 // key do that they should not, and calls that somebody leads back to their caller.
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <random>
@@ -8,6 +9,7 @@
 #include "tests/wan/net/proxy.hpp"
 #include "tests/wan/net/secure/certificates.hpp"
 #include "tests/wan/net/secure/service.hpp"
+#include "wan/net/secure/tls.hpp"
 
 namespace maki::wan {
 namespace {
@@ -171,6 +173,91 @@ TEST_F(Attacks, OverlappingChunksDoNotReachMemoryGivenBack) {
   request.wait();
   EXPECT_EQ(*buffer, message);
   path.close(0);
+}
+
+// A caller with a key, by OpenSSL alone, that changes its keys as it likes.
+class KeyChanger {
+ public:
+  KeyChanger(const Security& security, Socket socket)
+      : context_(std::static_pointer_cast<const TlsContext>(SecurityContext::make(security))),
+        socket_(std::move(socket)), ssl_(SSL_new(context_->of(Side::kConnecting).get())) {
+    notes_.context = context_.get();
+    SSL_set_app_data(ssl_.get(), &notes_);
+    SSL_set_fd(ssl_.get(), socket_.descriptor());
+    SSL_set_connect_state(ssl_.get());
+  }
+  bool meets(Channel& listening) {
+    test::Outcome outcome;
+    for (int i = 0; i < 5 && !outcome.done; ++i) {
+      SSL_do_handshake(ssl_.get());
+      outcome = test::shake_alone(listening);
+    }
+    return outcome.done && SSL_is_init_finished(ssl_.get()) == 1;
+  }
+  void change_keys(int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_EQ(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+      ASSERT_EQ(SSL_do_handshake(ssl_.get()), 1);
+    }
+  }
+  void say(std::size_t bytes) {
+    const auto words = test::pattern(bytes, 1);
+    EXPECT_EQ(SSL_write(ssl_.get(), words.data(), static_cast<int>(bytes)), static_cast<int>(bytes));
+  }
+
+ private:
+  std::shared_ptr<const TlsContext> context_;
+  Socket socket_;
+  HandshakeNotes notes_;
+  std::unique_ptr<SSL, FreeSsl> ssl_;
+};
+
+class ChangedKeys : public Attacks {
+ protected:
+  void SetUp() override { ASSERT_TRUE(caller_.meets(*channel_)); }
+  std::pair<Socket, Socket> sockets_ = test::socket_pair();
+  std::string address_ = peer_address(sockets_.second.descriptor()).text();
+  KeyChanger caller_{key_, std::move(sockets_.first)};
+  std::unique_ptr<Channel> channel_ =
+      make_channel(SecurityContext::make(key_), std::move(sockets_.second), Side::kListening);
+};
+
+// One thread reads for all: it must not work through what one peer sends beside its data.
+TEST_F(ChangedKeys, WithoutDataEndTheirConnection) {
+  caller_.change_keys(16);
+  caller_.say(1000);
+  EXPECT_EQ(test::read_some(*channel_).bytes.size(), 1000u);
+  caller_.change_keys(1000);
+  caller_.say(1000);
+  const test::Reading reading = test::read_some(*channel_);
+  EXPECT_TRUE(test::says(reading.error, "the encrypted connection with " + address_ + " is broken"));
+  EXPECT_TRUE(test::says(reading.error, "changes its keys again and again"));
+}
+
+TEST_F(ChangedKeys, BetweenFewDataEndTheirConnectionToo) {
+  std::string error;
+  for (int i = 0; i < 100 && error.empty(); ++i) {
+    caller_.change_keys(1);
+    caller_.say(1);
+    error = test::read_some(*channel_).error;
+  }
+  EXPECT_TRUE(test::says(error, "changes its keys again and again"));
+}
+
+TEST_F(ChangedKeys, BetweenMuchDataGoOn) {
+  for (int i = 0; i < 100; ++i) {
+    caller_.change_keys(1);
+    for (std::size_t left = kDataBetween; left > 0;) {
+      const std::size_t part = std::min<std::size_t>(left, 16384);
+      caller_.say(part);
+      for (std::size_t come = 0; come < part;) {
+        const test::Reading reading = test::read_some(*channel_);
+        ASSERT_EQ(reading.error, "");
+        come += reading.bytes.size();
+      }
+      left -= part;
+    }
+  }
 }
 
 class Modes : public testing::Test {
