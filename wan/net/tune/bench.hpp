@@ -92,8 +92,10 @@ class TransferQueue {
  public:
   using Start = std::function<Request(std::span<std::byte>)>;
   TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start);
-  // Starts the others as earlier ones end; returns the end of the last.
-  std::chrono::steady_clock::time_point finish();
+  // Starts the others as earlier ones end; returns the end of the last. `wait`: for one of them.
+  std::chrono::steady_clock::time_point finish(const std::function<void(Request&)>& wait = [](Request& one) {
+    one.wait();
+  });
 
  private:
   void start_next();
@@ -159,10 +161,10 @@ struct BenchService {
   bool once = false;            // ends with the first caller's bye
   std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};     // with the address, once it listens
   std::function<void(const std::string&)> report = [](const std::string&) {};  // callers that connect and leave
-  std::function<bool()> stop = [] { return false; };  // called a few times a second between orders
+  std::function<bool()> stop = [] { return false; };                           // called a few times a second
 };
 
-// Serves one caller after the other. Returns when `stop` is true, also between the orders of a measurement, or with
+// Serves one caller after the other. Returns when `stop` is true, also amid a measurement, or with
 // `once` after a finished caller. Throws Error, SecurityError if listening fails; a lost or faulty caller ends only its
 // own measurement.
 void serve_bench(const BenchService& service);

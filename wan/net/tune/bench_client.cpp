@@ -33,11 +33,11 @@ void TransferQueue::start_next() {
   under_way_[place] = start_(memory_.subspan(place * order_.bytes, order_.bytes));
 }
 
-std::chrono::steady_clock::time_point TransferQueue::finish() {
+std::chrono::steady_clock::time_point TransferQueue::finish(const std::function<void(Request&)>& wait) {
   std::chrono::steady_clock::time_point last{};
   for (std::uint64_t i = 0; i < order_.count; ++i) {
     Request& oldest = under_way_[i % order_.flight];
-    oldest.wait();
+    wait(oldest);
     last = std::max(last, oldest.done_at());
     if (started_ < order_.count) start_next();
   }

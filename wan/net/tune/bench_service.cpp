@@ -30,20 +30,60 @@ void adopt(Path& path, const BenchOrder& order) {
 }
 
 constexpr double kStopEvery = 0.25;  // seconds
-constexpr double kLongestRest = 3;   // of a caller that is there and orders nothing, in longest silences
+constexpr double kLongestRest = 3;   // of a caller that is there and does nothing, in longest silences
 
-BenchOrder hear(Path& path, const BenchService& service) {
-  Request order = path.start_receive_any(kOrders, kMaxBenchMessage);
-  const auto start = WallClock::now();
-  while (!order.wait_for(kStopEvery)) {
-    const bool stopped = service.stop();
-    if (!stopped && seconds_since(start) < kLongestRest * service.longest_silence) continue;
-    path.close(0);
-    throw Error(stopped ? "the measurement was ended here" : "it orders nothing, and others may wait: it was ended");
+// The path of a caller. No wait on it is endless: others may wait for theirs, and `stop` ends it.
+class CallerPath {
+ public:
+  CallerPath(Path& path, const BenchService& service) : path_(path), service_(service) {}
+  Path& operator*() { return path_; }
+  Path* operator->() { return &path_; }
+
+  BenchOrder hear() {
+    Request order = path_.start_receive_any(kOrders, kMaxBenchMessage);
+    await(order, "it orders nothing", [] { return std::uint64_t{0}; });
+    return decode_bench_order(order.take().view());
   }
-  return decode_bench_order(order.take().view());
-}
-void reply(Path& path, const BenchReply& reply) { path.send(kReplies, encode(reply)); }
+  void reply(const BenchReply& reply) { send(kReplies, encode(reply)); }
+  void send(Tag tag, std::span<const std::byte> message) { finish(path_.start_send(tag, message)); }
+  // Waits for a transfer.
+  void finish(Request transfer) {
+    await(transfer, "nothing moves", [this] {
+      const PathStatus now = path_.status();
+      return now.received + now.sent - now.outstanding;
+    });
+  }
+  void sleep_until(std::uint64_t time) {
+    for (std::uint64_t now = nanoseconds_now(); now < time; now = nanoseconds_now()) {
+      if (service_.stop()) end(kStopped);
+      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(time - now, kNanosecond / 4)));
+    }
+  }
+
+ private:
+  static constexpr const char* kStopped = "the measurement was ended here";
+
+  // `moved`: changes as long as the caller does its part.
+  template <class Moved>
+  void await(Request& request, const char* rest, Moved moved) {
+    std::uint64_t before = 0;
+    auto since = WallClock::now();
+    while (!request.wait_for(kStopEvery)) {
+      if (service_.stop()) end(kStopped);
+      if (std::exchange(before, moved()) != before) since = WallClock::now();
+      if (seconds_since(since) >= kLongestRest * service_.longest_silence)
+        end(fmt::format("{}, and others may wait: it was ended", rest));
+    }
+  }
+  // The memory of what is under way is the caller's again.
+  [[noreturn]] void end(const std::string& why) {
+    path_.close(0);
+    throw Error(why);
+  }
+
+  Path& path_;
+  const BenchService& service_;
+};
 
 struct Buffers {
   PayloadBuffer in, out;
@@ -52,13 +92,12 @@ struct Buffers {
 class Session {
  public:
   // `buffers` has to outlive the path, whose transfers may be under way where the session ends by an error.
-  Session(Path& path, const BenchService& service, Buffers& buffers)
-      : path_(path), service_(service), in_(buffers.in), out_(buffers.out) {}
+  Session(CallerPath& path, Buffers& buffers) : path_(path), in_(buffers.in), out_(buffers.out) {}
 
   // Until the caller has finished: true, or leaves to call again with other settings: false.
   bool run() {
     for (;;) {
-      const BenchOrder order = hear(path_, service_);
+      const BenchOrder order = path_.hear();
       if (order.action == Action::kBye || order.action == Action::kLater) return order.action == Action::kBye;
       carry_out(order);
     }
@@ -67,12 +106,12 @@ class Session {
  private:
   void carry_out(const BenchOrder& order) {
     switch (order.action) {
-      case Action::kChange: adopt(path_, order); return reply(path_, {.what = What::kChanged});
+      case Action::kChange: adopt(*path_, order); return path_.reply({.what = What::kChanged});
       case Action::kEcho: return echo(order.transfer.count);
       case Action::kTake: return take(order.transfer);
       case Action::kGive: return give(order.transfer.bytes);
       case Action::kBoth: return both(order.transfer.bytes, order.at);
-      case Action::kCpu: return reply(path_, {.what = What::kUsed, .seconds = cpu_seconds()});
+      case Action::kCpu: return path_.reply({.what = What::kUsed, .seconds = cpu_seconds()});
       default: throw ProtocolError("the peer's measurement began a second time");
     }
   }
@@ -80,7 +119,7 @@ class Session {
   void echo(std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
       std::uint64_t word = 0;
-      path_.receive(kEchoes, std::as_writable_bytes(std::span(&word, 1)));
+      path_.finish(path_->start_receive(kEchoes, std::as_writable_bytes(std::span(&word, 1))));
       word = nanoseconds_now();
       path_.send(kEchoes, std::as_bytes(std::span(&word, 1)));
     }
@@ -88,34 +127,32 @@ class Session {
 
   void take(const TransferOrder& order) {
     TransferQueue arrivals(order, in_,
-                           [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
-    reply(path_, {.what = What::kReady});
-    const auto at = arrivals.finish();
-    reply(path_, {.what = What::kDone, .at = nanoseconds(at)});
+                           [&](std::span<std::byte> place) { return path_->start_receive(kPayload, place); });
+    path_.reply({.what = What::kReady});
+    const auto at = arrivals.finish([&](const Request& one) { path_.finish(one); });
+    path_.reply({.what = What::kDone, .at = nanoseconds(at)});
   }
 
   void give(std::uint64_t bytes) {
     const auto payload = out_.of(bytes);
     const std::uint64_t at = nanoseconds_now();
-    Request sending = path_.start_send(kPayload, payload);
-    reply(path_, {.what = What::kGiven, .at = at});
-    sending.wait();
+    const Request sending = path_->start_send(kPayload, payload);
+    path_.reply({.what = What::kGiven, .at = at});
+    path_.finish(sending);
   }
 
   void both(std::uint64_t bytes, std::uint64_t at) {
     const auto payload = out_.of(bytes);
-    Request arrival = path_.start_receive(kPayload, in_.of(bytes));
-    const std::uint64_t now = nanoseconds_now();
-    if (at > now) std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(at - now, 60 * kNanosecond)));
+    const Request arrival = path_->start_receive(kPayload, in_.of(bytes));
+    path_.sleep_until(std::min(at, nanoseconds_now() + 60 * kNanosecond));
     const std::uint64_t began = nanoseconds_now();
-    Request sending = path_.start_send(kPayload, payload);
-    arrival.wait();
-    reply(path_, {.what = What::kDone, .at = nanoseconds(arrival.done_at()), .began = began});
-    sending.wait();
+    const Request sending = path_->start_send(kPayload, payload);
+    path_.finish(arrival);
+    path_.reply({.what = What::kDone, .at = nanoseconds(arrival.done_at()), .began = began});
+    path_.finish(sending);
   }
 
-  Path& path_;
-  const BenchService& service_;
+  CallerPath& path_;
   PayloadBuffer &in_, &out_;
 };
 
@@ -151,8 +188,8 @@ class Server {
 
   // True when the caller has finished, false when it will call again.
   bool serve(Accepted& caller) {
-    Path& path = caller.path;
-    const BenchOrder hello = hear(path, service_);
+    CallerPath path(caller.path, service_);
+    const BenchOrder hello = path.hear();
     if (hello.action != Action::kHello) throw ProtocolError("the peer's measurement began without a hello");
     PathSettings asked = settings_;
     asked.window = hello.window;
@@ -167,19 +204,19 @@ class Server {
       } catch (const Error& error) {
         settings_ = before;
         listen();
-        reply(path, {.what = What::kRefused});
-        path.close(10);
+        path.reply({.what = What::kRefused});
+        path->close(10);
         throw;
       }
-      reply(path, {.what = What::kAgain});
-      path.close(10);
+      path.reply({.what = What::kAgain});
+      path->close(10);
       return false;
     }
-    adopt(path, hello);
-    reply(path, {.what = What::kWelcome, .kernel = KernelLimits::of_this_machine()});
-    if (finished_) service_.report(fmt::format("{} measures", path.status().peer));  // else it goes on
-    finished_ = Session(path, service_, buffers_).run();
-    path.close(10);
+    adopt(*path, hello);
+    path.reply({.what = What::kWelcome, .kernel = KernelLimits::of_this_machine()});
+    if (finished_) service_.report(fmt::format("{} measures", path->status().peer));  // else it goes on
+    finished_ = Session(path, buffers_).run();
+    path->close(10);
     return finished_;
   }
 

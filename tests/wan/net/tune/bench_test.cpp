@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <future>
 #include <limits>
+#include <list>
 #include <thread>
 
 #include "tests/wan/helpers.hpp"
@@ -164,6 +165,78 @@ TEST_F(BenchOverLoopback, EndsWhenAskedWhoeverIsThere) {
   server_.join();
   EXPECT_THROW(link.cpu(), PathError);
   server_ = std::thread([] {});
+}
+
+// A service, and a caller of it that has been welcomed and then does only what the test does.
+class Visit {
+ public:
+  Visit(const Security& security, double longest_silence) {
+    std::promise<Endpoint> address;
+    service_.local = {"127.0.0.1", 0};
+    service_.security = security;
+    service_.longest_silence = longest_silence;
+    service_.settings.heartbeat = 0.1;
+    service_.listening = [&](const Endpoint& where) { address.set_value(where); };
+    service_.report = [this](const std::string& line) {
+      if (!test::says(line, "measures")) said_.set_value(line);
+    };
+    service_.stop = [this] { return stop_.load(); };
+    server_ = std::async(std::launch::async, [this] { serve_bench(service_); });
+    PathSettings settings;
+    settings.streams = 1;
+    settings.heartbeat = 0.1;
+    settings.unmatched_limit = 1 << 20;
+    caller_ = Path::connect(address.get_future().get(), security, settings);
+    order({.action = BenchOrder::Action::kHello,
+           .send_chunk = settings.send_chunk,
+           .receive_chunk = settings.receive_chunk});
+    EXPECT_EQ(decode_bench_reply(caller_.receive_any(kReplies, kMaxBenchMessage).view()).what,
+              BenchReply::What::kWelcome);
+  }
+  ~Visit() {
+    caller_.close(0);
+    stop();
+  }
+  void order(const BenchOrder& order) { caller_.send(kOrders, encode(order)); }
+  void stop() { stop_ = true; }
+  // What the service says of the caller; "" where it says nothing.
+  std::string said() {
+    auto line = said_.get_future();
+    return line.wait_for(std::chrono::seconds(30)) == std::future_status::ready ? line.get() : "";
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::promise<std::string> said_;
+  BenchService service_;
+  Path caller_;
+  std::future<void> server_;  // last: its end waits for the service's
+};
+
+// Visits of callers that order a transfer and do not do their part of it.
+std::list<Visit> idle_visits(const Security& security, double longest_silence) {
+  using Action = BenchOrder::Action;
+  std::list<Visit> visits;
+  for (const BenchOrder& order : {BenchOrder{.action = Action::kEcho, .transfer = {.count = 3}},
+                                  {.action = Action::kTake, .transfer = {.bytes = 1000, .count = 5}},
+                                  {.action = Action::kGive, .transfer = {.bytes = 64 << 20}},
+                                  {.action = Action::kBoth, .transfer = {.bytes = 1000}}})
+    visits.emplace_back(security, longest_silence).order(order);
+  return visits;
+}
+
+TEST_F(BenchOverLoopback, CallersThatTransferNothingAreGivenUp) {
+  std::list<Visit> visits = idle_visits(security_, 1);
+  for (Visit& visit : visits) EXPECT_TRUE(test::says(visit.said(), "nothing moves, and others may wait"));
+}
+
+TEST_F(BenchOverLoopback, EndsWhenAskedAmidTransfers) {
+  std::list<Visit> visits = idle_visits(security_, 1000);
+  visits.emplace_back(security_, 1000)
+      .order({.action = BenchOrder::Action::kBoth, .transfer = {.bytes = 1000}, .at = ~std::uint64_t{0}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until they have begun
+  for (Visit& visit : visits) visit.stop();
+  for (Visit& visit : visits) EXPECT_TRUE(test::says(visit.said(), "was ended here"));
 }
 
 // A line of a rate that loses what is sent above it: streams are held by a window each, and without pacing, or paced
