@@ -56,6 +56,7 @@ struct HandshakeNotes {
   std::string offered_id;    // the last key id that the peer offered
   const Key* key = nullptr;  // ours with that id
   std::string refused_name;  // in a certificate that failed
+  int refused_depth = 0;     // of that one: 0 is the peer's own, above are authorities'
   bool established = false;
   int beside_data = 0;  // after the handshake: records without data, and messages in them
   bool too_many() const { return beside_data > kMostBesideData; }

@@ -75,11 +75,13 @@ int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION
   return *session != nullptr ? 1 : 0;
 }
 
-// Does not change OpenSSL's result: keeps the name for the message.
-int keep_refused_name(int passed, X509_STORE_CTX* store) {
+// Does not change OpenSSL's result: keeps name and depth of the certificate for the message.
+int keep_refused(int passed, X509_STORE_CTX* store) {
+  if (passed != 0) return passed;
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  if (passed == 0 && X509_STORE_CTX_get0_cert(store) != nullptr)
-    notes_of(ssl).refused_name = certificate_name(X509_STORE_CTX_get0_cert(store));
+  HandshakeNotes& notes = notes_of(ssl);
+  notes.refused_depth = X509_STORE_CTX_get_error_depth(store);
+  if (X509* certificate = X509_STORE_CTX_get_current_cert(store)) notes.refused_name = certificate_name(certificate);
   return passed;
 }
 
@@ -139,20 +141,38 @@ void use_private_key(SSL_CTX* context, const std::string& path) {
   if (!good) throw SecurityError(problem, openssl_reason(), "it has to be the key of the certificate given");
 }
 
+bool has_expired(const X509* certificate) { return X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0; }
+bool is_too_early(const X509* certificate) { return X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0; }
+
+void check_dates(const X509* certificate, const std::string& problem) {
+  if (has_expired(certificate)) throw SecurityError(problem, "it has expired", "get a new one");
+  if (is_too_early(certificate)) throw SecurityError(problem, "it is not valid yet", "check this machine's clock");
+}
+
+// A file of several, as while one replaces another, needs one of today.
+void use_authority(SSL_CTX* context, const std::string& file) {
+  const std::string problem = "cannot use authority " + file;
+  if (SSL_CTX_load_verify_file(context, file.c_str()) != 1)
+    throw SecurityError(problem, openssl_reason(), "give a PEM file with the certificate of whoever signed the peer's");
+  const STACK_OF(X509_OBJECT)* all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+  const X509* dated = nullptr;
+  for (int i = 0; i < sk_X509_OBJECT_num(all); ++i) {
+    const X509* one = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+    if (one == nullptr) continue;  // a list of revoked ones
+    if (!has_expired(one) && !is_too_early(one)) return;
+    dated = one;
+  }
+  if (dated != nullptr) check_dates(dated, problem);
+}
+
 void use_certificate(SSL_CTX* context, const Security& security) {
   ERR_clear_error();
   const std::string problem = "cannot use certificate " + security.certificate;
   if (SSL_CTX_use_certificate_chain_file(context, security.certificate.c_str()) != 1)
     throw SecurityError(problem, openssl_reason(), "give a PEM file with our certificate first");
-  const X509* own = SSL_CTX_get0_certificate(context);
-  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0)
-    throw SecurityError(problem, "it has expired", "get a new one");
-  if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0)
-    throw SecurityError(problem, "it is not valid yet", "check this machine's clock");
+  check_dates(SSL_CTX_get0_certificate(context), problem);
   use_private_key(context, security.private_key);
-  if (SSL_CTX_load_verify_file(context, security.authority.c_str()) != 1)
-    throw SecurityError("cannot use authority " + security.authority, openssl_reason(),
-                        "give a PEM file with the certificate of whoever signed the peer's");
+  use_authority(context, security.authority);
 }
 
 }  // namespace
@@ -182,7 +202,7 @@ TlsContext::Contexts TlsContext::of_certificates() const {
   SSL_CTX_set_psk_find_session_callback(made.listening.get(), wan::find_key);  // has none: records the id offered
   for (SSL_CTX* context : {made.connecting.get(), made.listening.get()}) {
     use_certificate(context, security_);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, keep_refused_name);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, keep_refused);
   }
   return made;
 }
@@ -269,7 +289,8 @@ Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
       return {"the other side could not verify our signature",
               "check that private key and certificate belong together"};
     case SSL_AD_CERTIFICATE_EXPIRED:
-      return {"the other side says that our certificate has expired", "get a new one, or check its clock"};
+      return {"the other side says that our certificate has expired, or its authority's",
+              "get a new one, or check its clock"};
     case SSL_AD_UNKNOWN_CA:
       return {"the other side does not know the authority of our certificate", "check its setting authority"};
     case SSL_AD_CERTIFICATE_REQUIRED:
@@ -285,9 +306,13 @@ Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
 }
 
 Words of_certificate(long result, const HandshakeNotes& notes) {
-  if (result == X509_V_ERR_CERT_HAS_EXPIRED) return {"the peer's certificate has expired", "it needs a new one"};
+  const std::string whose = notes.refused_depth == 0
+                                ? "the peer's certificate"
+                                : fmt::format("the authority's certificate ('{}')", notes.refused_name);
+  if (result == X509_V_ERR_CERT_HAS_EXPIRED)
+    return {whose + " has expired", notes.refused_depth == 0 ? "it needs a new one" : "both sides need its new one"};
   if (result == X509_V_ERR_CERT_NOT_YET_VALID)
-    return {"the peer's certificate is not valid yet", "check the clocks of both machines"};
+    return {whose + " is not valid yet", "check the clocks of both machines"};
   if (result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH) {
     return {fmt::format("the peer's certificate is for {}",
                         notes.refused_name.empty() ? "another name" : "'" + notes.refused_name + "'"),
@@ -296,7 +321,7 @@ Words of_certificate(long result, const HandshakeNotes& notes) {
   if (result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY || result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
       result == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || result == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE)
     return {"the peer's certificate is of an authority that we do not know", "check the setting authority"};
-  return {fmt::format("the peer's certificate is refused: {}", X509_verify_cert_error_string(result)), ""};
+  return {fmt::format("{} is refused: {}", whose, X509_verify_cert_error_string(result)), ""};
 }
 
 Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) {

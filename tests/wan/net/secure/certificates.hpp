@@ -24,11 +24,7 @@ struct CertificateFields {
 class Authority {
  public:
   explicit Authority(const TemporaryFolder& folder, const std::string& name)
-      : folder_(folder), name_(name), key_(EVP_EC_gen("P-256")) {
-    certificate_ = unsigned_certificate(key_, {.common_name = name, .to = 1000000}, 1);
-    X509_set_issuer_name(certificate_, X509_get_subject_name(certificate_));
-    add_extension(certificate_, NID_basic_constraints, "critical,CA:TRUE");
-    EXPECT_GT(X509_sign(certificate_, key_, EVP_sha256()), 0);
+      : folder_(folder), name_(name), key_(EVP_EC_gen("P-256")), certificate_(of_itself(-3600, 1000000)) {
     write_certificate(certificate_, file());
   }
   ~Authority() {
@@ -39,6 +35,14 @@ class Authority {
   Authority& operator=(const Authority&) = delete;
 
   std::string file() const { return folder_.path(name_ + ".pem"); }
+  // A file with its certificate at other times: seconds from now.
+  std::string file_of(long from, long to) const {
+    X509* dated = of_itself(from, to);
+    const std::string path = folder_.path(name_ + "-dated.pem");
+    write_certificate(dated, path);
+    X509_free(dated);
+    return path;
+  }
   // Writes NAME.pem and NAME.key, and gives the settings that use them and trust this authority.
   Security issue(const std::string& name, const CertificateFields& fields) {
     EVP_PKEY* key = EVP_EC_gen("P-256");
@@ -60,6 +64,13 @@ class Authority {
   }
 
  private:
+  X509* of_itself(long from, long to) const {
+    X509* certificate = unsigned_certificate(key_, {.common_name = name_, .from = from, .to = to}, 1);
+    X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
+    add_extension(certificate, NID_basic_constraints, "critical,CA:TRUE");
+    EXPECT_GT(X509_sign(certificate, key_, EVP_sha256()), 0);
+    return certificate;
+  }
   static X509* unsigned_certificate(EVP_PKEY* key, const CertificateFields& fields, long serial) {
     X509* certificate = X509_new();
     X509_set_version(certificate, X509_VERSION_3);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/wan/net/secure/certificates.hpp"
 #include "tests/wan/net/secure/channel_pair.hpp"
@@ -213,6 +214,45 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
     EXPECT_TRUE(test::says(meeting.connecting.error,
                            fields.to < 0 ? "our certificate has expired" : "refuses our certificate"));
   }
+}
+
+// As above, slipped in: a run outlives the dates of its authority.
+TEST_F(Peers, ExpiredAuthorityIsNotTakenForThePeer) {
+  test::Authority authority(folder_, "authority");
+  const Security good = authority.issue("good", {.common_name = "site.example"});
+  for (const long from : {-7200l, 3600l}) {
+    const std::string file = authority.file_of(from, from + 3600);
+    const char* part = from < 0 ? "has expired" : "is not valid yet";
+    Security bad = good;
+    bad.authority = file;
+    const std::string refused = test::error_of<SecurityError>([&] { SecurityContext::make(bad); });
+    EXPECT_TRUE(test::says(refused, "cannot use authority " + file));
+    EXPECT_TRUE(test::says(refused, from < 0 ? "it has expired" : "it is not valid yet"));
+    const Context context = SecurityContext::make(good);
+    for (const Side side : {Side::kConnecting, Side::kListening}) {
+      SSL_CTX* inside = static_cast<const TlsContext&>(*context).of(side).get();
+      SSL_CTX_set_cert_store(inside, X509_STORE_new());
+      ASSERT_EQ(SSL_CTX_load_verify_file(inside, file.c_str()), 1);
+    }
+    const std::string said = "the authority's certificate ('authority') " + std::string(part);
+    EXPECT_TRUE(test::says(meet(context, SecurityContext::make(good)).connecting.error, said));
+    const Meeting meeting = meet(SecurityContext::make(good), context);
+    EXPECT_TRUE(test::says(meeting.listening.error, said));
+    EXPECT_TRUE(
+        test::says(meeting.connecting.error, from < 0 ? "has expired, or its authority's" : "refuses our certificate"));
+  }
+}
+
+TEST_F(Peers, AuthoritiesOfTheirTimeSufficeBesideOlderOnes) {
+  test::Authority authority(folder_, "authority");
+  Security site = authority.issue("site", {.common_name = "site.example"});
+  std::ofstream both(folder_.path("both.pem"));
+  for (const std::string& file : {authority.file_of(-7200, -3600), authority.file()})
+    both << std::ifstream(file).rdbuf();
+  both.close();
+  site.authority = folder_.path("both.pem");
+  const Meeting meeting = meet(site, site);
+  EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
 }
 
 // A long run renews its certificates, and even their authority, by new files in place of the old ones.
