@@ -145,7 +145,7 @@ void add_wan_relay(CLI::App& wan) {
       ->capture_default_str();
   command
       ->add_option("--sessions-per-key", settings.sessions_per_key,
-                   "at most so many of one key; 0: no bound of its own")
+                   "at most so many of one key; 0: half of them where there are several keys, else all")
       ->capture_default_str();
   command->add_option("--half-open", settings.half_open, "at most so many connections that have not said who they are")
       ->capture_default_str();

@@ -278,16 +278,23 @@ bool RelayCore::room_for(RelayClient& client) {
     refuse(client, Code::kBusy, fmt::format("the relay has its {} sessions already", settings_.sessions));
     return false;
   }
-  if (settings_.sessions_per_key == 0) return true;
+  const int most = sessions_per_key();
+  if (most == 0) return true;
   const auto mine = [&key](const auto& one) { return one.second.key_id == key; };
   const auto waiting = [&key](const auto& one) {
     return one.second->request().key_id == key && one.second->request().want == Want::kConnect;
   };
   const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) +
                      std::count_if(waiting_.begin(), waiting_.end(), waiting);
-  if (count <= settings_.sessions_per_key) return true;  // this one is among the waiting ones
-  refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
+  if (count <= most) return true;  // this one is among the waiting ones
+  refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", most));
   return false;
+}
+
+// One of several keys leaves half of the sessions to the others.
+int RelayCore::sessions_per_key() const {
+  if (settings_.sessions_per_key > 0 || keys_.size() < 2) return settings_.sessions_per_key;
+  return std::max(1, settings_.sessions / 2);
 }
 
 void RelayCore::connect(RelayClient& client) {

@@ -25,7 +25,7 @@ struct RelaySettings {
   int half_open =
       256;  // connections without a complete request; beyond it the network with the most of them loses its oldest
   int sessions = 4096;
-  int sessions_per_key = 0;       // 0: no separate limit
+  int sessions_per_key = 0;       // 0: half of them where there are several keys, else all
   int names = 256;                // hidden listeners
   double admission_timeout = 10;  // seconds for a peer's admission
   double answer_timeout = 8;      // for a destination or a hidden listener to answer

@@ -108,6 +108,7 @@ class RelaySession {
   void on_ready(End& end, bool readable, bool writable);
   bool flow(End& from);
   bool fail(End& dead);
+  void linger();
   void try_again();
   void watch(End& end);
   void forget(End& end);
@@ -243,6 +244,7 @@ class RelayCore {
 
   void connect(RelayClient& client);
   bool room_for(RelayClient& client);
+  int sessions_per_key() const;  // 0: no limit of their own
   void dial(RelayClient& client, const HostAddresses& addresses);
   void call(RelayClient& client, Registered& listener);
   void answer(RelayClient& client);

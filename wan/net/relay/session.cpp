@@ -110,7 +110,7 @@ SplicePipe::Result SplicePipe::move(int source, int target) {
 
 namespace {
 
-// Seconds for the rest of a broken side's data to reach the other.
+// Seconds without a byte after which the rest of a broken side's data is given up.
 constexpr double kLinger = 10;
 // Between attempts to get a pipe.
 constexpr double kStarving = 0.1;
@@ -122,9 +122,10 @@ void discard_incoming(int descriptor) {
   }
 }
 
-bool has_hung_up(int descriptor) {
+// POLLHUP: both directions have ended; POLLERR: by a break.
+int hang_up_of(int descriptor) {
   pollfd one{descriptor, 0, 0};
-  return poll(&one, 1, 0) > 0 && (one.revents & (POLLHUP | POLLERR)) != 0;
+  return poll(&one, 1, 0) > 0 ? one.revents & (POLLHUP | POLLERR) : 0;
 }
 
 }  // namespace
@@ -149,13 +150,15 @@ void RelaySession::on_ready(End& end, bool readable, bool writable) {
   if (writable && !flow(peer)) return;
   if (readable && end.onward.wants_source()) {
     if (!flow(end)) return;
-  } else if (readable &&
-             has_hung_up(end.socket.descriptor())) {  // if not: the event is older than the read of its bytes
+  } else if (const int hang_up = readable ? hang_up_of(end.socket.descriptor()) : 0; hang_up != 0) {
+    // Without one the event is older than the read of its bytes.
     // After an orderly end, with the way back still open, this can only be a break.
-    if (!end.onward.finished() || peer.onward.finished())
+    if (end.onward.finished() && !peer.onward.finished()) {
+      if (!fail(end)) return;
+    } else {
       end.hung_up = true;
-    else if (!fail(end))
-      return;
+      if ((hang_up & POLLERR) != 0) linger();  // what came before an orderly end may wait for a slow reader
+    }
   }
   watch(caller_);
   watch(target_);
@@ -185,8 +188,18 @@ bool RelaySession::fail(End& dead) {
   if (failed_ != nullptr) return end("reset by both sides"), false;
   failed_ = &dead;
   if (dead.onward.finished()) return end(std::string("reset by ") + dead.name), false;
-  linger_ = loop_.after(kLinger, [this] { end("reset, and the other side does not read"); });
+  linger();
   return flow(dead);
+}
+
+// Ends the session once nothing has moved for a while.
+void RelaySession::linger() {
+  if (linger_ != 0) return;
+  linger_ = loop_.after(kLinger, [this] {
+    linger_ = 0;
+    if (seconds_since(last_moved_) < kLinger) return linger();
+    end("reset, and the other side does not read");
+  });
 }
 
 void RelaySession::try_again() {

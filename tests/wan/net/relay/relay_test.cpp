@@ -182,6 +182,25 @@ TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
   EXPECT_THROW(reach(rig.at(), second, "server"), Error);  // three in all
 }
 
+TEST(Relay, OneOfSeveralKeysLeavesHalfOfTheSessionsToOthers) {
+  Rig rig;
+  const Key second = rig.second_key();
+  rig.settings.sessions = 4;
+  rig.start();
+  const Socket a = rig.reach("server"), b = rig.reach("server");
+  RelayAdmission third(rig.key, Want::kConnect, "server");
+  EXPECT_TRUE(says(error_of([&] { admit(rig.at(), third); }), "this key has its 2 sessions already"));
+  EXPECT_TRUE(third.try_again());
+  const Socket c = reach(rig.at(), second, "server"), d = reach(rig.at(), second, "server");
+}
+
+TEST(Relay, TheOnlyKeyMayHaveAllSessions) {
+  Rig rig;
+  rig.settings.sessions = 3;
+  rig.start();
+  const Socket a = rig.reach("server"), b = rig.reach("server"), c = rig.reach("server");
+}
+
 TEST(Relay, SilentAndSlowPeersAreDropped) {
   Rig rig;
   rig.settings.admission_timeout = 0.3;
@@ -218,6 +237,36 @@ TEST(Relay, IdleSessionsEnd) {
   const Joined one = join(rig);
   EXPECT_TRUE(ended(one.here));
   EXPECT_TRUE(ended(one.there));
+}
+
+// Says so much, in bytes, that some of it stays in the relay, as the other end does not read. None stay at `here`.
+std::size_t fill(const Rig& rig, const Socket& here) {
+  constexpr std::size_t kPart = 16 << 10;
+  const std::uint64_t before = rig.relay->status().bytes;
+  std::size_t said = 0;
+  do {
+    EXPECT_TRUE(put(here, pattern(kPart, 1)));
+    said += kPart;
+  } while (comes_true([&] { return rig.relay->status().bytes == before + said; }, 0.5));
+  return said;
+}
+
+// What was said before an orderly end waits for its reader all the same.
+TEST(Relay, BrokenSessionsEndThoughTheOtherSideDoesNotRead) {
+  Rig rig;
+  rig.settings.socket.window = 64 << 10;
+  rig.start();
+  Joined broken = join(rig), orderly = join(rig);
+  shutdown(orderly.there.descriptor(), SHUT_WR);
+  EXPECT_TRUE(ended(orderly.here));
+  const std::size_t said = fill(rig, orderly.here);
+  fill(rig, broken.here);
+  orderly.here = Socket();
+  reset(broken.here);
+  EXPECT_TRUE(rig.has_sessions(1));
+  EXPECT_TRUE(rig.log.has("reset, and the other side does not read"));
+  EXPECT_EQ(get(orderly.there, said + 1).size(), said);
+  EXPECT_TRUE(rig.has_sessions(0));
 }
 
 TEST(Relay, EndingItEndsItsSessions) {
