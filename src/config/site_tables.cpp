@@ -9,6 +9,7 @@
 #include "kernels/error.hpp"
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
+#include "wan/net/secure/key.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 
@@ -104,12 +105,30 @@ void check_has_link(const Config& config, const SiteAddress& site) {
               fmt::format("give sites.{}.{}", ring.front(), site.key.empty() ? "path" : "key"));
 }
 
+const std::string& key_of_link(const Config& config, const SiteAddress& site) {
+  return site.key.empty() ? config.sites.key : site.key;
+}
+
+// No relay may hold the key of a link.
+void check_relay_keys(const Config& config) {
+  std::vector<std::string> keys;
+  for (const std::string& name : config.sites.ring)
+    if (const std::string key = key_of_link(config, find_site(config, name)); !key.empty()) keys.push_back(key);
+  for (const SiteAddress& site : config.site_addresses) {
+    if (site.relay_key.empty()) continue;
+    sites::translate_errors([&] { wan::check_relay_key(site.relay_key, keys); },
+                            [&](const std::string& text) {
+                              return Error(fmt::format("sites.{}.relay_key: {}", site.name, text));
+                            });
+  }
+}
+
 // Settings of the link from `site` to the next one, which override those of all links.
 PathChoices path_choices(const Config& config, const SiteAddress& site) {
   PathChoices choices;
   for (const auto* values : {&config.site_path, &site.path})
     for (const PathValue& value : *values) find_path_key(value.key)->set(choices, value.value);
-  const std::string& key = site.key.empty() ? config.sites.key : site.key;
+  const std::string& key = key_of_link(config, site);
   if (!key.empty()) choices.security.key_files.push_back(key);
   sites::translate_errors([&] { choices.settings.check(); },
                           [&](const std::string& text) {
@@ -201,6 +220,7 @@ void check_sites(const Config& config) {
     check_has_link(config, site);
     path_choices(config, site);
   }
+  check_relay_keys(config);
 }
 
 SiteAddress find_site(const Config& config, const std::string& name) {

@@ -58,6 +58,7 @@ void check_whole(const PathChoices& choices) {
                                              : relay.key_file.empty() ? "--relay-key"
                                                                       : "--relay-target"));
   }
+  if (relay.used()) wan::check_relay_key(relay.key_file, security.key_files);
   choices.settings.check();
 }
 

@@ -27,7 +27,7 @@ void add_path_options(CLI::App& command, PathOptions& options);
 
 // Merges `base`, the file and the command line; later ones override. Throws Error for an unreadable file, unknown keys
 // (naming the nearest), values that do not fit (naming file and line, or the option), a path that is neither secured
-// nor said to be insecure, a relay without key or target.
+// nor said to be insecure, a relay without key or target or with a key of the path.
 PathChoices read_path_options(const PathOptions& options, const PathChoices& base = {});
 
 // Reads only the file into `choices`, without checks across keys. `name` stands for the file in messages.

@@ -9,6 +9,8 @@
 #include "src/config/parse.hpp"
 #include "src/config/site_tables.hpp"
 #include "tests/messages.hpp"
+#include "tests/temp_dir.hpp"
+#include "wan/net/secure/key.hpp"
 
 namespace maki {
 namespace {
@@ -161,6 +163,17 @@ TEST(ConfigSites, AKeyIsAskedForWherePathsAreMade) {
   expect_contains(error_of([&] { site_path(parse_config(kTwo, "run.toml", {"sites.key="})); }),
                   {"sites.key", "keygen"});
   EXPECT_TRUE(site_path(parse_config(kTwo, "run.toml", {"sites.key=", "sites.path.insecure=true"})).security.insecure);
+}
+
+TEST(ConfigSites, NoRelayHasTheKeyOfALink) {
+  const test::TempDir folder;
+  const std::string link = folder.path("link.key"), copy = folder.path("copy.key");
+  wan::write_key(wan::Key::make(), link);
+  wan::write_key(wan::read_key(link), copy);
+  const std::vector<std::string> parts = {"sites.tokyo.relay_key", "could read", "a key of its own"};
+  expect_contains(refusal(kTwo, {"sites.key=" + link, "sites.tokyo.relay_key=" + copy}), parts);
+  expect_contains(refusal(kTwo, {"sites.amsterdam.key=gate.key"}), parts);
+  EXPECT_EQ(refusal(kTwo, {"sites.key=" + link}), "");
 }
 
 TEST(ConfigSites, MistakesAreNamedWithTheirPlace) {

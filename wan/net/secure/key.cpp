@@ -152,6 +152,27 @@ Key read_key(const std::string& path) {
   return parse_key(content.text, path);
 }
 
+namespace {
+
+bool same_key(const std::string& file, const std::string& other) {
+  if (file == other) return true;
+  try {
+    return same_in_constant_time(read_key(file).secret, read_key(other).secret);
+  } catch (const SecurityError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void check_relay_key(const std::string& relay_key, const std::vector<std::string>& path_keys) {
+  for (const std::string& file : path_keys)
+    if (same_key(relay_key, file))
+      throw SecurityError(fmt::format("the relay's key {} is the key {} of the path", relay_key, file),
+                          "the relay holds it too, and could read and change all that it forwards",
+                          "give the relay a key of its own ('maki wan keygen' makes one)");
+}
+
 void write_key(const Key& key, const std::string& path) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.descriptor() < 0)

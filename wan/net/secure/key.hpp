@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace maki::wan {
 
@@ -25,6 +26,9 @@ struct Key {
 Key read_key(const std::string& path);
 // The key in a key file's text; `path` is for messages. Throws SecurityError where the text is not a key.
 Key parse_key(std::string_view text, const std::string& path);
+// Throws SecurityError where a relay's key is one of the paths' keys: the relay could read what it forwards. Files that
+// cannot be read are left to their use.
+void check_relay_key(const std::string& relay_key, const std::vector<std::string>& path_keys);
 // Throws SecurityError unless the open file is a regular one of this user, not readable or writable by anybody else.
 // `what` ("key file") is for messages.
 void check_private_file(int descriptor, const std::string& path, const std::string& what);

@@ -103,6 +103,24 @@ TEST_F(PathFile, MistakesNameFileLineAndWhatWasMeant) {
                   {"none", "no such file"});
 }
 
+// The relay could read everything.
+TEST_F(PathFile, KeysOfThePathAreNoKeysOfTheRelay) {
+  const std::string site = path("site.key"), other = path("other.key"), copy = path("copy.key");
+  wan::write_key(wan::Key::make(), site);
+  wan::write_key(wan::Key::make(), other);
+  wan::write_key(wan::read_key(site), copy);
+  const std::string through = " --relay gate:7000 --relay-target edinburgh --relay-key ";
+  const auto complaint_of = [&](const std::string& relay_key) {
+    return complaint([&] { read_command_line("--key " + other + " --key " + site + through + relay_key); });
+  };
+  for (const std::string& same : {site, copy})
+    expect_contains(complaint_of(same), {"relay's key " + same, site, "could read", "keygen"});
+  const std::string own = path("relay.key");
+  wan::write_key(wan::Key::make(), own);
+  EXPECT_EQ(complaint_of(own), "none");
+  expect_contains(complaint([&] { read_command_line("--key none.key" + through + "none.key"); }), {"none.key"});
+}
+
 TEST(PathOptions, MistakesOnTheCommandLineNameTheOption) {
   expect_contains(complaint([] { read_command_line("--insecure --pacing 100"); }), {"--pacing", "no unit", "Mbit/s"});
   expect_contains(complaint([] { read_command_line("--insecure --local-ports 7000-6000"); }),
