@@ -2,6 +2,7 @@
 // ends with an error that names it, soon and in bounded memory.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <thread>
@@ -19,6 +20,17 @@ namespace {
 using namespace test;
 using wan::fuzz::damage, wan::fuzz::Random, wan::fuzz::wild_number;
 using Clock = std::chrono::steady_clock;
+
+constexpr auto kHang = std::chrono::seconds(120);  // of a loaded machine
+
+// Of a call that may never end.
+std::string soon(std::future<std::string>& text) {
+  if (text.wait_for(kHang) != std::future_status::ready) {
+    std::cerr << "site a hangs" << std::endl;
+    std::abort();  // nothing else ends its threads
+  }
+  return text.get();
+}
 
 double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
@@ -165,9 +177,49 @@ TEST(NetRingLoss, OneThatWasStartedAnewIsLostForThatReason) {
   EXPECT_TRUE(has(text, "the peer does not know this session: it was started anew, or has given the path up)")) << text;
 }
 
-using namespace test;
+// A site whose paths answer and whose job does not, as where its file system hangs.
+TEST(NetRingHang, ASiteThatIsAskedToStopLeavesOneThatHangs) {
+  for (const bool closing : {false, true}) {
+    Plans plans(3);
+    plans.for_all([](RingPlan& plan) { plan.path.patience = 3; });
+    auto rings = start(plans);
+    std::atomic<bool> asked = false;
+    rings[0]->leave_when([&] { return asked.load(); });
+    auto waiting = std::async(std::launch::async, [&] {
+      return error_of<SiteLost>([&] { closing ? rings[0]->close() : (void)rings[0]->receive(1, Phase::kTrees, 1); });
+    });
+    EXPECT_EQ(waiting.wait_for(std::chrono::seconds(5)), std::future_status::timeout) << "nobody has asked";
+    asked = true;
+    const std::string text = soon(waiting);
+    const std::string what = closing ? "waiting for the end of site b for " : "waiting for trees of site b for ";
+    EXPECT_TRUE(has(text, "site b is lost (seen by site a: " + what)) << text;
+    EXPECT_TRUE(has(text, " s, and the run is asked to stop)")) << text;
+    EXPECT_EQ(error_of<SiteLost>([&] { rings[2]->receive(1, Phase::kTrees, 1); }), text);
+  }
+}
 
-constexpr auto kHang = std::chrono::seconds(120);  // of a loaded machine
+TEST(NetRingHang, ASiteThatHasAlwaysBeenSlowIsWaitedFor) {
+  Plans plans(2);
+  plans.for_all([](RingPlan& plan) {
+    plan.path.patience = 2;
+    plan.wait_lines = 1;
+  });
+  auto rings = start(plans);
+  bool asked = false;
+  rings[0]->leave_when([&] { return asked; });
+  for (const std::uint64_t number : {1, 2}) {
+    auto slow = std::async(std::launch::async, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(number == 1 ? 5000 : 4000));
+      rings[1]->send(0, Phase::kTrees, number, Message(number));
+    });
+    EXPECT_EQ(rings[0]->receive(1, Phase::kTrees, number).size(), number);
+    asked = true;
+  }
+  EXPECT_TRUE(plans.quiet.has("waiting for trees of site b for 1 s"));
+  EXPECT_TRUE(plans.quiet.has("waiting for trees of site b for 3 s"));
+  asked = false;
+  close_all(rings);
+}
 
 // Site b of two, by hand. Site a calls it.
 struct Neighbour {
@@ -222,12 +274,9 @@ std::string after(Plans& plans, Deed deed) {
     // site a has had enough of it
   }
   auto closing = std::async(std::launch::async, [&] { neighbour.path.close(1); });
-  if (victim.wait_for(kHang) != std::future_status::ready) {
-    std::cerr << "site a hangs" << std::endl;
-    std::abort();  // nothing else ends its threads
-  }
+  const std::string said = soon(victim);
   closing.get();
-  return victim.get();
+  return said;
 }
 
 TEST(HostileNeighbour, SizesAreLookedAtBeforeMemoryIsTaken) {

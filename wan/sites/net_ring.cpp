@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
@@ -32,7 +34,8 @@ void check_length(const Message& message) {
 
 NetRing::NetRing(const RingPlan& plan)
     : routes_{static_cast<int>(plan.sites.size()), plan.me},
-      memory_limit_(plan.memory_limit > 0 ? plan.memory_limit : half_of_memory()), context_(routes_.count > 2 ? 2 : 1) {
+      memory_limit_(plan.memory_limit > 0 ? plan.memory_limit : half_of_memory()), wait_lines_(plan.wait_lines),
+      context_(routes_.count > 2 ? 2 : 1) {
   for (const SitePlace& site : plan.sites) names_.push_back(site.name);
   hellos_.resize(plan.sites.size());
   const auto begun = WallClock::now();
@@ -161,16 +164,17 @@ Message NetRing::receive(int from, Phase phase, std::uint64_t number) {
   Lane& in = lane(from, phase);
   Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
   if (in.arrived.empty()) {
-    const auto begun = WallClock::now();
-    const auto over = [&] { return failed_ || in.ended || !in.arrived.empty(); };
-    while (!changed_.wait_for(lock, std::chrono::seconds(1), over)) {
-      lock.unlock();
-      leave_if_asked();
-      lock.lock();
-    }
+    double& longest = longest_wait_[static_cast<std::size_t>(phase)];
+    const double waited = wait_until(
+        lock, [&] { return failed_ || in.ended || !in.arrived.empty(); },
+        [&] {
+          return Awaited{maki::sites::name(phase), from};
+        },
+        longest);
     ++traffic.waits;
-    traffic.waited += seconds_since(begun);
+    traffic.waited += waited;
     throw_if_failed();
+    longest = std::max(longest, waited);
   }
   const std::string what = std::string(maki::sites::name(phase)) + " " + std::to_string(number);
   if (in.arrived.empty()) throw Error("site " + name(from) + " has ended its run", what + " is waited for");
@@ -204,14 +208,15 @@ void NetRing::close() {
     post_to_all(static_cast<Phase>(phase), {.kind = Header::kEnd}, nothing);
   {
     std::unique_lock lock(mutex_);
-    const auto all_ended = [&] {
+    const auto missing = [&]() -> std::optional<Awaited> {
       for (const auto& lane : lanes_)
-        if (lane && !lane->ended) return false;
+        if (lane && !lane->ended) return Awaited{"the end", lane->origin};
       for (const Link& link : links_)
-        if (!link.unacknowledged.empty() || link.awaiting_oldest) return false;
-      return true;
+        if (!link.unacknowledged.empty() || link.awaiting_oldest) return Awaited{"the receipts", link.site};
+      return {};
     };
-    changed_.wait(lock, [&] { return failed_ || all_ended(); });
+    wait_until(
+        lock, [&] { return failed_ || !missing(); }, [&] { return missing().value(); });
     throw_if_failed();
     closed_ = true;
   }

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -95,7 +96,17 @@ class NetRing : public Ring {
   void report_loss(const Link& link, const wan::PathError& error);
   void await_notice(Link& link);
   void throw_if_failed() const;  // under the lock
-  void leave_if_asked();
+  // What a call waits for: "trees" of a site.
+  struct Awaited {
+    std::string what;
+    int site;
+  };
+  // Waits under the lock until over(), and returns the seconds. Meanwhile tells what is waited for, and leaves where
+  // this site is asked to (leave_when()). `usual`: the longest earlier wait of this kind.
+  double wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over,
+                    const std::function<Awaited()>& awaited, double usual = 0);
+  void leave_if_asked(const Awaited& awaited, double waited, double usual);
+  std::string waiting_for(const Awaited& awaited, double waited) const;
 
   Link& right() { return links_.front(); }
   Link& left() { return links_.back(); }  // the same where there are two sites
@@ -108,6 +119,7 @@ class NetRing : public Ring {
   std::vector<Hello> hellos_;
   std::vector<std::string> names_;
   const std::size_t memory_limit_;
+  const double wait_lines_;                  // RingPlan::wait_lines
   std::atomic<std::size_t> held_bytes_ = 0;  // bytes of received messages that are still in use
   wan::Context context_;
   std::unique_ptr<wan::Listener> listener_;
@@ -118,8 +130,9 @@ class NetRing : public Ring {
   mutable std::mutex mutex_;  // guards the members below, and the queues of lanes and links
   std::condition_variable changed_;
   std::exception_ptr failed_;
-  bool closing_ = false, closed_ = false, stopping_ = false;
+  bool closed_ = false, stopping_ = false;
   std::array<Traffic, kPhases> traffic_;
+  std::array<double, kPhases> longest_wait_{};  // seconds that receive() has waited for a message that came
 };
 
 }  // namespace maki::sites

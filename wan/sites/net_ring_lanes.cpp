@@ -234,11 +234,41 @@ void NetRing::report_loss(const Link& link, const wan::PathError& error) {
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
 }
 
-void NetRing::leave_if_asked() {
-  const auto down = std::ranges::find_if(links_, [](const Link& link) { return !link.path.status().up; });
-  if (down == links_.end() || !asked_to_leave_ || !asked_to_leave_()) return;
-  const SiteLost lost("site " + name(down->site) + " is lost",
-                      "seen by site " + name(routes_.me) + ": the path is down, and the run is asked to stop");
+double NetRing::wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over,
+                           const std::function<Awaited()>& awaited, double usual) {
+  const auto begun = wan::WallClock::now();
+  double next_line = wait_lines_;
+  while (!changed_.wait_for(lock, std::chrono::seconds(1), over)) {
+    const Awaited missing = awaited();
+    const double waited = wan::seconds_since(begun);
+    lock.unlock();
+    if (waited >= next_line) {
+      wan::log(wan::LogLevel::kInfo, waiting_for(missing, waited));
+      next_line += wait_lines_;
+    }
+    leave_if_asked(missing, waited, usual);
+    lock.lock();
+  }
+  return wan::seconds_since(begun);
+}
+
+std::string NetRing::waiting_for(const Awaited& awaited, double waited) const {
+  return fmt::format("waiting for {} of site {} for {:.0f} s", awaited.what, name(awaited.site), waited);
+}
+
+void NetRing::leave_if_asked(const Awaited& awaited, double waited, double usual) {
+  if (!asked_to_leave_ || !asked_to_leave_()) return;
+  double longest = kLeaveAfter;
+  const Link* down = nullptr;
+  for (const Link& link : links_) {
+    longest = std::min(longest, link.path.settings().patience);
+    if (down == nullptr && !link.path.status().up) down = &link;
+  }
+  if (down == nullptr && waited < std::max(longest, 2 * usual)) return;
+  const SiteLost lost("site " + name(down ? down->site : awaited.site) + " is lost",
+                      "seen by site " + name(routes_.me) + ": " +
+                          (down ? "the path is down" : waiting_for(awaited, waited)) +
+                          ", and the run is asked to stop");
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
 }
 

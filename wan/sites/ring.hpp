@@ -37,6 +37,7 @@ inline const char* name(Phase phase) {
 }
 
 using Message = std::vector<std::byte>;
+inline constexpr double kLeaveAfter = 30;  // seconds that a site waits at most when it is asked to leave (leave_when())
 inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
 
 // Thrown where a site does not answer any more: its path is down for longer than the settings allow, or it has left
@@ -70,8 +71,10 @@ class Ring {
   // another number: then the sites are not in step.
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
 
-  // While a neighbour's path is down, receive() calls `asked` once a second, and throws SiteLost where it returns true:
-  // whoever is to end does not wait for the path's patience. Not called while another thread is in receive().
+  // While receive() and close() wait they call `asked` once a second. Where it returns true they throw SiteLost while a
+  // neighbour's path is down, and once the wait is longer than kLeaveAfter seconds, or the path's patience where that is
+  // shorter, and than twice any earlier wait for messages of the phase: a site that is to end waits neither for a path's
+  // patience nor for a site that hangs. Not called while another thread is in receive() or close().
   virtual void leave_when(std::function<bool()>) {}
 
   // The traffic by phase; counting begins anew.

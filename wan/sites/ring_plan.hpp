@@ -45,6 +45,7 @@ struct RingPlan {
   // Limit of the bytes of messages that wait here to be received or passed on. Beyond it the run ends with an error,
   // before this machine runs out of memory.
   std::size_t memory_limit = 0;                    // 0: half of the machine's memory
+  double wait_lines = 60;                          // seconds between lines about a message that is waited for
   std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
 };
 

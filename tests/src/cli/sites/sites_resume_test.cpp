@@ -1,6 +1,8 @@
 // Runs at two sites of which one is lost, asked to stop, or cut off for a moment: `maki resume` at both ends where the
 // run that was left alone ends.
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +22,25 @@ namespace maki::test {
 namespace {
 
 constexpr int kExitStopped = 3, kExitSiteLost = 4;
+
+// The first thread of a process, held while all others go on: as in a call to a file system that hangs.
+class HeldThread {
+ public:
+  explicit HeldThread(pid_t process) : process_(process) {
+    held_ = ptrace(PTRACE_SEIZE, process, nullptr, nullptr) == 0 &&
+            ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr) == 0 && waitpid(process, nullptr, __WALL) == process;
+  }
+  ~HeldThread() {
+    if (held_) ptrace(PTRACE_DETACH, process_, nullptr, nullptr);
+  }
+  HeldThread(const HeldThread&) = delete;
+  HeldThread& operator=(const HeldThread&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  const pid_t process_;
+  bool held_ = false;
+};
 
 struct End {
   std::uint64_t steps = 0;
@@ -188,6 +209,28 @@ TEST_F(SitesResume, SitesThatAreAskedToStopWhileTheirPathIsDown) {
   expect_end(a.wait(), kExitSiteLost, {"site b is lost", "the path is down, and the run is asked to stop"});
   expect_end(b.wait(), kExitSiteLost, {"site a is lost"});
   proxy_.stall(false);
+  expect_same(end_of(resume("sites.path.patience=20s")));
+}
+
+// Its path is up all the time, and its job does nothing.
+TEST_F(SitesResume, ASiteThatIsAskedToStopWhileAnotherOneHangs) {
+  undisturbed();
+  stall_after_restarts();
+  StartedCommand a = start("a", "sites.path.patience=10s"), b = start("b");
+  wait_for_stall(a, b);
+  {
+    const HeldThread hanging(b.process());
+    if (!hanging) GTEST_SKIP() << "threads of other processes cannot be held here";
+    proxy_.stall(false);
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    const std::size_t had = restarts("a");
+    a.send(SIGTERM);
+    expect_end(a.wait(), kExitSiteLost,
+               {"site b is lost (seen by site a: waiting for ", " of site b for ", "and the run is asked to stop",
+                "Stopped by the loss of another site"});
+    EXPECT_GT(restarts("a"), had) << "of its last long steps";
+  }
+  expect_end(b.wait(), kExitSiteLost, {"site b is lost (seen by site a: waiting for "});
   expect_same(end_of(resume("sites.path.patience=20s")));
 }
 
