@@ -41,7 +41,9 @@ class FailingRing : public Ring {
     return ring_->receive(from, phase, number);
   }
   std::array<Traffic, kPhases> take_traffic() override { return ring_->take_traffic(); }
+  std::size_t memory_limit() const override { return limit; }
   void close() override { look(); }
+  std::size_t limit = SIZE_MAX;
 
  private:
   void look() {
@@ -57,11 +59,12 @@ struct SitesRanks : ::testing::Test {
   std::unique_ptr<Sites> sites;
   const std::size_t mine = 1000 + 37 * static_cast<std::size_t>(world.rank());
 
-  void make(int calls = 1000) {
-    std::unique_ptr<Ring> near;
+  void make(int calls = 1000, std::size_t limit = SIZE_MAX) {
+    std::unique_ptr<FailingRing> near;
     if (world.rank() == 0) {
       auto rings = make_memory_rings(2);
       near = std::make_unique<FailingRing>(std::move(rings[1]), calls);
+      near->limit = limit;
       far = std::move(rings[0]);
     }
     sites = std::make_unique<Sites>(std::move(near), std::vector<std::string>{"far", "here"}, world);
@@ -138,6 +141,25 @@ TEST_F(SitesRanks, SharesGoAround) {
     EXPECT_EQ(mine[taken], pattern(100 + 10 * static_cast<std::size_t>(p), static_cast<unsigned>(p)));
   }
   EXPECT_EQ(taken, mine.size());
+}
+
+// Each rank has its part of the machine's room: also for what comes to all of them.
+TEST_F(SitesRanks, PartsWithoutRoomAreRefusedOnAllRanks) {
+  const std::size_t ranks = static_cast<std::size_t>(world.size()), mine = 1000;
+  for (const std::size_t room : {mine * ranks, mine * ranks - 1, mine, mine - 1}) {
+    make(1000, room * ranks);
+    for (const Phase phase : {Phase::kTrees, Phase::kMesh}) {
+      sites->send_parts(0, phase, 9, pattern(mine, 1));
+      if (auto* const there = dynamic_cast<MemoryRing*>(far.get()))
+        while (there->arrived(1, phase)) far->send(1, phase, 9, far->receive(1, phase, 9));
+    }
+    const std::string all = error_of<Error>([&] { sites->receive_parts(0, Phase::kTrees, 9); });
+    EXPECT_EQ(all.empty(), room >= mine * ranks) << all;
+    const std::string shares = error_of<Error>([&] { sites->receive_shares(0, Phase::kMesh, 9); });
+    EXPECT_EQ(shares.empty(), room >= mine) << shares;
+    for (const std::string& text : {all, shares})
+      EXPECT_TRUE(text.empty() || wan::test::says(text, "site far announces")) << text;
+  }
 }
 
 TEST_F(SitesRanks, ALossAtTheGatewayIsOneOnAllRanks) {

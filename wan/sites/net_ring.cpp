@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "kernels/device/memory.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
@@ -21,6 +22,7 @@ constexpr double kNoticeTime = 3;       // seconds for the notice of why this si
 constexpr double kCloseTime = 60;       // seconds for a regular end, when all messages are acknowledged already
 
 std::size_t half_of_memory() {
+  if (const std::size_t available = host_memory_available()) return available / 2;
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 

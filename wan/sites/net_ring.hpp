@@ -41,6 +41,7 @@ class NetRing : public Ring {
   void publish(Phase phase, std::uint64_t number, Message message) override;
   Message receive(int from, Phase phase, std::uint64_t number) override;
   void leave_when(std::function<bool()> asked) override { asked_to_leave_ = std::move(asked); }
+  std::size_t memory_limit() const override { return memory_limit_; }
   std::array<Traffic, kPhases> take_traffic() override;
   // Also waits until all other sites close.
   void close() override;

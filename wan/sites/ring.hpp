@@ -77,6 +77,9 @@ class Ring {
   // patience nor for a site that hangs. Not called while another thread is in receive() or close().
   virtual void leave_when(std::function<bool()>) {}
 
+  // Limit of the bytes of what others send, on this machine.
+  virtual std::size_t memory_limit() const { return SIZE_MAX; }
+
   // The traffic by phase; counting begins anew.
   virtual std::array<Traffic, kPhases> take_traffic() = 0;
   // A regular end: waits until all sent messages have arrived; the other sites do not take it for a loss.

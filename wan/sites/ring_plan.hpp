@@ -42,9 +42,9 @@ struct RingPlan {
   std::vector<std::uint64_t> restarts;  // steps of which this site holds a restart; others may read them
 
   double wait_limit = 0;  // limit of waiting for the other sites at the start; 0: none
-  // Limit of the bytes of messages that wait here to be received or passed on. Beyond it the run ends with an error,
-  // before this machine runs out of memory.
-  std::size_t memory_limit = 0;                    // 0: half of the machine's memory
+  // Limit of the bytes of messages that wait here to be received or passed on, and of the parts that one call receives
+  // (Sites::receive_parts()). Beyond it the run ends with an error, before this machine runs out of memory.
+  std::size_t memory_limit = 0;                    // 0: half of what is available to this job (host_memory_available())
   double wait_lines = 60;                          // seconds between lines about a message that is waited for
   std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
 };

@@ -1,12 +1,15 @@
 #include "wan/sites/sites.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <map>
 #include <new>
 #include <numeric>
 #include <utility>
 
+#include "host/comm/job.hpp"
+#include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki::sites {
@@ -50,6 +53,20 @@ std::vector<std::uint64_t> remove_sizes(Message& piece, const std::string& site)
   if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > kLargestPart; })) throw_inconsistent(site);
   piece.resize(bytes);
   return sizes;
+}
+
+// Throws Error where a rank has no room for its parts.
+void require_room(std::uint64_t bytes, std::uint64_t room, const std::string& site) {
+  if (bytes <= room) return;
+  throw Error("site " + site + " announces " + wan::amount(bytes) + " for one rank of this site",
+              "there is room for " + wan::amount(room), "run the same version at all sites, with more memory here");
+}
+
+// Bytes of the rank with most, where part p goes to rank p mod `ranks`.
+std::uint64_t largest_share(const std::vector<std::uint64_t>& sizes, std::size_t ranks) {
+  std::vector<std::uint64_t> shares(ranks);
+  for (std::size_t p = 0; p < sizes.size(); ++p) shares[p % ranks] += sizes[p];
+  return std::ranges::max(shares);
 }
 
 // Splits the range [begin, end) of all parts, laid end to end, by part: call(part, offset in the part, offset in the
@@ -174,15 +191,19 @@ void Sites::Gateway::gather(std::span<const std::byte> mine, Pass&& pass) {
 
 Sites::Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks)
     : ring_(std::move(ring)), names_(std::move(names)), ranks_(ranks), gateway_(std::make_unique<Gateway>(ranks)) {
+  const std::uint64_t ranks_here = ranks.size() > 1 ? find_machines(ranks).most_ranks : 1;
   const Message place = gateway_->share_result([&] {
     if (!ring_) throw Error("a site without a ring on its first rank");
     if (ring_->count() != count())
       throw Error("a ring of " + std::to_string(ring_->count()) + " sites", std::to_string(count()) + " are named");
-    const int me = ring_->me();
-    const auto bytes = as_bytes_of(me);
+    const std::array<std::uint64_t, 2> numbers = {static_cast<std::uint64_t>(ring_->me()),
+                                                  ring_->memory_limit() / ranks_here};
+    const auto bytes = as_bytes_of(numbers);
     return Message(bytes.begin(), bytes.end());
   });
-  me_ = value_of<int>(place);
+  const auto [me, room] = value_of<std::array<std::uint64_t, 2>>(place);
+  me_ = static_cast<int>(me);
+  room_ = room;
 }
 
 Sites::Sites(const Communicator& ranks, std::string name)
@@ -248,6 +269,7 @@ std::vector<Message> Sites::receive_parts(int from, Phase phase, std::uint64_t n
   Message piece = receive();
   const auto sizes = remove_sizes(piece, name(from));
   const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  require_room(total, room_, name(from));
   std::vector<Message> parts(sizes.size());
   for (std::uint64_t begin = 0;; piece = receive()) {
     const std::uint64_t end = begin + piece.size();
@@ -292,6 +314,7 @@ std::vector<Message> Sites::receive_shares(int from, Phase phase, std::uint64_t 
     if (sizes.empty()) {
       sizes = remove_sizes(piece_header, name(from));
       total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+      require_room(largest_share(sizes, size), room_, name(from));
       mine.resize(sizes.size() > me ? (sizes.size() - me + size - 1) / size : 0);
     }
     if (end > total || (begin == end && total > 0)) throw_inconsistent(name(from));

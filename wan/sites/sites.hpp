@@ -58,7 +58,8 @@ class Sites {
   // holds a bounded number of pieces beyond those given to the ring.
   void send_parts(int to, Phase phase, std::uint64_t number, std::span<const std::byte> mine);
   void publish_parts(Phase phase, std::uint64_t number, std::span<const std::byte> mine);
-  // The parts of the ranks of site `from` in their order, all of them on every rank. Waits for them.
+  // The parts of the ranks of site `from` in their order, all of them on every rank. Waits for them. Throws Error, that
+  // names the site, before more comes than a rank has room for: its part of Ring::memory_limit().
   std::vector<Message> receive_parts(int from, Phase phase, std::uint64_t number);
   // As receive_parts(), but part p goes only to rank p mod size of this site. Returns the parts of this rank, in order.
   std::vector<Message> receive_shares(int from, Phase phase, std::uint64_t number);
@@ -81,6 +82,7 @@ class Sites {
   std::vector<std::string> names_;
   Communicator ranks_;
   int me_ = 0;
+  std::uint64_t room_ = 0;                        // bytes that one call may receive on each rank
   std::array<std::uint64_t, kPhases> numbers_{};  // last results of next_number()
   struct Gateway;                                 // messages that this site has published and not collected yet
   std::unique_ptr<Gateway> gateway_;
