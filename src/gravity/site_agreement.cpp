@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "kernels/error.hpp"
@@ -22,6 +24,35 @@ constexpr double kMostExact = 1e-4;
 constexpr double kRewalkCost = 200;
 // The usual imbalance of domains cut by cost.
 constexpr double kUsualImbalance = 1.02;
+// Above all measures; sums and squares of such numbers are finite.
+constexpr double kAboveAll = 1e150;
+
+// False for NaN.
+bool is_measure(double value) { return value >= 0 && value < kAboveAll; }
+bool is_mean_square(double value) { return value == -1 || is_measure(value); }
+
+bool are_measures(std::initializer_list<double> values) { return std::ranges::all_of(values, is_measure); }
+
+bool are_sums(const StepSums& s) {
+  return are_measures({s.interactions, s.members, s.groups, s.rewalked, s.difference, s.fresh_difference, s.reference,
+                       s.batched, s.outgrown, s.largest, s.ranks});
+}
+
+// Whether another site's numbers can be measures of a run.
+bool are_sums(const SiteMeasures& m) {
+  return are_sums(m.tree) && is_mean_square(m.mean_square_momentum) && is_mean_square(m.mean_square_acceleration) &&
+         are_measures({m.acceleration, m.momentum, m.outgrown, m.asks_rebuild, m.force_cost, m.work,
+                       m.last_force_seconds, m.reach_length, std::abs(m.mean_logarithm), std::abs(m.time)});
+}
+
+// But for rounding, which near t = 0 is that of the time `before`.
+bool is_one_time(double a, double b, double before) {
+  return std::abs(a - b) <= 1e-6 * (std::abs(a) + std::abs(b) + std::abs(before));
+}
+
+[[noreturn]] void refuse_sums(const std::string& site, const std::string& why) {
+  throw Error("the sums that site " + site + " sends cannot be taken", why, "run the same version at all sites");
+}
 
 }  // namespace
 
@@ -118,24 +149,34 @@ void SiteAgreement::publish() {
   if (delay() == 0 || number_ == 0) take(number_);
 }
 
+void SiteAgreement::read(std::size_t site, const sites::Message& message) {
+  const std::string& name = sites_.name(static_cast<int>(site));
+  SiteMeasures& step = all_[site];
+  if (message.size() < sizeof step) refuse_sums(name, "they are too short");
+  std::memcpy(&step, message.data(), sizeof step);
+  const std::size_t bytes = message.size() - sizeof step;
+  if (step.samples > bytes / sizeof(std::uint32_t) || bytes != step.samples * sizeof(std::uint32_t))
+    refuse_sums(name, "they have another size than they say");
+  if (static_cast<int>(site) != sites_.me() && !are_sums(step))
+    refuse_sums(name, "a number among them is negative or not finite");
+  if (step.samples == 0) return;
+  x_[site].resize(step.samples);
+  std::memcpy(x_[site].data(), message.data() + sizeof step, bytes);
+}
+
 void SiteAgreement::take(std::uint64_t number) {
   const std::vector<sites::Message> messages = sites_.collect(sites::Phase::kSums, number);
+  const SiteMeasures& here = all_[static_cast<std::size_t>(sites_.me())];
+  const double before = here.time;
+  for (std::size_t i = 0; i < messages.size(); ++i) read(i, messages[i]);
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const sites::Message& message = messages[i];
-    SiteMeasures& step = all_[i];
-    if (message.size() < sizeof step)
-      throw Error("a site's sums are too short", "", "run the same version at all sites");
-    std::memcpy(&step, message.data(), sizeof step);
-    if (message.size() - sizeof step != step.samples * sizeof(std::uint32_t))
-      throw Error("a site's sums have another size than they say", "", "run the same version at all sites");
-    if (step.samples > 0) {
-      x_[i].resize(step.samples);
-      std::memcpy(x_[i].data(), message.data() + sizeof step, step.samples * sizeof(std::uint32_t));
-    }
+    const SiteMeasures& step = all_[i];
     if (step.digest != all_[0].digest)
       throw Error("sites " + sites_.name(0) + " and " + sites_.name(static_cast<int>(i)) + " are not in step",
                   "they have come to different step lengths, rebuilds or slabs by evaluation " + std::to_string(number),
                   "use the same program on processors that round alike, and resume from the last restart");
+    if (!is_one_time(step.time, here.time, before))
+      refuse_sums(sites_.name(static_cast<int>(i)), "they are of another time than those here");
   }
   known_ = number;
   if (delay() > 0) find_common_restart();
@@ -153,7 +194,15 @@ double SiteAgreement::farthest(double t, double reach_length) {
   mine_.time = t;
   mine_.reach_length = reach_length;
   if (known_) return farthest_by(t);
-  return sites_.joined(sites::Phase::kSums, 0, reach_length, [](double& far, double one) { far = std::max(far, one); });
+  double far = reach_length;
+  const auto all = sites_.gather(sites::Phase::kSums, 0, sites::as_bytes_of(reach_length));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& name = sites_.name(static_cast<int>(i));
+    const double one = sites::value_of<double>(all[i], name);
+    if (!is_measure(one)) refuse_sums(name, "a distance is negative or not finite");
+    far = std::max(far, one);
+  }
+  return far;
 }
 
 double SiteAgreement::farthest_by(double t) const {

@@ -101,7 +101,8 @@ class SiteAgreement {
   int delay() const { return sites_.alone() ? 0 : 2; }
 
   // Begins the next evaluation, and receives the sums of the one before the last. Collective, as all calls that are not
-  // const. Throws Error where the sites have decided differently, and as Sites does.
+  // const. Throws Error where the sites have decided differently, or where a site's sums are impossible, and as Sites
+  // does.
   void begin();
   SiteMeasures& mine() { return mine_; }
   void set_samples(std::vector<std::uint32_t> x) { mine_x_ = std::move(x); }
@@ -131,6 +132,7 @@ class SiteAgreement {
 
  private:
   void take(std::uint64_t number);
+  void read(std::size_t site, const sites::Message& message);
   void find_common_restart();
   double farthest_by(double t) const;
 

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <memory>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/assign.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "tests/host/domain/fields.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
@@ -133,6 +135,29 @@ void migration(Sites& sites) {
   migration.finish(stream, particles, arrays, 1);
 }
 
+// Sums of some steps, and the decisions that follow from them.
+void agreement(Sites& sites) {
+  SiteAgreement steps(sites);
+  Slabs slabs(2, 0);
+  for (int n = 0; n < 4; ++n) {
+    steps.begin();
+    const double far = steps.farthest(0.1 * n, 1.0 + sites.me());
+    EXPECT_TRUE(std::isfinite(far) && far >= 1) << far;
+    const std::vector<SiteWork> works = steps.works();
+    if (n > 0) slabs = cut(slabs, works, {});
+    EXPECT_GE(waste(works), 0);
+    EXPECT_TRUE(std::isfinite(steps.tree().imbalance()));
+    EXPECT_GE(steps.tree().fresh_error(), 0);
+    SiteMeasures& mine = steps.mine();
+    mine.acceleration = mine.momentum = mine.work = mine.force_cost = mine.reach_length = 2;
+    mine.tree.interactions = mine.tree.largest = 1000;
+    mine.tree.reference = mine.tree.difference = 1;
+    mine.particles = 30;
+    steps.set_samples(std::vector<std::uint32_t>(20, 5u << 20));
+    steps.publish();
+  }
+}
+
 struct Exchange {
   const char* name;
   Call call;
@@ -144,7 +169,8 @@ std::vector<Exchange> exchanges() {
           {"Trees", [](Sites& sites) { trees(sites, false, 0.1f); }, 400},
           {"TreesCompressed", [](Sites& sites) { trees(sites, true, 0); }, 400},
           {"Mesh", mesh, 300},
-          {"Migration", migration, 600}};
+          {"Migration", migration, 600},
+          {"Agreement", agreement, 3000}};
 }
 
 // ---- with damaged messages ------------------------------------------------------------------------------------------

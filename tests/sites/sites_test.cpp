@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
@@ -153,6 +154,21 @@ TEST(GatheredSet, HasAllParticlesAtOneSite) {
       }
     }
   }
+}
+
+TEST(GatheredSet, FewerParticlesThanWereAnnouncedAreRefused) {
+  const auto call = [](Sites& sites) {
+    const Stream& stream = maki::test::test_stream();
+    const std::vector<SourceParticle> own(5 + static_cast<std::size_t>(sites.me()), {1, 2, 3, 0.5f});
+    const maki::test::OnDevice mine(own);
+    const GatheredSet all(sites, stream, mine);
+  };
+  ReplayRing::Sent sent = maki::test::replay_sites(2, call);
+  const std::uint64_t announced[2] = {8, 8};  // particles of the site, and of its fullest rank
+  std::memcpy(sent[{0, 1, static_cast<int>(Phase::kOutput)}].front().second.data(), announced, sizeof announced);
+  Sites north(std::make_unique<ReplayRing>(sent, 2, 0), maki::test::replayed_names(2), Communicator::self());
+  const std::string text = wan::test::error_of<Error>([&] { call(north); });
+  EXPECT_TRUE(wan::test::says(text, "site east sends other particles than it has (6 have come of 8)"));
 }
 
 // More than the window of messages under way holds.

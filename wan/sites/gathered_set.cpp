@@ -136,6 +136,19 @@ void send_pieces(Sites& sites, const Gathering& g, const Piece& piece) {
   }
 }
 
+// Throws Error, on all ranks, where a site has sent fewer particles than it has. `remaining`: by site, those that were
+// to come and have not come to this rank.
+void require_all(const Sites& sites, const Gathering& g, const std::vector<std::uint64_t>& remaining) {
+  std::vector<std::uint64_t> come;
+  for (std::size_t i = 0; i < remaining.size(); ++i) come.push_back(g.of_sites[i].particles - remaining[i]);
+  sites.ranks().sum(std::span(come));
+  for (std::size_t i = 0; i < come.size(); ++i)
+    if (static_cast<int>(i) != sites.me() && come[i] != g.of_sites[i].particles)
+      throw Error("site " + sites.name(static_cast<int>(i)) + " sends other particles than it has",
+                  std::to_string(come[i]) + " have come of " + std::to_string(g.of_sites[i].particles),
+                  "run the same version at all sites");
+}
+
 // Receives from all other sites, particles of so many bytes; `take(message)` for each message.
 template <class Take>
 void receive_pieces(Sites& sites, const Gathering& g, std::size_t particle_bytes, const Take& take) {
@@ -160,6 +173,7 @@ void receive_pieces(Sites& sites, const Gathering& g, std::size_t particle_bytes
       if (piece + kWindow < theirs) sites.send_parts(site, Phase::kOutput, g.number, {});
     }
   }
+  require_all(sites, g, remaining);
 }
 
 }  // namespace

@@ -89,13 +89,13 @@ class Sites {
 };
 
 // Conversion of a value to a message and back. T has no pointers. value_of() throws Error where the size is not that of
-// T.
+// T; `site`: the sender, for the error.
 template <class T>
 std::span<const std::byte> as_bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 template <class T>
-T value_of(const Message& message);
+T value_of(const Message& message, const std::string& site = "");
 
 }  // namespace maki::sites
 
@@ -103,9 +103,10 @@ T value_of(const Message& message);
 
 namespace maki::sites {
 template <class T>
-T value_of(const Message& message) {
+T value_of(const Message& message, const std::string& site) {
   if (message.size() != sizeof(T))
-    throw Error("a message of another size came from a site", "", "run the same version at all sites");
+    throw Error("a message of another size came from " + (site.empty() ? "a site" : "site " + site), "",
+                "run the same version at all sites");
   T value;
   std::memcpy(&value, message.data(), sizeof value);
   return value;
@@ -113,7 +114,8 @@ T value_of(const Message& message) {
 template <class T, class Join>
 T Sites::joined(Phase phase, std::uint64_t number, const T& mine, Join&& join) {
   T all{};
-  for (const Message& message : gather(phase, number, as_bytes_of(mine))) join(all, value_of<T>(message));
+  int site = 0;
+  for (const Message& message : gather(phase, number, as_bytes_of(mine))) join(all, value_of<T>(message, name(site++)));
   return all;
 }
 }  // namespace maki::sites

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -139,6 +142,44 @@ TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
       steps.publish();
     }
   });
+}
+
+// What site north says of the sums of site east, once these are changed.
+std::string refusal_of(const std::function<void(SiteMeasures&)>& change, std::size_t bytes_left_out = 0) {
+  const auto call = [](sites::Sites& sites) {
+    SiteAgreement steps(sites);
+    steps.begin();
+    steps.set_samples({7, 8});
+    steps.publish();
+  };
+  sites::ReplayRing::Sent sent = test::replay_sites(2, call);
+  sites::Message& message = sent[{0, 1, static_cast<int>(sites::Phase::kSums)}].front().second;
+  SiteMeasures sums;
+  std::memcpy(&sums, message.data(), sizeof sums);
+  change(sums);
+  std::memcpy(message.data(), &sums, sizeof sums);
+  message.resize(message.size() - bytes_left_out);
+  sites::Sites north(std::make_unique<sites::ReplayRing>(sent, 2, 0), test::replayed_names(2), Communicator::self());
+  return test::error_of([&] { call(north); });
+}
+
+TEST(SiteAgreement, SumsThatCannotBeAreRefusedAndTheirSiteNamed) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  const std::string east = "the sums that site east sends cannot be taken";
+  EXPECT_EQ(refusal_of([](SiteMeasures&) {}), "");
+  test::expect_contains(refusal_of([](SiteMeasures&) {}, 20), {east, "too short"});
+  for (const std::uint64_t samples :
+       {std::uint64_t{1}, std::uint64_t{3}, (std::uint64_t{1} << 62) + 2, ~std::uint64_t{0}})
+    test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.samples = samples; }), {east, "another size"});
+  for (const auto number : {&SiteMeasures::acceleration, &SiteMeasures::momentum, &SiteMeasures::mean_square_momentum,
+                            &SiteMeasures::work, &SiteMeasures::force_cost, &SiteMeasures::reach_length})
+    for (const double value : {kNan, kInf, -2.0})
+      test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.*number = value; }), {east, "not finite"});
+  EXPECT_EQ(refusal_of([](SiteMeasures& sums) { sums.mean_logarithm = -2; }), "");
+  for (const auto number : {&SiteMeasures::mean_logarithm, &SiteMeasures::time})
+    test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.*number = kNan; }), {east, "not finite"});
+  test::expect_contains(refusal_of([](SiteMeasures& sums) { sums.time = -2; }), {east, "of another time"});
+  test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.tree.reference = kInf; }), {east, "not finite"});
 }
 
 GravityOptions over_sites() {
