@@ -17,6 +17,7 @@
 #include "src/config/site_tables.hpp"
 #include "src/gravity/tree_imports.hpp"
 #include "src/io/run_directory.hpp"
+#include "wan/net/error.hpp"
 #include "wan/sites/net_ring.hpp"
 
 namespace maki {
@@ -50,11 +51,24 @@ void require_one_site(const Config& config) {
               "use 'maki run' or 'maki resume' with --site NAME at each site, or leave sites.ring out");
 }
 
-std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mine) {
+namespace {
+
+constexpr std::size_t kLongestText = 4000;  // of another site, as it is shown
+
+// As gather_texts(), as they come.
+std::vector<std::string> gather_unread(sites::Sites& sites, const std::string& mine) {
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);
   std::vector<std::string> texts;
   for (const sites::Message& message : sites.gather(sites::Phase::kControl, number, std::as_bytes(std::span(mine))))
     texts.emplace_back(reinterpret_cast<const char*>(message.data()), message.size());
+  return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mine) {
+  std::vector<std::string> texts = gather_unread(sites, mine);
+  for (std::string& text : texts) text = wan::printable(text, kLongestText);
   return texts;
 }
 
@@ -79,7 +93,7 @@ void require_one_configuration(const Config& config, const OpenSites& ring) {
   sites::Sites& sites = *ring.sites;
   if (sites.alone()) return;
   const std::vector<std::string> all =
-      gather_texts(sites, fmt::format("{}", fmt::join(lines_of_all_sites(config), "\n")));
+      gather_unread(sites, fmt::format("{}", fmt::join(lines_of_all_sites(config), "\n")));
   const auto said = [&](std::size_t site) {
     sites::Hello hello;
     hello.name = sites.name(static_cast<int>(site));

@@ -64,7 +64,8 @@ void require_one_configuration(const Config& config, const OpenSites& ring);
 // Every site throws the same error: each waits for the messages of the others before it leaves.
 [[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error);
 
-// The (short) texts of all sites, in the order of the ring. Collective over the sites and ranks.
+// The (short) texts of all sites, in the order of the ring, safe to show (wan::printable()). Collective over the sites
+// and ranks.
 std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mine);
 
 // Makes `call`, which is collective over the ranks of this site and not over sites. Where it throws at one site, all

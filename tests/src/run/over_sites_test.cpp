@@ -151,6 +151,22 @@ TEST(AtAllSites, WhatGoesWrongAtOneIsToldToAll) {
   EXPECT_EQ(calls, 1);
 }
 
+// It goes to the terminals of the others.
+TEST(AtAllSites, TheTextOfASiteHasNoControlCharactersOrLinesOfItsOwn) {
+  const auto said = test::errors_at_sites(2, [](sites::Sites& sites) {
+    at_all_sites(sites, [&] {
+      if (sites.me() == 1) throw Error("\x1b[2Jfull\nmaki: error: all is lost");
+    });
+  });
+  test::expect_contains(said[0], {"site east cannot go on (\\x1b[2Jfull\\x0amaki: error: all is lost)"});
+  test::replay_sites(2, [](sites::Sites& sites) {
+    const auto texts = gather_texts(sites, sites.me() == 1 ? "a\r" + std::string(1'000'000, 'b') : "Zürich");
+    EXPECT_EQ(texts[0], "Zürich");
+    EXPECT_EQ(texts[1].substr(0, 6), "a\\x0db");
+    EXPECT_LT(texts[1].size(), 5000u);
+  });
+}
+
 }  // namespace
 
 }  // namespace maki
