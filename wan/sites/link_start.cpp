@@ -160,7 +160,7 @@ void LinkStart::run(bool all_or_none, double wait_limit) {
     check_callers();
     check_notices();
     std::size_t up = 0, lost = 0;
-    for (const StartedLink& link : links_) up += link.up, lost += !link.problem.empty();
+    for (std::size_t i = 0; i < links_.size(); ++i) up += stands(i), lost += !links_[i].problem.empty();
     if (up + lost == links_.size() || (all_or_none && lost > 0)) break;
     const double waited = seconds_since(begun);
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -184,7 +184,7 @@ void LinkStart::refuse(const std::string& why) {
     } catch (const wan::Error&) {
     }
     send_notice(path, Notice::kRefused, why);
-    refused_paths_.push_back(std::move(path));
+    turned_away_.keep(std::move(path));
   };
   for (Candidate& candidate : candidates_) refuse_path(std::move(candidate.path), false);
   candidates_.clear();
@@ -237,26 +237,25 @@ void LinkStart::lost(std::size_t link, const std::string& why) {
     reasons_[link] = why;
 }
 
-void LinkStart::keep_refused(wan::Path path) {
-  refused_paths_.push_back(std::move(path));
-  if (refused_paths_.size() <= kMostRefusedPaths) return;
-  refused_paths_.front().close(0);
-  refused_paths_.erase(refused_paths_.begin());
-}
-
 // `key`: the id that the caller should have proved; empty: no such neighbour should call.
 void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
-  try {
-    accepted.path.start_send(kHelloTag, hello_);  // so that the caller learns which site it has reached
-  } catch (const wan::Error&) {
-  }
   const std::string why = key.empty() ? "it is no neighbour of " + name(plan_.me) + " that should call it"
                                       : "it shows the key " + accepted.identity + ", and that of this link is " + key +
                                             ": give the same sites.NAME.key at both ends";
-  if (!key.empty())
-    send_notice(accepted.path, Notice::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
-  keep_refused(std::move(accepted.path));
-  report(plan_, "a site that calls itself " + wan::printable(accepted.name) + " was turned away: " + why);
+  turned_away_.add(std::move(accepted.path), hello_, key.empty() ? "" : turned_away_text(name(plan_.me), why));
+  report(plan_, turned_away_line(accepted.name, why));
+}
+
+bool LinkStart::stands(std::size_t link) const {
+  const auto rivals = [link](const Candidate& one) { return one.link == link && one.undecided; };
+  return links_[link].up && std::ranges::none_of(candidates_, rivals) && links_[link].path.status().up;
+}
+
+// Whether a job of the caller's site is there already; empty: not known yet.
+std::optional<bool> LinkStart::is_taken(const Candidate& caller) const {
+  const StartedLink& link = links_[caller.link];
+  if (!link.up || !link.peer_calls || ours_.purpose == Purpose::kCheck) return false;
+  return answers_after(link.path, caller.begun);
 }
 
 void LinkStart::check_candidates() {
@@ -271,8 +270,14 @@ void LinkStart::check_candidates() {
         ++c;
         continue;
       }
+      const std::optional<bool> taken = is_taken(candidate);
+      candidate.undecided = !taken;
+      if (!taken) {
+        ++c;
+        continue;
+      }
       const wan::Bytes hello = candidate.hello.take();
-      accept_hello(link, std::move(candidate.path), hello.view());
+      accept_hello(link, std::move(candidate.path), hello.view(), *taken);
       if (callers_[link] && !started.up) callers_[link]->retry();
     } catch (const wan::Error& error) {
       lost(link, error.what());
@@ -315,7 +320,7 @@ void LinkStart::check_notices() {
   }
 }
 
-void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const std::byte> hello) {
+void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const std::byte> hello, bool taken) {
   StartedLink& link = links_[which];
   Hello theirs = decode_hello(hello);
   if (theirs.name != name(link.site)) {
@@ -324,7 +329,14 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
   if (ours_.purpose == Purpose::kRun) {
     if (theirs.purpose == Purpose::kCheck) {
       reasons_[which] = "it tries its links, and does not run yet";
-      keep_refused(std::move(path));
+      turned_away_.keep(std::move(path));
+      return;
+    }
+    if (taken) {
+      const std::string why = "another job of site " + name(link.site) + " takes part already: end one of them";
+      send_notice(path, Notice::kTurnedAway, turned_away_text(name(plan_.me), why));
+      turned_away_.keep(std::move(path));
+      report(plan_, turned_away_line(theirs.name, why));
       return;
     }
     if (const auto found = differences(ours_, theirs); !found.empty()) {
@@ -336,6 +348,48 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
   link.path = std::move(path);
   link.theirs = std::move(theirs);
   link.up = link.problem.empty();
+}
+
+void TurnedAway::add(wan::Path path, const Message& hello, const std::string& why) {
+  // The reason first: a caller that has read a hello goes on with its start.
+  if (!why.empty()) send_notice(path, Notice::kTurnedAway, why);
+  try {
+    path.start_send(kHelloTag, hello);
+  } catch (const wan::Error&) {
+  }
+  keep(std::move(path));
+}
+
+void TurnedAway::keep(wan::Path path) {
+  paths_.push_back(std::move(path));
+  if (paths_.size() <= kMostRefusedPaths) return;
+  paths_.front().close(0);
+  paths_.erase(paths_.begin());
+}
+
+void TurnedAway::close() {
+  for (wan::Path& path : paths_) path.close(0);
+}
+
+std::optional<bool> answers_after(const wan::Path& path, wan::WallClock::time_point call) {
+  const wan::PathStatus there = path.status();
+  if (!there.up) return false;
+  if (there.silent < seconds_since(call)) return true;
+  return {};
+}
+
+std::string turned_away_text(const std::string& here, const std::string& why) {
+  return "site " + here + " turns this site away (" + why + ")";
+}
+
+std::string turned_away_line(const std::string& caller, const std::string& why) {
+  return "a site that calls itself " + wan::printable(caller) + " was turned away: " + why;
+}
+
+std::uint32_t notice_kind(std::span<const std::byte> notice) {
+  std::uint32_t kind = Notice::kLost;
+  if (notice.size() >= sizeof kind) std::memcpy(&kind, notice.data(), sizeof kind);
+  return kind;
 }
 
 std::string notice_text(std::span<const std::byte> notice) {

@@ -33,6 +33,18 @@ class LinkCaller {
   wan::PathCaller caller_;
 };
 
+// Callers that are not admitted. Their paths stay open until they have read why; the oldest of many are closed.
+class TurnedAway {
+ public:
+  // The caller gets this site's hello, so that it learns which site it has reached, and the reason, if any.
+  void add(wan::Path path, const Message& hello, const std::string& why);
+  void keep(wan::Path path);  // as it is
+  void close();
+
+ private:
+  std::vector<wan::Path> paths_;
+};
+
 struct StartedLink {
   int site = 0;
   bool peer_calls = false;  // the neighbour calls this site
@@ -67,18 +79,21 @@ class LinkStart {
     wan::Path path;
     wan::Request hello;
     wan::WallClock::time_point begun = wan::WallClock::now();
+    bool undecided = false;  // its hello has come, and whether another job is there is not known yet
   };
 
   void accept();
   void greet(std::size_t link, wan::Path path);
   void lost(std::size_t link, const std::string& why);
   void refuse_caller(wan::Accepted& accepted, const std::string& key);
-  void keep_refused(wan::Path path);  // open for a while; the oldest of many is closed
+  bool stands(std::size_t link) const;  // it is up, and no other job may have to take its place
+  std::optional<bool> is_taken(const Candidate& caller) const;
   void check_candidates();
   void check_callers();
   void check_notices();
-  // Takes in a path whose hello has arrived. Throws Error where the hello is not of the site at this link.
-  void accept_hello(std::size_t link, wan::Path path, std::span<const std::byte> hello);
+  // Takes in a path whose hello has arrived. `taken`: another job of the site is there. Throws Error where the hello is
+  // not of the site at this link.
+  void accept_hello(std::size_t link, wan::Path path, std::span<const std::byte> hello, bool taken);
   std::string reason_of_wait(std::size_t link) const;
   std::string name(int site) const { return plan_.sites[static_cast<std::size_t>(site)].name; }
 
@@ -91,13 +106,21 @@ class LinkStart {
   std::vector<std::string> key_ids_;  // by link: id of the neighbour's key; empty where links have no keys
   std::vector<std::string> reasons_;  // by link: why it is not up yet
   std::vector<Candidate> candidates_;
-  std::vector<wan::Path> refused_paths_;              // paths to callers that are not admitted
+  TurnedAway turned_away_;
   std::vector<std::unique_ptr<LinkCaller>> callers_;  // by link; null where the neighbour calls
 };
 
+// Whether the job at the other end is there after a second one of its site has called: empty until it is heard after
+// that, or its path is down.
+std::optional<bool> answers_after(const wan::Path& path, wan::WallClock::time_point call);
+
 // Tells the site at the other end why the run ends; that site throws an error with this text. Never waits or throws.
 void send_notice(wan::Path& path, std::uint32_t kind, const std::string& text);
+std::uint32_t notice_kind(std::span<const std::byte> notice);
 std::string notice_text(std::span<const std::byte> notice);
+// The text of a notice for a caller that is turned away, and the line for the user.
+std::string turned_away_text(const std::string& here, const std::string& why);
+std::string turned_away_line(const std::string& caller, const std::string& why);
 // Prints a line for the user (RingPlan::report).
 void report(const RingPlan& plan, const std::string& line);
 

@@ -104,6 +104,7 @@ void NetRing::start_threads() {
   }
   for (auto& lane : lanes_)
     if (lane) lane->thread = std::thread([this, &lane = *lane] { run_lane(lane); });
+  if (listener_) visits_thread_ = std::thread([this] { run_visits(); });
 }
 
 // Exchanges the hellos of all sites: then the ring is complete.
@@ -240,6 +241,7 @@ void NetRing::stop(double seconds) {
       if (thread->joinable()) thread->join();
   for (auto& lane : lanes_)
     if (lane && lane->thread.joinable()) lane->thread.join();
+  if (visits_thread_.joinable()) visits_thread_.join();
 }
 
 wan::Path& NetRing::path_to(int neighbour) {

@@ -31,6 +31,7 @@ class NetRing : public Ring {
   // Connects to the neighbours, in whatever order the sites start, printing a line every ten seconds while one is
   // missing, and exchanges the hellos of all sites. Throws Error at all sites, naming the difference, where a site must
   // not take part (version, agreement, order of the ring, key); after `wait_limit`; and where a port is unavailable.
+  // Afterwards a further job of a neighbour that is there is turned away, with a line in wan::log().
   explicit NetRing(const RingPlan& plan);
   // Destruction without close() looks like the loss of this site to the others.
   ~NetRing() override;
@@ -78,6 +79,7 @@ class NetRing : public Ring {
   void start_threads();
   void exchange_hellos(const RingPlan& plan, double limit);
   void stop(double seconds);
+  void run_visits();  // net_ring_visits.cpp
 
   // net_ring_lanes.cpp: messages in transit, and the loss of a site.
   // On one link, up to the site header.last; on all links, to all sites. Both fill in the sizes in the header.
@@ -127,6 +129,7 @@ class NetRing : public Ring {
   std::deque<Link> links_;
   std::function<bool()> asked_to_leave_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and phase; null: this site's own
+  std::thread visits_thread_;
 
   mutable std::mutex mutex_;  // guards the members below, and the queues of lanes and links
   std::condition_variable changed_;

@@ -277,12 +277,13 @@ void NetRing::await_notice(Link& link) {
     link.notice.wait();
     const wan::Bytes notice = link.notice.take();
     const std::string text = notice_text(notice.view());
+    const bool lost = notice_kind(notice.view()) != Notice::kTurnedAway;
     {  // messages that were sent before it, on other streams, may tell why
       std::unique_lock lock(mutex_);
       link.told = text;
       changed_.wait_for(lock, kNoticeDelay, [&] { return failed_ || stopping_; });
     }
-    fail(std::make_exception_ptr(SiteLost(text)), text, &link);
+    fail(lost ? std::make_exception_ptr(SiteLost(text)) : std::make_exception_ptr(Error(text)), text, &link);
   } catch (const wan::Error&) {
     // The path has ended: the calls that wait for a message judge whether that is a loss.
   }

@@ -164,7 +164,8 @@ inline std::optional<Header> header_of(std::span<const std::byte> bytes, int sit
 
 // Why the run ends, sent to the neighbours.
 struct Notice {
-  enum Kind : std::uint32_t { kLost = 1, kRefused = 2 };
+  // kTurnedAway: the run goes on, without the receiver, which is no part of it.
+  enum Kind : std::uint32_t { kLost = 1, kRefused = 2, kTurnedAway = 3 };
 };
 
 }  // namespace maki::sites
