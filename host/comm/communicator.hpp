@@ -20,8 +20,9 @@ class NcclRanks;
 class Communicator {
  public:
   // All ranks that the launcher (mpirun, srun with PMI) started; one rank without a launcher. Starts MPI at the first
-  // call and finalizes it at the program's end. Throws Error under srun without PMI, where every task would consider
-  // itself the only one.
+  // call and finalizes it at the program's end, unless another library of this process has started it. Throws Error
+  // under srun without PMI, where every task would consider itself the only one, and where MPI was started without
+  // threads (below MPI_THREAD_FUNNELED).
   static Communicator world();
   // This process alone.
   static Communicator self();

@@ -15,7 +15,7 @@ void wait_to_speak();
 // (MPI_Abort) with the exit code.
 [[noreturn]] void abort_job(const std::string& message, int exit_code = 1);
 
-// Whether this process has started MPI.
+// Whether MPI runs in this process.
 bool under_mpi();
 
 // This rank among the job's ranks on its machine; {0, 1} in a single process.

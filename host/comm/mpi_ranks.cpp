@@ -27,11 +27,8 @@ namespace {
 // A communicator for finalize() alone, so that its barrier matches no other call.
 Ranks at_end;
 
-// At the program's end: only ranks that all get here can finalize.
-void finalize() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized) return;
+// Before MPI is finalized: only ranks that all get here can do so.
+void meet_at_end() {
   try {
     MPI_Request request;
     check(MPI_Ibarrier(at_end.comm, &request), "MPI_Ibarrier");
@@ -40,7 +37,50 @@ void finalize() {
   } catch (const std::exception& error) {
     abort_job(error.what());
   }
+}
+
+// At the program's end, where MPI was started here.
+void finalize() {
+  if (!under_mpi()) return;
+  meet_at_end();
   MPI_Finalize();
+}
+
+// Where another library started MPI, MPI_Finalize() first deletes the attributes of MPI_COMM_SELF (MPI 4.0, 11.2.4).
+void meet_where_others_finalize() {
+  const auto deleted = [](MPI_Comm, int, void*, void*) {
+    meet_at_end();
+    return MPI_SUCCESS;
+  };
+  int key = MPI_KEYVAL_INVALID;
+  check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &key, nullptr), "MPI_Comm_create_keyval");
+  check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+}
+
+bool initialized() {
+  int started = 0;
+  MPI_Initialized(&started);
+  return started != 0;
+}
+
+// Throws Error where MPI, as another library has started it, cannot be used.
+void require_threads() {
+  if (!under_mpi())
+    throw Error("MPI has ended in this process", "another library has finalized it", "finalize it after all of Maki");
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  if (level >= MPI_THREAD_FUNNELED) return;
+  throw Error("MPI runs with MPI_THREAD_SINGLE",
+              "another library has started it so for processes of one thread, and Maki has several",
+              "start it by MPI_Init_thread with MPI_THREAD_FUNNELED or above (mpi4py.rc.thread_level = 'funneled'), or "
+              "let Maki start it");
+}
+
+// Starts MPI. Throws Error.
+void initialize() {
+  int provided = 0;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
 OnMachine place;
@@ -56,9 +96,11 @@ void find_place() {
 }  // namespace
 
 Ranks start(int expected) {
-  int provided = 0;
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const bool here = !initialized();
+  if (here)
+    initialize();
+  else
+    require_threads();
   int size = 0;
   check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (expected > 0 && size != expected) {
@@ -80,8 +122,17 @@ Ranks start(int expected) {
   MPI_Comm last = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &last), "MPI_Comm_dup");
   at_end = describe(last, like);
-  std::atexit(finalize);
+  if (here)
+    std::atexit(finalize);
+  else
+    meet_where_others_finalize();
   return describe(comm, like);
+}
+
+bool started_with_others() {
+  int size = 1;
+  if (under_mpi()) check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  return size > 1;
 }
 
 Ranks describe(MPI_Comm comm, const Ranks& like) {
@@ -126,10 +177,9 @@ namespace maki {
 OnMachine on_this_machine() { return mpi::place; }
 
 bool under_mpi() {
-  int started = 0, finalized = 0;
-  MPI_Initialized(&started);
+  int finalized = 0;
   MPI_Finalized(&finalized);
-  return started && !finalized;
+  return mpi::initialized() && !finalized;
 }
 
 std::string mpi_library() {

@@ -27,8 +27,12 @@ struct Ranks {
 // Throws Error where an MPI call did not succeed.
 void check(int code, const char* call);
 
-// Starts MPI (once) and returns the job's ranks, which must be `expected` where that is not 0.
+// Starts MPI (once), or takes it as another library of this process has started it, and returns the job's ranks, which
+// must be `expected` where that is not 0. MPI is finalized by who started it. Throws Error, also where MPI was started
+// without threads, or was finalized.
 Ranks start(int expected);
+// Whether another library has started MPI, with other ranks.
+bool started_with_others();
 // Describes `comm`, whose errors become return values; other settings from `like`.
 Ranks describe(MPI_Comm comm, const Ranks& like);
 // Frees the communicator, where that is still possible.

@@ -25,20 +25,58 @@ except maki.Error:
 """
 
 
-def run(launcher, folder):
+# Before Maki uses it, MPI is started by the library that Maki is linked to, as by mpi4py; finalizing twice ends a process.
+STARTED_ELSEWHERE = """
+import atexit, ctypes, maki
+mpi, level = ctypes.CDLL(maki._core.__file__), ctypes.c_int()
+mpi.MPI_Init_thread(None, None, LEVEL, ctypes.byref(level))
+if level.value != LEVEL:
+    raise SystemExit(77)
+atexit.register(mpi.MPI_Finalize)
+"""
+
+
+def make(launcher, program, *arguments, **variables):
+    return subprocess.run([*launcher, sys.executable, "-c", program, *arguments], capture_output=True, text=True,
+                          timeout=300, env=dict(os.environ, OMP_NUM_THREADS="1", **variables))
+
+
+def run(launcher, folder, program=PROGRAM):
     folder.mkdir()
-    done = subprocess.run([*launcher, sys.executable, "-c", PROGRAM, folder], capture_output=True, text=True, timeout=300,
-                          env=dict(os.environ, OMP_NUM_THREADS="1"))
+    done = make(launcher, program, folder)
+    if done.returncode == 77:
+        pytest.skip("this MPI has no such level of threads")
     assert done.returncode == 0, done.stdout + done.stderr
     return [entry.read_text().split() for entry in folder.iterdir() if entry.name.isdigit()]
 
 
-def test_two_ranks_do_what_one_does(tmp_path):
+@pytest.fixture
+def two_ranks():
+    """The command that starts two ranks."""
     mpirun = os.environ.get("MAKI_MPIRUN") or shutil.which("mpirun")
     if not mpirun:
         pytest.skip("there is no mpirun")
     as_root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+    return [mpirun, *as_root, "--oversubscribe", "--bind-to", "none", "-n", "2"]
+
+
+def test_two_ranks_do_what_one_does(tmp_path, two_ranks):
     [alone] = run([], tmp_path / "alone")
-    both = run([mpirun, *as_root, "--oversubscribe", "--bind-to", "none", "-n", "2"], tmp_path / "both")
+    both = run(two_ranks, tmp_path / "both")
     assert alone[0] == "4096" and [words[0] for words in both] == ["2048", "2048"]
     assert all(float(words[1]) == pytest.approx(float(alone[1]), rel=1e-6) for words in both)
+
+
+@pytest.mark.parametrize("level", [1, 3])  # MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE
+def test_mpi_may_be_started_by_another_library(tmp_path, two_ranks, level):
+    program = STARTED_ELSEWHERE.replace("LEVEL", str(level)) + PROGRAM
+    [alone] = run([], tmp_path / "alone", program)
+    assert alone[0] == "4096"
+    assert [words[0] for words in run(two_ranks, tmp_path / "both", program)] == ["2048", "2048"]
+
+
+def test_mpi_started_without_threads_is_refused(two_ranks):
+    done = make(two_ranks, STARTED_ELSEWHERE.replace("LEVEL", "0") + "maki.initial_conditions(particles_per_side=16)")
+    if done.returncode == 77:
+        pytest.skip("this MPI always has threads")
+    assert done.returncode == 1 and "maki.Error: MPI runs with MPI_THREAD_SINGLE" in done.stderr, done.stderr
