@@ -8,6 +8,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/quantity.hpp"
+#include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/python/bind.hpp"
 
@@ -91,7 +92,28 @@ void reorder(std::vector<T>& values, const std::vector<std::size_t>& order) {
   std::ranges::transform(order, values.begin(), [&](std::size_t i) { return before[i]; });
 }
 
+// Throws Error where ranks have the same particles, such as a whole set on each. Collective.
+void require_shares(const Snapshot& share, const Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  Checksum sum;
+  sum.add(share.positions.data(), share.size() * sizeof share.positions[0]);
+  sum.add(share.ids.data(), share.size() * sizeof share.ids[0]);
+  std::vector<std::string> sums = gather_texts(ranks, share.size() == 0 ? "" : sum.text());
+  std::erase(sums, "");
+  std::ranges::sort(sums);
+  if (std::ranges::adjacent_find(sums) == sums.end()) return;
+  throw Error("several ranks were given the same particles", "each rank gives its own share of a set",
+              "give each particle on one rank, as maki.read() and maki.initial_conditions() do");
+}
+
 }  // namespace
+
+void require_one_process(const std::string& what) {
+  const int ranks = Communicator::world().size();
+  if (ranks == 1) return;
+  throw Error(what + " is for one process", fmt::format("there are {} ranks, each with its share of the set", ranks),
+              "start Python without mpirun for it");
+}
 
 Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks) {
   if (set.header.comoving && !(set.header.box_size > 0))
@@ -100,6 +122,7 @@ Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicat
   if (set.header.comoving && !(set.header.time > 0))
     throw Error("a comoving set needs a scale factor", fmt::format("header.time is {}", set.header.time),
                 "set header.time or header.redshift");
+  require_shares(set, ranks);
   check_snapshot(set, "the given particles", notes, ranks);
   return set;
 }
@@ -137,6 +160,7 @@ void bind_units(nb::module_& module) {
 }
 
 void bind_snapshot(nb::module_& module) {
+  module.def("require_one_process", &require_one_process, "what"_a);
   nb::class_<SnapshotHeader>(module, "Header", "What is known of a set besides its particles.")
       .def(nb::init<>())
       .def_rw("comoving", &SnapshotHeader::comoving, "Of a periodic box in an expanding universe; False: isolated.")

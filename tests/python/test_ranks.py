@@ -80,3 +80,30 @@ def test_mpi_started_without_threads_is_refused(two_ranks):
     if done.returncode == 77:
         pytest.skip("this MPI always has threads")
     assert done.returncode == 1 and "maki.Error: MPI runs with MPI_THREAD_SINGLE" in done.stderr, done.stderr
+
+
+FOR_ONE_PROCESS = """
+import os, sys, maki, maki.amuse
+whole = maki.snapshot([[0., 0, 0], [1, 0, 0], [0, 1, 0]], [[0., 0, 0]] * 3, 1.)
+header = maki.Header()
+header.box_size, header.omega0, header.hubble = 10., 0.3, 0.7
+box = maki.snapshot(whole.positions, whole.velocities, 1., header=header)
+universe = dict(particles_per_side=16, box={"size": 30})
+calls = dict(forces=lambda: maki.forces(maki.initial_conditions(**universe)), amuse=lambda: maki.amuse.Maki(),
+             simulation=lambda: maki.Simulation(whole, softening=0.1), image=lambda: maki.image(whole, pixels=16),
+             power=lambda: maki.power(box), groups=lambda: maki.groups(box),
+             write=lambda: maki.write(os.path.join(sys.argv[1], "set.hdf5"), whole))
+for name, call in calls.items():
+    try:
+        call()
+    except maki.Error as error:
+        with open(os.path.join(sys.argv[1], str(os.getpid())), "a") as file:
+            print(name, "one-process" if "is for one process (there are 2 ranks" in str(error) else
+                  "shares" if "several ranks were given the same particles" in str(error) else error, file=file)
+"""
+
+
+def test_whole_sets_are_refused(tmp_path, two_ranks):
+    expected = "forces one-process amuse one-process simulation shares image shares power shares groups shares write shares"
+    assert run(two_ranks, tmp_path / "both", FOR_ONE_PROCESS) == [expected.split()] * 2
+    assert not (tmp_path / "both/set.hdf5").exists()
