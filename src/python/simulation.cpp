@@ -20,6 +20,24 @@ class Listener : public RunObserver {
   std::vector<std::string> messages_;
 };
 
+// An answer of the callbacks, and its reason. Numbers as in maki/simulation.py: 0, go on; 1, stop; 2, an exception.
+using Answer = std::pair<std::uint64_t, std::string>;
+constexpr std::uint64_t kException = 2;
+
+// The greatest answer of all ranks, with the reason of the lowest rank that has it; the reason names that rank where
+// answers differ. Collective.
+Answer agreed(const Communicator& ranks, const Answer& own) {
+  if (ranks.size() == 1) return own;
+  const auto size = static_cast<std::uint64_t>(ranks.size()), rank = static_cast<std::uint64_t>(ranks.rank());
+  std::array<std::uint64_t, 2> extremes = {own.first * size + (size - 1 - rank), kException - own.first};
+  ranks.max(extremes);
+  const std::uint64_t greatest = extremes[0] / size, first = size - 1 - extremes[0] % size;
+  if (greatest == 0) return {};
+  const std::string reason = broadcast_text(ranks, own.second, static_cast<int>(first));
+  const bool alike = greatest == kException - extremes[1];
+  return {greatest, alike ? reason : fmt::format("{} of rank {}", reason, first)};
+}
+
 // A run in memory, or one with its output directory.
 class AnyRun {
   // Does a part of the run. After an error only the state can be looked at.
@@ -80,6 +98,8 @@ class AnyRun {
       return result;
     });
   }
+  // What all ranks answer; collective.
+  Answer agree(std::uint64_t answer, const std::string& reason) const { return agreed(callbacks_, {answer, reason}); }
   // Throws Error where an error came within a step, whose state is neither that before nor that after it.
   void require_whole() const {
     if (simulation().broke_off())
@@ -95,6 +115,8 @@ class AnyRun {
 
  private:
   int device_, threads_ = thread_count();
+  // For answers alone: a callback that threw may have left out calls that it makes on other ranks.
+  Communicator callbacks_ = Communicator::world().split(0, Communicator::world().rank());
   std::string error_;  // of a part of the run
   std::string after_error_ = "begin the run again";
   std::unique_ptr<FiledRun> filed_;
@@ -199,6 +221,7 @@ void bind_simulation(nb::module_& module) {
       .def("finish", &AnyRun::finish, nb::call_guard<Computing>())
       .def("snapshot", &snapshot)
       .def("messages", &AnyRun::messages)
+      .def("agree", &AnyRun::agree, "answer"_a, "reason"_a, nb::call_guard<Computing>())
       .def_prop_ro("time", [](const AnyRun& run) { return run.simulation().time(); })
       .def_prop_ro("comoving", [](const AnyRun& run) { return run.simulation().frame().periodic; })
       .def_prop_ro("ended", &AnyRun::ended)

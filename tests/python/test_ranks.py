@@ -1,5 +1,6 @@
 """Python under a launcher of MPI, as an MPI job."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -107,3 +108,42 @@ def test_whole_sets_are_refused(tmp_path, two_ranks):
     expected = "forces one-process amuse one-process simulation shares image shares power shares groups shares write shares"
     assert run(two_ranks, tmp_path / "both", FOR_ONE_PROCESS) == [expected.split()] * 2
     assert not (tmp_path / "both/set.hdf5").exists()
+
+
+# The first rank is the one with the particle 1.
+ONE_ENDS = """
+import os, sys, maki
+place = os.path.join(sys.argv[1], "run")
+
+def callback(state):
+    if state.ids.min() == 1 and state.steps > 1:
+        WHAT
+
+try:
+    told = maki.run(callback=callback, quiet=True, output_directory=place, image=False, power_spectrum=False,
+                    particles_per_side=16, box={"size": 30}, end_redshift=15).stopped_by
+except Exception as error:
+    told = type(error).__name__ + " " + str(error)
+more = maki.resume(place, quiet=True)
+with open(os.path.join(sys.argv[1], str(os.getpid())), "w") as file:
+    print(told, "then", more.stopped_by or "ended", file=file)
+"""
+NAMED = r"in the callback of rank [01]\)"
+
+
+@pytest.mark.parametrize("what, ends", [
+    ("raise ValueError('mine')", ["ValueError mine", rf"Error a callback has ended the run \(ValueError {NAMED}: .*"]),
+    ("return False", ["the callback of rank [01]"] * 2)])
+def test_a_callback_of_one_rank_ends_the_run_of_all(tmp_path, two_ranks, monkeypatch, what, ends):
+    monkeypatch.setenv("MAKI_RANK_TIMEOUT", "20")
+    told = [" ".join(words) for words in run(two_ranks, tmp_path / "both", ONE_ENDS.replace("WHAT", what))]
+    assert len(told) == 2
+    for end in ends:
+        assert any(re.fullmatch(end + " then ended", one) for one in told), told
+
+
+def test_an_exception_is_told_where_other_ranks_wait_in_the_callback(tmp_path, two_ranks):
+    program = ONE_ENDS.replace("WHAT", "raise ValueError('mine')\n    maki.power(state.snapshot())")
+    (tmp_path / "both").mkdir()
+    done = make(two_ranks, program, tmp_path / "both", MAKI_RANK_TIMEOUT="6")
+    assert done.returncode != 0 and "ValueError in the callback: mine" in done.stderr, done.stderr

@@ -175,24 +175,41 @@ def sigterm_asks(simulation):
         signal.signal(signal.SIGTERM, before)
 
 
-def _wants_to_stop(simulation, callback):
-    """Asks the callback; what it throws ends the run with a restart too."""
+GO_ON, STOP, EXCEPTION = range(3)  # answers
+
+
+def _act_together(simulation, own, reason):
+    """Stops the run with a restart where the answer of a rank asks for it. Returns the answer of all ranks, and its reason."""
+    answer, reason = simulation._run.agree(own, reason)
+    if answer != GO_ON:
+        simulation.stop(reason)
+    return answer, reason
+
+
+def _ask(simulation, callback):
+    """Asks the callback. What it throws on a rank ends the run on all, with a restart too, and comes out on that rank; on
+    others it is a maki.Error."""
     try:
-        answer = callback(simulation) if callback is not None else None
-        if isinstance(answer, (bool, numpy.bool_)) and not answer:
-            return "the callback"
+        wish = callback(simulation) if callback is not None else None
     except BaseException as error:
-        simulation.stop("Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__} in the callback")
+        reason = "Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__} in the callback"
+        if _core.ranks() > 1:  # where others wait for this rank within the callback, the job may end before Python tells
+            log.error("%s: %s", reason, error)
+        _act_together(simulation, EXCEPTION, reason)
         raise
-    return simulation._asked
+    if isinstance(wish, (bool, numpy.bool_)) and not wish:
+        own = STOP, "the callback"
+    else:
+        own = (STOP, simulation._asked) if simulation._asked else (GO_ON, "")
+    answer, reason = _act_together(simulation, *own)
+    if answer == EXCEPTION:
+        raise _core.Error(f"a callback has ended the run ({reason}): the message of that rank tells more")
 
 
 def _all_steps(simulation, callback):
     with sigterm_asks(simulation):
         for state in simulation:
-            reason = _wants_to_stop(state, callback)
-            if reason:
-                state.stop(reason)
+            _ask(state, callback)
     return simulation.finish()
 
 
@@ -200,7 +217,7 @@ def run(source=None, callback=None, *, quiet=False, **keys):
     """Runs a configuration to its end, with all the files that `maki run` writes, and returns the Result.
 
     callback(simulation) is called after each step and may look at the state; where it returns False the run stops, with a
-    restart, as it does where it throws. quiet: no lines on standard output, only in the log.
+    restart, as it does where it throws; of several ranks one suffices. quiet: no lines on standard output, only in the log.
     """
     return _all_steps(Simulation(source, files=True, quiet=quiet, **keys), callback)
 
