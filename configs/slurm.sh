@@ -6,7 +6,7 @@
 # the queue from its first minute on, waiting for its end, however that comes: time limit, lost node, kill -9. No more jobs
 # follow where the run is done, where a file named `stop` in the output directory has ended it (or was there when a job began),
 # and where going on cannot succeed; OUTPUT/jobs.txt says what each job did and why the last one was the last:
-#   - the program refused the configuration before the run had begun;
+#   - the program refused the configuration before the run had begun (where a key is wrong, the job alone says so);
 #   - the disk is full;
 #   - the same error came twice without a new restart in between;
 #   - MAKI_ATTEMPTS jobs in a row (3; over sites 20) ended without a new restart, whatever ended them.
@@ -17,7 +17,7 @@
 # Settings of box, cosmology and initial conditions belong into CONFIG: they make the run, and may not change on the way. A run
 # that has begun keeps its configuration: what is to change stands behind CONFIG as key=value.
 # MAKI          the program, where it is not build/maki
-# MAKI_OUTPUT   the output directory, where it is not output/cluster of CONFIG configs/cluster.toml (with --site NAME output/cluster/NAME), and so on
+# MAKI_OUTPUT   the output directory, in place of that of CONFIG; run.output_directory=DIRECTORY behind CONFIG comes before both
 # MAKI_SBATCH   options for the next jobs: those that were given to sbatch by hand and do not stand below
 # MAKI_ATTEMPTS see above
 #SBATCH --job-name=maki
@@ -42,7 +42,10 @@ for ((i = 1; i <= $#; ++i)); do
     --site=*) site=${!i#--site=} ;;
   esac
 done
-output=${MAKI_OUTPUT:-output/$(basename "$config" .toml)${site:+/$site}}
+# What a run has left that was lost before its first restart is overwritten.
+run=("$maki" run "$config" ${MAKI_OUTPUT:+"run.output_directory=$MAKI_OUTPUT"} run.overwrite=true "$@")
+refused="the run was refused before it began (mend what the error says, and submit again)"
+output=$("${run[@]}" --where) || { status=$?; echo "maki: no more jobs: $refused"; exit "$status"; }
 attempts=${MAKI_ATTEMPTS:-$([ -n "$site" ] && echo 20 || echo 3)}
 job=${SLURM_JOB_ID:-none}
 jobs=$output/jobs.txt
@@ -119,8 +122,7 @@ run_once() {  # sets status, step, words and why
   before=$(last_words "$step")
   record "begin $job $step"
   status=0
-  # What a run has left that was lost before its first restart is overwritten.
-  srun --mpi=pmix --cpu-bind=cores "$maki" run "$config" "run.output_directory=$output" run.overwrite=true "$@" --resume 2>&1 | tee "$said" ||
+  srun --mpi=pmix --cpu-bind=cores "${run[@]}" --resume 2>&1 | tee "$said" ||
     status=${PIPESTATUS[0]}
   words=$(sed -n 's/^maki: error: \(rank [0-9]*: \)\?//p' "$said" | tail -n 1 | tr '\n' ' ')
   why=$(sed -n 's/^Stopped by \(.*\)\. To continue.*/\1/p' "$said" | tail -n 1)
@@ -134,14 +136,14 @@ run_once() {  # sets status, step, words and why
     give_up "$status" "the disk of $output is full (free some and submit again)"
   fi
   [ -n "$words" ] && ! lacks_site || return 0
-  [ -e "$output/log.txt" ] || give_up "$status" "the run was refused before it began (mend what the error says, and submit again)"
+  [ -e "$output/log.txt" ] || give_up "$status" "$refused"
   [ "$words" != "$before" ] || give_up "$status" "the same error twice, and no restart in between"
 }
 
-run_once "$@"
+run_once
 while [ -n "$site" ] && waits_for_site; do
   echo "maki: this site goes on as soon as the others do"
-  run_once "$@"
+  run_once
 done
 onward="submitted again, it"
 [ -z "$next" ] || onward="job $next"

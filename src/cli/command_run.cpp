@@ -26,7 +26,7 @@ struct RunArguments {
   std::string config;
   std::vector<std::string> settings;
   std::string site;
-  bool estimate = false, resume = false;
+  bool estimate = false, where = false, resume = false;
 };
 
 // Selects the device. Where any rank has none, returns the reason on all ranks. Collective.
@@ -63,6 +63,12 @@ void print_estimate(const Config& config) {
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
+// For scripts that look for the files of a run (configs/slurm.sh).
+void print_directory(Config config, const std::string& site) {
+  choose_site(config, site);
+  if (Communicator::world().rank() == 0) fmt::print("{}\n", output_directory(config));
+}
+
 // A run goes on where nobody reads its progress any more.
 void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
 
@@ -77,6 +83,7 @@ void run_to_end(FiledRun* run) {
 void run_simulation(const RunArguments& given) {
   Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
+  if (given.where) return print_directory(std::move(config), given.site);
   outlive_readers();
   const FiledRun::Options options{.site = given.site};
   const auto run = given.resume ? FiledRun::resume_or_begin(std::move(config), given.settings, options)
@@ -104,6 +111,7 @@ void add_run_command(CLI::App& program) {
       "--estimate", options->estimate,
       "say how much memory and disk the run will take, with run.machine how long a step, and how large it could be "
       "here, and do not run");
+  command->add_flag("--where", options->where, "print the output directory, and do not run");
 }
 
 namespace {

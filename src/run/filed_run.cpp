@@ -314,6 +314,10 @@ FiledRun::Options locked(const std::string& directory, FiledRun::Options options
 
 }  // namespace
 
+std::string output_directory(const Config& config) {
+  return without_slash(config.run.output_directory.value_or("output/" + config.run.name));
+}
+
 // ---- resuming -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<FiledRun> FiledRun::resume(const std::string& path, const std::vector<std::string>& settings,
@@ -361,7 +365,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   const ThisSite site = choose_site(config, given.site);
   const Communicator ranks = Communicator::world();
   use_device(config);
-  const std::string directory = without_slash(config.run.output_directory.value_or("output/" + config.run.name));
+  const std::string directory = output_directory(config);
   const Options options = locked(directory, given, ranks);
   const RestartsThere there = restarts_or_none(directory, ranks);
   std::optional<Config> before;

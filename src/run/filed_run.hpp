@@ -69,6 +69,9 @@ bool has_same_end(const RestartsThere& there, const Config& now);
 // restart.
 bool has_ended_everywhere(const RestartsThere& there, const Config& now, const OpenSites& ring);
 
+// The run's output directory as the names of its files begin; over several sites after choose_site().
+std::string output_directory(const Config& config);
+
 // One object on each rank. All calls are collective over the ranks, and over the sites where there are several.
 class FiledRun {
  public:

@@ -146,8 +146,31 @@ TEST_F(Slurm, AStopFileThatIsMadeBetweenJobsEndsThemToo) {
 TEST_F(Slurm, ABadConfigurationIsRefusedOnce) {
   SlurmStandIn in = slurm("end_redshift=banana");
   EXPECT_EQ(run_all(in, 3), 1);
-  EXPECT_EQ(jobs(), 1u);
   expect_said(in, {"banana", "refused before it began"});
+  submit(in, "initial.kind=file initial.file=none.hdf5");
+  EXPECT_EQ(run_all(in, 3), 1);
+  EXPECT_EQ(jobs(), 1u);
+  expect_said(in, {"none.hdf5", "no more jobs: the run was refused before it began"});
+}
+
+// What stands behind the configuration comes before MAKI_OUTPUT, and that before the configuration.
+TEST_F(Slurm, AJobLooksWhereTheRunIs) {
+  std::string text = kBox;
+  text.insert(text.find("name"), "output_directory = '" + path("own") + "'\n");
+  const std::string own = write("own.toml", text);
+  const auto expect_done_in = [&](const std::string& output, const std::string& config, const std::string& settings,
+                                  const std::string& environment) {
+    SlurmStandIn in(path("slurm"), directory_.string(), environment);
+    in.submit(source_directory() + "/configs/slurm.sh " + config + " end_redshift=8.5 output.redshifts=[] " + settings);
+    EXPECT_EQ(run_all(in, 1), 0) << tail(in.said());
+    for (const char* file : {"/done", "/log.txt", "/jobs.txt"}) EXPECT_TRUE(fs::exists(output + file)) << output + file;
+  };
+  const std::string chosen = "MAKI_OUTPUT=" + path("chosen");
+  expect_done_in(path("output/box"), config_, "", "");
+  expect_done_in(path("own"), own, "", "");
+  expect_done_in(path("chosen"), own, "", chosen);
+  expect_done_in(path("line"), own, "output_directory=" + path("line") + "/", chosen);
+  expect_done_in(path("long"), own, "run.output_directory=" + path("long"), chosen);
 }
 
 TEST_F(Slurm, TheSameErrorTwiceIsTheLast) {
@@ -165,7 +188,8 @@ TEST_F(Slurm, TheSameErrorTwiceIsTheLast) {
 TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
   const std::string program = path("loses_twice");
   std::ofstream(program)
-      << "#!/bin/bash\n[ -e '" << path("twice") << "' ] && exit 0\n"
+      << "#!/bin/bash\n[[ $* != *--where ]] || { echo '" << path("out") << "'; exit; }\n[ -e '" << path("twice")
+      << "' ] && exit 0\n"
       << "[ ! -e '" << path("once") << "' ] || touch '" << path("twice") << "'\n"
       << "touch '" << path("once") << "'\n"
       << "echo 'maki: error: site a is lost (seen by site b: nothing was heard of it)' >&2\nexit 4\n";

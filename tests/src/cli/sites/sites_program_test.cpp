@@ -23,6 +23,14 @@ TEST_F(SitesProgram, ASiteHasToSayWhichItIs) {
   EXPECT_EQ(call("run " + config() + " --estimate").code, 0);
 }
 
+TEST_F(SitesProgram, ASiteSaysWhereItsFilesWillBe) {
+  EXPECT_EQ(call(run("--where --site b")).output, "output/two/b\n");
+  EXPECT_EQ(call(run("output_directory=here/ --where --site b")).output, "here\n");
+  EXPECT_EQ(call("run one.toml --where").output, "output/two\n");
+  expect_end(call(run("--where")), 1, {"--site", "a, b"});
+  EXPECT_FALSE(fs::exists(path("output")));
+}
+
 TEST_F(SitesProgram, AnotherConfigurationIsRefusedWithTheDifference) {
   expect_refused(both(run(), run("theta=0.4 run.threads=1")), {"gravity.theta", "0.7", "0.4", "site a", "site b"});
   expect_refused(both(run("omega0=0.3"), run()), {"cosmology.omega0", "0.3", "0.308"});
