@@ -60,7 +60,13 @@ export SRUN_CPUS_PER_TASK=$OMP_NUM_THREADS
 # Lines "begin JOB STEP", "next JOB ITS_NEXT_JOB", "end JOB STATUS STEP WORDS", "last JOB WHY"; STEP is that of the newest
 # restart, 0: none. After a "last" a job that is submitted by hand counts anew.
 newest_step() {
-  compgen -G "$output/restart_*/complete.toml" | sed 's|.*/restart_0*\([0-9]*\)/complete.toml|\1|' | sort -n | tail -n 1 | grep . || echo 0
+  local newest=0 file number
+  for file in "$output"/restart_*/complete.toml; do
+    number=${file%/complete.toml}
+    number=${number##*/restart_}
+    if [ -e "$file" ] && [[ $number =~ ^[0-9]+$ ]] && [ $((10#$number)) -gt "$newest" ]; then newest=$((10#$number)); fi
+  done
+  echo "$newest"
 }
 # How often the run has been begun at this step, the newest times.
 begun_at() {

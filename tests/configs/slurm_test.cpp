@@ -118,6 +118,16 @@ TEST_F(Slurm, AJobThatWasStoppedIsFollowedByTheNext) {
   expect_said(in, {"is finished"});
 }
 
+// What would be a pattern to the shell is the name of a directory.
+TEST_F(Slurm, RestartsAreFoundInADirectoryOfAnyName) {
+  const std::string output = path("out [1] *");
+  SlurmStandIn in(path("slurm"), directory_.string(), "MAKI_ATTEMPTS=1 MAKI_OUTPUT='" + output + "'");
+  submit(in, "end_redshift=8 output.redshifts=[8] time_limit=\"0.05 s\"");
+  EXPECT_EQ(run_all(in, 400), 0) << tail(in.said());
+  EXPECT_TRUE(fs::exists(output + "/done"));
+  expect_said(in, {"Resumed from " + output + "/restart_"});
+}
+
 TEST_F(Slurm, AStopFileEndsAllJobs) {
   SlurmStandIn in = slurm("end_redshift=0");
   const auto stop = [&] {
