@@ -2,7 +2,7 @@
 
 Power spectra as `maki run` and `maki power` write them. Prints the largest relative difference of P up to half the
 Nyquist wave number of the particles (and where it is), that of all bins, and the mean. With --limit the largest
-difference that is allowed up to there: above it the exit status is 1.
+difference that is allowed up to there: above it the exit status is 1, as it is where a ratio is no finite number.
 """
 import argparse
 import math
@@ -32,12 +32,16 @@ def nyquist(header):
 
 def compare(reference, other, share):
     (header, rows), (other_header, other_rows) = read(reference), read(other)
-    if abs(header["Time"] / other_header["Time"] - 1) > 1e-6:
+    if not abs(header["Time"] / other_header["Time"] - 1) <= 1e-6:
         sys.exit(f"{reference} and {other} are of different times: {header['Time']} and {other_header['Time']}")
     if [(round(k, 6), modes) for k, _, modes in rows] != [(round(k, 6), modes) for k, _, modes in other_rows]:
         sys.exit(f"{reference} and {other} have different bins: measure them with the same mesh")
     limit = share * nyquist(header)
-    differences = [(abs(b / a - 1), k) for (k, a, _), (_, b, _) in zip(rows, other_rows)]
+    differences = [(abs(b / a - 1) if a else math.nan, k) for (k, a, _), (_, b, _) in zip(rows, other_rows)]
+    odd = [k for difference, k in differences if not math.isfinite(difference)]
+    if odd:
+        sys.exit(f"{other} over {reference} is no finite number in {len(odd)} of {len(differences)} bins, "
+                 f"first at k = {odd[0]:.4g}")
     below = [d for d in differences if d[1] <= limit * (1 + 1e-9)]
     if not below:
         sys.exit(f"no bin of {reference} is below k = {limit:.4g}")
@@ -56,7 +60,7 @@ def main():
     parser.add_argument("--limit", type=float, help="largest difference that is allowed, such as 1e-3")
     given = parser.parse_args()
     worst = max(compare(given.reference, other, given.share) for other in given.others)
-    return 1 if given.limit is not None and worst > given.limit else 0
+    return 1 if given.limit is not None and not worst <= given.limit else 0
 
 
 if __name__ == "__main__":

@@ -233,12 +233,20 @@ TEST(PowerFile, IsCompared) {
   write("b.txt");
   const auto status = [&](const std::string& arguments) {
     const std::string command = "cd '" + dir.path() + "' && python3 '" + test::source_directory() +
-                                "/bench/compare_power.py' a.txt b.txt " + arguments + " > out.txt";
+                                "/bench/compare_power.py' a.txt b.txt " + arguments + " > out.txt 2>&1";
     return std::system(command.c_str());
   };
   EXPECT_EQ(status("--limit 0.0021"), 0);
   EXPECT_NE(status("--limit 0.0019"), 0);
   test::expect_contains(test::text_of(dir / "out.txt"), {"2.000e-03 at k = 0.2", "5.000e-01"});
+  EXPECT_NE(status("--limit nan"), 0);
+  for (const double odd : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    table.power[1] = odd;
+    std::filesystem::remove(dir / "b.txt");
+    write("b.txt");
+    EXPECT_NE(status("--limit 1e9"), 0) << odd;
+    test::expect_contains(test::text_of(dir / "out.txt"), {"no finite number in 1 of 3 bins, first at k = 0.2"});
+  }
 }
 
 }  // namespace
