@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "build_info.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/error.hpp"
 #include "src/io/json.hpp"
 
 namespace maki::bench {
@@ -27,7 +30,7 @@ class Report {
     write();
   }
 
-  // JSON only; nothing where no path was given.
+  // JSON only; nothing where no path was given. Throws Error where the file cannot be written.
   void write() const {
     if (!json_path_.empty()) write_json(device_info());
   }
@@ -45,21 +48,27 @@ class Report {
     std::vector<std::string> results;
     for (const Row& row : rows_)
       results.push_back(JsonObject().add("what", row.what).add("value", row.value).add("unit", row.unit).text());
-    std::ofstream(json_path_) << JsonObject()
-                                     .add("bench", name_)
-                                     .add("version", MAKI_VERSION)
-                                     .add("machine", machine.nodename)
-                                     .add("system", fmt::format("{} {}", machine.sysname, machine.release))
-                                     .add("backend", device.backend)
-                                     .add("device", device.name)
-                                     .add("instruction_set", device.instruction_set)
-                                     .add("units", device.units)
-                                     .add("clock_ghz", device.clock_ghz)
-                                     .add("memory_gb_per_s", device.memory_gb_per_s)
-                                     .add("driver", device.driver)
-                                     .raw("results", json_array(results))
-                                     .text()
-                              << '\n';
+    const std::string text = JsonObject()
+                                 .add("bench", name_)
+                                 .add("version", MAKI_VERSION)
+                                 .add("machine", machine.nodename)
+                                 .add("system", fmt::format("{} {}", machine.sysname, machine.release))
+                                 .add("backend", device.backend)
+                                 .add("device", device.name)
+                                 .add("instruction_set", device.instruction_set)
+                                 .add("units", device.units)
+                                 .add("clock_ghz", device.clock_ghz)
+                                 .add("memory_gb_per_s", device.memory_gb_per_s)
+                                 .add("driver", device.driver)
+                                 .raw("results", json_array(results))
+                                 .text();
+    errno = 0;
+    std::ofstream file(json_path_);
+    file << text << '\n';
+    file.close();
+    if (!file)
+      throw Error(fmt::format("'{}' cannot be written", json_path_), errno != 0 ? std::strerror(errno) : "",
+                  "give --json a file in a directory that is there, on a disk with room");
   }
 
   std::string name_, json_path_;
