@@ -2,6 +2,8 @@
 // the Accelerated FDPS benchmark, or the set of a configuration (--config; TreePM boxes with their mesh in every step).
 // Phases that move memory stand beside a device-to-device copy timed in the same run. Phases on two streams overlap.
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "bench/copy_bandwidth.hpp"
@@ -28,8 +30,8 @@ struct Options {
 };
 
 struct Kind {
-  double best = 1e30;   // seconds of a whole step
-  bench::Times phases;  // the least of each
+  double best = std::numeric_limits<double>::infinity();  // seconds of a whole step; infinite where there was none
+  bench::Times phases;                                    // the least of each
   GravityCounts counts;
 
   void take(double seconds, const PhaseTimers& timers, const GravityCounts& now) {
@@ -55,6 +57,11 @@ std::optional<double> bytes_moved(const std::string& phase, double n, double cel
 
 void print_kind(const char* title, const Kind& kind, double n, bool mesh, double copy, bench::Report& report) {
   const std::string kind_name = title;
+  if (!std::isfinite(kind.best)) {
+    fmt::print("\n{}: there was none\n", kind_name);
+    report.add(kind_name + ", whole", kind.best, "s");
+    return;
+  }
   fmt::print("\n{:<28} {:>10} {:>10} {:>9}\n", kind_name, "ms", "GB/s", "of a copy");
   for (const auto& [name, seconds] : kind.phases) {
     const auto bytes = bytes_moved(name, n, static_cast<double>(kind.counts.cells), mesh);

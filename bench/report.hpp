@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -21,12 +22,15 @@ class Report {
  public:
   Report(std::string name, std::string json_path) : name_(std::move(name)), json_path_(std::move(json_path)) {}
 
+  // A value that is not finite is one that there is not: "none" in the table, null in JSON.
   void add(const std::string& what, double value, const std::string& unit) { rows_.push_back({what, value, unit}); }
 
   void print() const {
     const DeviceInfo device = device_info();
     fmt::print("{}: {} {}, {} units, {}\n", name_, device.backend, device.name, device.units, device.instruction_set);
-    for (const Row& r : rows_) fmt::print("  {:<48} {:>12.5g} {}\n", r.what, r.value, r.unit);
+    for (const Row& r : rows_)
+      fmt::print("  {:<48} {:>12} {}\n", r.what, std::isfinite(r.value) ? fmt::format("{:.5g}", r.value) : "none",
+                 r.unit);
     write();
   }
 

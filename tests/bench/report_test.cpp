@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "tests/messages.hpp"
 #include "tests/places.hpp"
@@ -25,6 +26,16 @@ TEST(BenchReport, IsWrittenOrSaysWhyNot) {
   test::expect_contains(test::error_of([&] { write(dir / "none/bad.json"); }), {"none/bad.json", "No such file"});
   if (std::filesystem::exists("/dev/full"))
     test::expect_contains(test::error_of([&] { write("/dev/full"); }), {"/dev/full", "No space left"});
+}
+
+TEST(BenchReport, SaysWhatThereWasNot) {
+  const test::TempDir dir;
+  bench::Report report("test", dir / "none.json");
+  report.add("reuse step", std::numeric_limits<double>::infinity(), "s");
+  testing::internal::CaptureStdout();
+  report.print();
+  test::expect_contains(testing::internal::GetCapturedStdout(), {" none s\n"});
+  test::expect_contains(test::text_of(dir / "none.json"), {R"("value": null)"});
 }
 
 }  // namespace
