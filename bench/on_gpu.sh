@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # Usage: bench/on_gpu.sh OUTPUT [STEP ...]   What a new GPU, driver or toolkit has to pass, from a bundle or a build
 # directory: the tests, compute-sanitizer on small runs, the benchmarks, whole runs. Each step writes OUTPUT/STEP.log
-# (and .json); a step that fails or takes longer than LIMIT seconds (default 240) does not stop those after it.
+# (and .json); a step that fails or is ended after its seconds does not stop those after it.
+#   machine 20    tests 240    pair, step, sphere, mesh, treepm, quickstart 45 each    memcheck, racecheck, synccheck 90 each
+# So all take at most 800 s, and those before memcheck 530: limits for a lent machine with 16 cores, not measurements.
+#   LIMIT=SECONDS   for each step in place of these       TOTAL=SECONDS   for all together: what finds no time is named and fails
+#   PARTS=n         of the tests, side by side on the one GPU (half of the cores, up to 8)
+#   PROGRAMS=DIR    where the programs are (bin/ of a bundle, else build/)
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-programs=${PROGRAMS:-$here/bin}; [ -d "$programs" ] || programs=$here/build
-out=$1; shift; mkdir -p "$out"
-limit=${LIMIT:-240}
+programs=${PROGRAMS:-$here/bin}
+[ -n "${PROGRAMS:-}" ] || [ -d "$programs" ] || programs=$here/build
+[ -x "$programs/maki" ] || { echo "on_gpu.sh: there is no program $programs/maki: PROGRAMS=DIRECTORY says where it is" >&2; exit 2; }
+out=${1:?names where the logs go: bench/on_gpu.sh OUTPUT [STEP ...]}; shift; mkdir -p "$out" || exit 2
+cores=$(nproc)
+parts=${PARTS:-$((cores >= 16 ? 8 : cores > 1 ? cores / 2 : 1))}
 steps=${*:-machine tests pair step sphere mesh treepm quickstart memcheck racecheck synccheck}
 small="output.image=false run.overwrite=true"
 
@@ -22,8 +30,9 @@ sanitize() {  # TOOL
 
 run_step() {
   case $1 in
-    machine) nvidia-smi; "$programs/maki" --version;;
-    tests) "$programs/tests" --gtest_brief=1 --gtest_filter='-Full*';;
+    machine) nvidia-smi; local gpu=$?; "$programs/maki" --version && return $gpu;;
+    tests) MAKI_TEST_SHARDS=$parts OMP_NUM_THREADS=$(((cores + parts - 1) / parts)) \
+             exec bash "$here/tests/run_all.sh" "$programs/tests" --gtest_brief=1 --gtest_filter='-Full*';;
     pair) "$programs/bench_pair" --json "$out/pair.json";;
     step) "$programs/bench_step" --particles 4194304 --theta 0.5 --json "$out/step.json" &&
           "$programs/bench_step" --particles 4194304 --theta 0.5 --group 128 --json "$out/step_128.json";;
@@ -37,12 +46,21 @@ run_step() {
   esac
 }
 
+seconds_for() {  # STEP
+  local most=${LIMIT:-45} left
+  [ -n "${LIMIT:-}" ] || case $1 in machine) most=20;; tests) most=240;; *check) most=90;; esac
+  left=$((${TOTAL:-$((SECONDS + most))} - SECONDS))
+  echo $((left < most ? left : most))
+}
+
 status=0
+export -f run_step sanitize; export programs here out small cores parts
 for step in $steps; do
-  begin=$(date +%s)
-  export -f run_step sanitize; export programs here out small
-  timeout "$limit" bash -c "run_step $step" > "$out/$step.log" 2>&1; code=$?
+  begin=$SECONDS limit=$(seconds_for "$step")
+  if [ "$limit" -le 0 ]; then echo "== $step: no time left (TOTAL=$TOTAL)"; status=1; continue; fi
+  timeout -k 10 "$limit" bash -c 'run_step "$1"' on_gpu "$step" > "$out/$step.log" 2>&1; code=$?
   [ $code = 0 ] || status=1
-  echo "== $step: exit status $code, $(($(date +%s) - begin)) s; $(tail -n 1 "$out/$step.log")"
+  words="exit status $code"; [ $code != 124 ] || words="ended after $limit s"
+  echo "== $step: $words, $((SECONDS - begin)) s; $(tail -n 1 "$out/$step.log")"
 done
 exit $status
