@@ -200,18 +200,24 @@ std::string reason_against_mpi(const std::vector<Facts>& all) {
   return "";
 }
 
+// The value of MAKI_PAYLOAD; empty where it is not set.
+std::string path_asked_for() {
+  const char* const text = std::getenv("MAKI_PAYLOAD");
+  std::string asked = text ? text : "";
+  if (!asked.empty() && asked != "nccl" && asked != "mpi" && asked != "staged") {
+    throw Error("MAKI_PAYLOAD is '" + asked + "'", "it names no way to exchange", "use nccl, mpi or staged");
+  }
+  return asked;
+}
+
 }  // namespace
 
 PayloadChoice choose_payload_path(const Communicator& ranks) {
+  const std::string asked = path_asked_for();
   if (std::string(backend_name()) == "cpu") return {PayloadPath::kDirect, "device memory is host memory"};
   if (ranks.size() == 1) return {PayloadPath::kDirect, "one rank sends nothing"};
   const std::vector<Facts> all = gather_facts(ranks);
   const std::string no_nccl = reason_against_nccl(all), no_mpi = reason_against_mpi(all);
-  const char* const text = std::getenv("MAKI_PAYLOAD");
-  const std::string asked = text ? text : "";
-  if (!asked.empty() && asked != "nccl" && asked != "mpi" && asked != "staged") {
-    throw Error("MAKI_PAYLOAD is '" + asked + "'", "it names no way to exchange", "use nccl, mpi or staged");
-  }
   const char* const leave = "leave it unset for the best way that there is";
   if (asked == "nccl" && !no_nccl.empty()) throw Error("MAKI_PAYLOAD asks for NCCL", no_nccl, leave);
   if (asked == "mpi" && !no_mpi.empty()) throw Error("MAKI_PAYLOAD asks for MPI between GPUs", no_mpi, leave);

@@ -23,7 +23,7 @@ const char* name(PayloadPath path);  // "NCCL", "MPI", "staging"
 // The path for these ranks, the same on all, and the reason, for the log. NCCL where this build has it and no two ranks
 // of a machine have selected the same GPU; else MPI itself where the library takes device addresses; else staging.
 // MAKI_PAYLOAD=nccl|mpi|staged requests one. Collective, after a device is selected. Throws Error where the requested
-// path is not available.
+// path is not available, and in every build where the value is none of these.
 struct PayloadChoice {
   PayloadPath path;
   std::string reason;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
 #include "tests/host/comm/rounds_ranks.hpp"
+#include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -113,6 +115,19 @@ TEST(DevicePayload, PathHasAReason) {
   if (std::string(backend_name()) == "cpu") {
     EXPECT_EQ(choice.path, PayloadPath::kDirect);
   }
+}
+
+TEST(DevicePayload, OnlyKnownPathsCanBeAskedFor) {
+  const char* const text = std::getenv("MAKI_PAYLOAD");
+  const std::string before = text ? text : "";
+  for (const char* value : {"foo", "NCCL"}) {
+    setenv("MAKI_PAYLOAD", value, 1);
+    test::expect_contains(test::error_of([] { choose_payload_path(Communicator::world()); }),
+                          {value, "nccl, mpi or staged"});
+  }
+  setenv("MAKI_PAYLOAD", "", 1);
+  EXPECT_NO_THROW(choose_payload_path(Communicator::world()));
+  text ? setenv("MAKI_PAYLOAD", before.c_str(), 1) : unsetenv("MAKI_PAYLOAD");
 }
 
 #if defined(MAKI_BACKEND_CUDA)
