@@ -151,5 +151,13 @@ TEST_F(ProgramCalibrate, RefusesAFileThatItCannotWrite) {
     EXPECT_EQ(call("model calibrate --particles " + size).code, 2) << size;
 }
 
+TEST_F(ProgramCalibrate, IsForOneProcess) {
+  const CallResult several = call("model calibrate --particles 64 -o " + path("desk.toml"), launcher(2));
+  EXPECT_NE(several.code, 0);
+  expect_words(several, {"measured by one process, and these are 2", "OMP_NUM_THREADS"});
+  EXPECT_FALSE(fs::exists(path("desk.toml")));
+  EXPECT_EQ(several.output.find("forces "), std::string::npos) << "measured all the same:\n" << several.output;
+}
+
 }  // namespace
 }  // namespace maki
