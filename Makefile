@@ -119,6 +119,10 @@ ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC)$(GET_TOOLKIT))
     $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
   endif
+  CUDA_RELEASE := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p'))
+  ifneq (,$(filter 7 8 9 10 11,$(CUDA_RELEASE)))
+    $(error $(NVCC) is of CUDA $(CUDA_RELEASE), and Maki needs 12.4 or newer (C++20): load another module, set CUDA_HOME, or run 'make deps-cuda')
+  endif
   CUDA_ROOT := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
   CUDA_KNOWN := $(if $(NVCC),$(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//'))

@@ -1,7 +1,6 @@
 #include "host/comm/job.hpp"
 
 #include <mpi.h>
-#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,7 +53,8 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   if (variable("OMPI_COMM_WORLD_SIZE")) return {true, number("OMPI_COMM_WORLD_SIZE")};
   const int tasks = number(variable("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS");
   if (variable("PMI_RANK") || variable("PMI_SIZE")) return {true, number("PMI_SIZE")};
-  if (variable("PMIX_RANK")) return {true, variable("SLURM_PROCID") ? tasks : 0};
+  // HPE Cray's: of its mpiexec, and of srun there.
+  if (variable("PMIX_RANK") || variable("PALS_RANKID")) return {true, variable("SLURM_PROCID") ? tasks : 0};
   // A batch script's own shell is no task of a step, though it has the allocation's variables.
   const char* environment = variable("ENVIRONMENT");
   const bool batch_shell =
@@ -70,12 +70,17 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
 // A rank's share of its machine, and the log's description of ranks: see job.hpp.
 int usual_device() { return on_this_machine().number % std::max(device_count(), 1); }
 
-int usual_threads() {
-  const int ranks = on_this_machine().ranks;
-  const bool bound = omp_get_num_procs() < sysconf(_SC_NPROCESSORS_ONLN);
-  if (ranks == 1 || bound || std::getenv("OMP_NUM_THREADS")) return 0;
-  return std::max(omp_get_num_procs() / ranks, 1);
+int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank) {
+  const auto may_run = [](const CoreSet& set, std::size_t core) { return set[core / 64] >> core % 64 & 1; };
+  double share = 0;
+  for (std::size_t core = 0; core < 64 * CoreSet{}.size(); ++core) {
+    if (!may_run(of_ranks[rank], core)) continue;
+    share += 1.0 / static_cast<double>(std::ranges::count_if(of_ranks, [&](auto& set) { return may_run(set, core); }));
+  }
+  return std::max(static_cast<int>(share + 1e-9), 1);
 }
+
+int usual_threads() { return std::getenv("OMP_NUM_THREADS") ? 0 : on_this_machine().cores; }
 
 std::string describe_ranks(const Communicator& ranks) {
   const Machines machines = find_machines(ranks);

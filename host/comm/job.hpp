@@ -1,8 +1,11 @@
 // The job as a whole: its launcher, its machines, and its end when one rank cannot go on.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 
@@ -18,16 +21,22 @@ void wait_to_speak();
 // Whether MPI runs in this process.
 bool under_mpi();
 
-// This rank among the job's ranks on its machine; {0, 1} in a single process.
+// This rank among the job's ranks on its machine; in a single process as here.
 struct OnMachine {
   int number = 0, ranks = 1;
+  int cores = 0;  // share_of_cores() of this rank; 0 in a single process
 };
 OnMachine on_this_machine();
 
+// The cores on which a process may run, a bit each, as sched_getaffinity() gives them.
+using CoreSet = std::array<std::uint64_t, 128>;
+
+// The share of one of a machine's ranks, at least 1: each of its cores is divided among the ranks that may run on it.
+int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank);
+
 // The default GPU of this rank: the ranks of a machine take the visible GPUs in turn.
 int usual_device();
-// The default threads of this rank. 0: OMP_NUM_THREADS and the cores that the launcher bound this rank to decide. Where
-// it bound none, the ranks of a machine share its cores evenly.
+// The default threads of this rank: its share_of_cores(). 0: OMP_NUM_THREADS decides, or all cores of a single process.
 int usual_threads();
 
 // Ranks, machines, and the path of device payloads with its reason, for the log: "8 ranks on 2 machines, 4 on each;

@@ -19,6 +19,7 @@
 #endif
 #include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 #include <thrust/transform_reduce.h>
 
 namespace maki {
@@ -54,11 +55,13 @@ struct Reduction {
 // waits twice: for the sum, and for its copy.)
 template <class F, class T, class Op>
 void reduce_into(const Stream& stream, const char* name, const Reduction<F, T, Op>& r, T* out) {
-  const thrust::counting_iterator<std::size_t> first(0);
+  using Index = thrust::counting_iterator<std::size_t>;
+  const Index first(0);
 #if defined(__CUDACC__)
+  const thrust::transform_iterator<F, Index, T> values(first, r.f);
   const auto reduce = [&](void* scratch, std::size_t& bytes) {
-    check_cuda(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, static_cast<std::uint32_t>(r.n), r.op,
-                                                  r.f, r.init, native(stream)),
+    check_cuda(cub::DeviceReduce::Reduce(scratch, bytes, values, out, static_cast<std::uint32_t>(r.n), r.op, r.init,
+                                         native(stream)),
                name);
   };
   std::size_t bytes = 0;

@@ -233,7 +233,7 @@ void ensure_output_directory(const std::string& path) {
     const bool file = std::filesystem::exists(found);
     throw Error(fmt::format("cannot make the output directory '{}'", path),
                 file ? "a file has that name" : std::strerror(reason ? reason : ENOTDIR),
-                file ? "remove the file or choose another directory" : "choose a directory that you may write to");
+                file ? "remove the file or choose another directory" : advice_for(reason, directory_of(path)));
   }
   if (access(path.c_str(), W_OK | X_OK) != 0) {
     throw Error(fmt::format("cannot write to the output directory '{}'", path), std::strerror(errno),

@@ -143,7 +143,8 @@ Line thinned(const Line& line, std::size_t most) {
 
 std::string Plot::svg() const {
   const Area area{kLeft, width - legend_width(*this), kTop, height - kBottom};
-  Axis x = axis_of(lines, &Line::x, log_x, from_zero && x_marks.empty());
+  Axis x = axis_of(lines, &Line::x, log_x, false);
+  if (from_zero && x_marks.empty() && x.low < x.high - x.low) x = axis_of(lines, &Line::x, log_x, true);
   Axis y = axis_of(lines, &Line::y, log_y, from_zero);
   x.from = area.left, x.to = area.right;
   y.from = area.bottom, y.to = area.top;

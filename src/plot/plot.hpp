@@ -26,7 +26,8 @@ struct Plot {
   bool log_x = false, log_y = false;  // values not above zero are left out
   std::vector<Line> lines = {};
   std::vector<Mark> x_marks = {};  // in place of evenly spaced ones
-  bool from_zero = true;           // linear y axes, and linear x axes without marks, contain zero
+  bool from_zero =
+      true;  // linear y axes contain zero; so do linear x axes without marks, where it is near beside their length
   double width = 720, height = 480;
 
   // An <svg> element that stands alone as a file or within a page. Colours are attributes, which a style sheet

@@ -75,25 +75,30 @@ ProjectionOptions projection_options(const PictureOptions& given, const Frame& f
   return options;
 }
 
+double pixel_area(const ProjectionOptions& options) { return std::pow(options.extent / options.width, 2); }
+
 // Mass in each pixel over the mean particle mass, smoothed where particles are few. In isolated sets all particles have
 // equal weight, as a star would outshine its disk. Empty on ranks above 0.
-std::vector<double> particles_a_pixel(const DeviceSet& set, ProjectionOptions options) {
+std::vector<double> particles_a_pixel(const DeviceSet& set, ProjectionOptions options, std::uint64_t all) {
   const std::size_t n = set.particles.size();
   const SourceParticle* source = set.particles.data();
   options.count_particles = !set.frame.periodic;
   std::vector<double> density = project_density(set.ranks(), set.stream, source, n, options);
-  const auto all = static_cast<double>(particles_of_all(set));
-  const double mass = options.count_particles ? all : sum_of(set.ranks(), total_mass(set.stream, source, n));
+  const auto count = static_cast<double>(all);
+  const double mass = options.count_particles ? count : sum_of(set.ranks(), total_mass(set.stream, source, n));
   if (set.ranks().rank() > 0) return {};
-  const double pixel = options.extent / options.width;
-  const double count = pixel * pixel * all / mass;
-  for (double& value : density) value *= count;
+  for (double& value : density) value *= pixel_area(options) * count / mass;
   return smooth_where_sparse(density, static_cast<std::size_t>(options.width));
 }
 
-// The picture, densities in units of their mean; on rank 0.
-std::vector<float> relative_density(const std::vector<double>& drawn) {
-  const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
+// The picture, densities in units of their mean; on rank 0. The mean is the box's through the picture's depth, so that
+// zooms and slices that move keep their scale; an isolated set has no other than its picture's.
+std::vector<float> relative_density(const DeviceSet& set, const ProjectionOptions& options) {
+  const std::uint64_t all = particles_of_all(set);
+  const std::vector<double> drawn = particles_a_pixel(set, options, all);
+  const double mean = set.frame.periodic
+                          ? pixel_area(options) * options.depth * static_cast<double>(all)
+                          : std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
   std::vector<float> density(drawn.size());
   std::transform(drawn.begin(), drawn.end(), density.begin(),
                  [mean](double value) { return static_cast<float>(mean > 0 ? value / mean : 0); });
@@ -282,7 +287,7 @@ BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& opt
 
 std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& given) {
   std::vector<float> density;
-  if (set.here()) density = relative_density(particles_a_pixel(set, projection_options(given, set.frame)));
+  if (set.here()) density = relative_density(set, projection_options(given, set.frame));
   return from_place_of(set, density);
 }
 

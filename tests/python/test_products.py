@@ -67,6 +67,8 @@ def test_picture(box, tmp_path):
     assert picture.shape == (60, 60) and picture.mean() == pytest.approx(1, rel=1e-3)
     row, column = numpy.unravel_index(picture.argmax(), picture.shape)
     assert abs(column - 10) <= 1 and abs(row - 10) <= 1
+    zoom = maki.image(box, pixels=60, width=15.)  # in units of the same mean
+    assert zoom.mean() == pytest.approx(picture[15:45, 15:45].mean(), rel=0.05) and zoom.mean() < 0.9
     along_x = maki.image(box, pixels=60, axis="x")  # y along rows, z upwards
     assert along_x[20, 40] > 3 and along_x[20, 40] > 3 * along_x[40, 20]
     maki.write_image(tmp_path / "i.png", box, pixels=64)

@@ -80,9 +80,9 @@ def picture_options(pixels, axis, width, depth):
 
 
 def image(snapshot, pixels=1024, axis="z", width=0., depth=0.):
-    """The projected density in units of its mean, pixels x pixels, seen along an axis: the first of the two others (x, y, z)
-    runs along rows, the second upwards (matplotlib: origin="lower"). `width` of the part about the middle that is shown and
-    `depth` of the slab are in length units; 0: all."""
+    """The projected density in units of the mean (of the box through `depth`; of an isolated set's picture), pixels x
+    pixels, seen along an axis: the first of the two others (x, y, z) runs along rows, the second upwards (matplotlib:
+    origin="lower"). `width` of the part about the middle that is shown and `depth` of the slab are in length units; 0: all."""
     return without_notes(_core.image(snapshot, picture_options(pixels, axis, width, depth)))
 
 

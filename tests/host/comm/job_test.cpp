@@ -36,6 +36,25 @@ void expect(const std::map<std::string, std::string>& environment, bool starts_m
   EXPECT_EQ(launcher.ranks, ranks);
 }
 
+// A set of the cores first ... first + count - 1.
+CoreSet cores(std::size_t first, std::size_t count) {
+  CoreSet set{};
+  for (std::size_t core = first; core < first + count; ++core) set[core / 64] |= std::uint64_t{1} << core % 64;
+  return set;
+}
+
+// Ranks that are bound to nothing; and to two sockets in pairs, beside one with a core of its own.
+TEST(ShareOfCores, DividesEachCoreAmongTheRanksThatMayRunThere) {
+  EXPECT_EQ(share_of_cores({cores(0, 8), cores(0, 8)}, 1), 4);
+  EXPECT_EQ(share_of_cores({cores(0, 3), cores(0, 3)}, 0), 1);
+  EXPECT_EQ(share_of_cores({cores(0, 1), cores(0, 1)}, 0), 1);
+  EXPECT_EQ(share_of_cores({cores(0, 12), cores(0, 12), cores(0, 12)}, 2), 4);
+  const std::vector<CoreSet> bound = {cores(0, 16), cores(0, 16), cores(64, 16), cores(64, 16), cores(100, 1)};
+  EXPECT_EQ(share_of_cores(bound, 0), 8);
+  EXPECT_EQ(share_of_cores(bound, 3), 8);
+  EXPECT_EQ(share_of_cores(bound, 4), 1);
+}
+
 TEST(Launcher, NoneMeansOneProcess) {
   expect({}, false, 0);
   expect({{"HOME", "/"}, {"SLURM_NTASKS", "8"}}, false, 0);  // salloc's shell
@@ -50,6 +69,8 @@ TEST(Launcher, SrunWithAnInterface) {
   expect({{"PMIX_RANK", "3"}, {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "6"}}, true, 6);
   expect({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}, true, 2);
   expect({{"PMIX_RANK", "0"}}, true, 0);
+  expect({{"PALS_RANKID", "1"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "4"}}, true, 4);
+  expect({{"PALS_RANKID", "0"}}, true, 0);  // HPE Cray's mpiexec
 }
 
 TEST(Launcher, SrunWithoutAnInterfaceIsRefusedWithAdvice) {

@@ -17,6 +17,17 @@ TEST(Plot, LeavesOutWhatHasNoPlace) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+// A run from a late time is not drawn as a point at the right.
+TEST(Plot, LinearXAxesContainZeroWhereItIsNear) {
+  const auto begins_at_the_left = [](double from, double to) {
+    const Plot plot{"t", "time", "y", false, false, {{"n", {from, to}, {1, 2}}}};
+    return plot.svg().find("class=\"s0\" d=\"M100.0 ") != std::string::npos;
+  };
+  EXPECT_TRUE(begins_at_the_left(1000, 1000.5));
+  EXPECT_TRUE(begins_at_the_left(0, 3));
+  EXPECT_FALSE(begins_at_the_left(1, 3));
+}
+
 TEST(Plot, PointsHaveBarsThatStayInside) {
   Plot plot{"t", "x", "y", false, true, {{"n", {1, 2}, {10, 1}, Style::kPoints, 3, {1, 2}}}};
   const std::string svg = plot.svg();
