@@ -183,8 +183,8 @@ struct Table {
     KEY(gravity.opening).only(RunKind::kIsolated)
         .means("which cells are divided: those seen under a larger angle than theta, or those whose error would be too large a "
                "part of the last acceleration, with fewer interactions for as good forces; auto: error; angle without "
-               "quadrupoles, and with run.deterministic or a number for gravity.reuse (with 1 a resumed run is the same "
-               "to the bit)");
+               "quadrupoles, and with run.deterministic or a number for gravity.reuse (with 1 a run resumed on one rank is "
+               "the same to the bit)");
     KEY(gravity.theta_early).range(0.05, 1.5).only(RunKind::kCosmology)
         .means("opening angle while forces nearly cancel, which is measured; auto: preset, at most theta");
     KEY(gravity.quadrupoles).means("cells act with their quadrupoles too, not as points alone");

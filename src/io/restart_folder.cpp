@@ -157,13 +157,16 @@ std::vector<std::string> list(const std::string& directory) {
 
 void prune(const std::string& directory, const std::string& newest, int keep, std::uint64_t needed) {
   int others = 0;
+  std::uint64_t newer = 0;  // the complete one that was looked at before
   std::vector<std::string> folders = list(directory);
   std::reverse(folders.begin(), folders.end());
   for (const std::string& folder : folders) {
     RestartInfo info;
     if (fs::path(folder).filename() == fs::path(newest).filename()) continue;
-    if (read(folder, info) == Found::kComplete && (++others < keep || info.step == needed)) continue;
-    remove(folder);
+    const bool complete = read(folder, info) == Found::kComplete;
+    const bool stays = complete && (++others < keep || (needed > 0 && (info.step == needed || newer == needed)));
+    if (complete) newer = info.step;
+    if (!stays) remove(folder);
   }
 }
 

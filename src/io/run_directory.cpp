@@ -50,12 +50,13 @@ bool is_of_a_run(const std::string& name) {
   return std::regex_match(begun_file(name).value_or(name), known);
 }
 
-std::string resume_command(const std::string& directory) {
+std::string resume_command(const std::string& directory, const std::string& site) {
+  const std::string here = site.empty() ? "" : " --site " + site;
   const auto plain = [](unsigned char c) { return std::isalnum(c) || c >= 0x80 || std::strchr("_-+=./:,@%", c); };
-  if (!directory.empty() && std::ranges::all_of(directory, plain)) return "maki resume " + directory;
+  if (!directory.empty() && std::ranges::all_of(directory, plain)) return "maki resume " + directory + here;
   std::string quoted;
   for (const char c : directory) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "maki resume '" + quoted + "'";
+  return "maki resume '" + quoted + "'" + here;
 }
 
 std::vector<std::string> files_of_a_run(const std::string& directory) {

@@ -17,7 +17,7 @@ std::string new_run_name(const Communicator& ranks = Communicator::self());
 bool is_of_a_run(const std::string& name);
 
 // The command that resumes the run in this directory, for a shell.
-std::string resume_command(const std::string& directory);
+std::string resume_command(const std::string& directory, const std::string& site = "");
 
 // Sorted names of files and folders of runs in the directory; none where it cannot be read.
 std::vector<std::string> files_of_a_run(const std::string& directory);

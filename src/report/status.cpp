@@ -98,11 +98,15 @@ State state_of(const RunRecords& records) {
 
 namespace {
 
+std::string resume_here(const RunRecords& records, const std::string& directory) {
+  return resume_command(directory, records.beginnings.empty() ? "" : records.beginnings.back().site);
+}
+
 // How to go on with a run that has ended before its end.
-std::string way_on(const std::string& directory) {
+std::string way_on(const RunRecords& records, const std::string& directory) {
   const auto is_restart = [](const std::string& name) { return name.starts_with("restart_"); };
   const std::vector<std::string> files = files_of_a_run(directory);
-  if (std::ranges::any_of(files, is_restart)) return "To go on: " + resume_command(directory);
+  if (std::ranges::any_of(files, is_restart)) return "To go on: " + resume_here(records, directory);
   if (std::ranges::find(files, "stopped.hdf5") != files.end())
     return fmt::format("It has left no restart; a new run begins from initial.file={}/stopped.hdf5.", directory);
   return "It has left no restart (see the end of log.txt).";
@@ -119,10 +123,13 @@ std::string state_text(const RunRecords& records, const std::string& directory) 
       return fmt::format("Came to its end at {}, in {}{}.", where, duration_text(records.end->elapsed),
                          records.beginnings.size() > 1 ? " since it was last resumed" : "");
     case State::kStopped:
-      return fmt::format("Stopped at {} by {}, before its end. {}", where, records.end->stopped_by, way_on(directory));
+      return fmt::format("Stopped at {} by {}, before its end. {}", where, records.end->stopped_by,
+                         way_on(records, directory));
     case State::kSiteLost:
-      return fmt::format("Stopped at {} by {}. To go on: maki resume at all sites.", where, records.end->stopped_by);
-    case State::kFailed: return fmt::format("Ended by an error at {}: {}. {}", where, records.error, way_on(directory));
+      return fmt::format("Stopped at {} by {}. To go on, at all sites, here: {}", where, records.end->stopped_by,
+                         resume_here(records, directory));
+    case State::kFailed:
+      return fmt::format("Ended by an error at {}: {}. {}", where, records.error, way_on(records, directory));
     case State::kOpen: break;
   }
   return fmt::format("Not finished: it is under way, or ended by force. The last line is of {}, written {}.", where,
@@ -419,11 +426,11 @@ std::string life_text(const RunRecords& records, const Signs& signs, const std::
       return fmt::format(
           "It seems to have stopped writing: {}, and recent steps took {:.3g} s at most. A large file on a slow "
           "disk takes long too; if its job is gone: {}",
-          silent, longest(recent(records)), resume_command(directory));
+          silent, longest(recent(records)), resume_here(records, directory));
     case Life::kDead: break;
   }
   return fmt::format("The run has died: {}, and no process on this machine holds its directory. {}", silent,
-                     way_on(directory));
+                     way_on(records, directory));
 }
 
 }  // namespace maki::report

@@ -337,11 +337,11 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
-                        result.site_lost   ? "To continue: maki resume at all sites, here of " + options_.directory
+                        result.site_lost   ? "To continue, at all sites, here: " + way_on()
                         : restart_.empty() ? fmt::format("To continue: the same configuration with initial.kind=file "
                                                          "initial.file={} and another run.output_directory.",
                                                          path("stopped.hdf5"))
-                                           : "To continue: " + resume_command(options_.directory)));
+                                           : "To continue: " + way_on()));
   std::string text =
       fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
@@ -355,11 +355,15 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   if (log_) log_->settle();
 }
 
+std::string RunFiles::way_on() const {
+  const sites::Sites& sites = *place_.sites;
+  return resume_command(options_.directory, sites.alone() ? "" : sites.name(sites.me()));
+}
+
 void RunFiles::fail(const std::string& error) noexcept {
   if (speaks() && !log_) return;
   try {
-    const std::string to_continue =
-        restart_.empty() ? "There is no restart." : "To continue: " + resume_command(options_.directory);
+    const std::string to_continue = restart_.empty() ? "There is no restart." : "To continue: " + way_on();
     const std::string text = fmt::format("The run ends by an error: {}. {}", error, to_continue);
     if (!speaks()) return fail_elsewhere(error, text);
     progress_.message("The run ends by an error. " + to_continue);

@@ -129,6 +129,7 @@ class RunFiles : public RunObserver {
   std::string memory_of_largest(bool by_family) const;
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
   void finish_sites();
+  std::string way_on() const;  // the command that resumes the run here
   void write_report(const RunResult& result, const PhaseTimers& timers);
   std::string beside_model() const;
   RestartInfo restart_info(const RunState& state) const;

@@ -142,7 +142,7 @@ LinkStart::LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& contex
     StartedLink& link = links_.emplace_back();
     link.site = neighbour;
     link.peer_calls = calls_us(plan, neighbour);
-    key_ids_.push_back(key_of(plan, neighbour));
+    link.key = key_of(plan, neighbour);
   }
   reasons_.resize(links_.size());
   if (std::any_of(links_.begin(), links_.end(), [](const StartedLink& link) { return link.peer_calls; }))
@@ -214,7 +214,7 @@ void LinkStart::accept() {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     StartedLink& link = links_[i];
     if (!link.peer_calls || name(link.site) != accepted->name) continue;
-    if (!key_ids_[i].empty() && accepted->identity != key_ids_[i]) return refuse_caller(*accepted, key_ids_[i]);
+    if (!link.key.empty() && accepted->identity != link.key) return refuse_caller(*accepted, link.key);
     return greet(i, std::move(accepted->path));
   }
   refuse_caller(*accepted, "");
@@ -311,6 +311,7 @@ void LinkStart::check_notices() {
     try {
       if (!link.notice.test()) continue;
       const wan::Bytes notice = link.notice.take();
+      if (notice_kind(notice.view()) == Notice::kLost) throw wan::Error(notice_text(notice.view()));
       link.problem = notice_text(notice.view());
     } catch (const wan::Error& error) {
       reasons_[i] = std::string("it was there and has left: ") + error.what();

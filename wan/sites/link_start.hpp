@@ -49,6 +49,7 @@ struct StartedLink {
   int site = 0;
   bool peer_calls = false;  // the neighbour calls this site
   bool up = false;
+  std::string key;      // id of the neighbour's key; empty where links have no keys
   std::string problem;  // why the link has failed; empty: it has not failed
   wan::Path path;
   wan::Request notice;  // the pending receive of kNoticeTag
@@ -103,7 +104,6 @@ class LinkStart {
   wan::Context& context_;
   std::unique_ptr<wan::Listener> listener_;
   std::vector<StartedLink> links_;
-  std::vector<std::string> key_ids_;  // by link: id of the neighbour's key; empty where links have no keys
   std::vector<std::string> reasons_;  // by link: why it is not up yet
   std::vector<Candidate> candidates_;
   TurnedAway turned_away_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <system_error>
 
 #include "kernels/device/memory.hpp"
 #include "wan/net/settings.hpp"
@@ -48,7 +49,8 @@ NetRing::NetRing(const RingPlan& plan)
       exchange_hellos(plan, plan.wait_limit > 0 ? std::max(plan.wait_limit - seconds_since(begun), 1.0) : 0);
     });
   } catch (const std::exception& error) {
-    for (Link& link : links_) send_notice(link.path, Notice::kRefused, error.what());
+    const bool lost = dynamic_cast<const SiteLost*>(&error) != nullptr;
+    for (Link& link : links_) send_notice(link.path, lost ? Notice::kLost : Notice::kRefused, error.what());
     stop(kNoticeTime);
     throw;
   }
@@ -78,6 +80,7 @@ void NetRing::connect_neighbours(const RingPlan& plan) {
     if (!started.path.valid()) continue;
     Link& link = links_.emplace_back();
     link.site = started.site;
+    link.key = started.key;
     link.path = std::move(started.path);
     link.notice = started.notice;
   }
@@ -226,7 +229,7 @@ void NetRing::close() {
   stop(kCloseTime);
 }
 
-// Closes the paths, at the same time, and ends all threads.
+// Closes the paths, at the same time (one after the other where no thread can be made), and ends all threads.
 void NetRing::stop(double seconds) {
   {
     const std::lock_guard lock(mutex_);
@@ -234,7 +237,12 @@ void NetRing::stop(double seconds) {
     changed_.notify_all();
   }
   std::vector<std::thread> closing;
-  for (Link& link : links_) closing.emplace_back([&link, seconds] { link.path.close(seconds); });
+  closing.reserve(links_.size());
+  for (Link& link : links_) try {
+      closing.emplace_back([&link, seconds] { link.path.close(seconds); });
+    } catch (const std::system_error&) {
+      link.path.close(seconds);
+    }
   for (std::thread& thread : closing) thread.join();
   for (Link& link : links_)
     for (std::thread* thread : {&link.release_thread, &link.notice_thread})

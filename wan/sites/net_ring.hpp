@@ -56,6 +56,7 @@ class NetRing : public Ring {
   // The link to a neighbour, with the messages sent to it.
   struct Link {
     int site = 0;
+    std::string key;  // StartedLink::key
     wan::Path path;
     wan::Request notice;
     std::string told;  // the text of the notice, once it has come
@@ -80,6 +81,7 @@ class NetRing : public Ring {
   void exchange_hellos(const RingPlan& plan, double limit);
   void stop(double seconds);
   void run_visits();  // net_ring_visits.cpp
+  void report_successor(const Link& link);
 
   // net_ring_lanes.cpp: messages in transit, and the loss of a site.
   // On one link, up to the site header.last; on all links, to all sites. Both fill in the sizes in the header.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,13 +22,25 @@ constexpr std::size_t kMostVisitors = 8;
 
 struct Visitor {
   wan::Accepted caller;
+  wan::Request hello = caller.path.start_receive_any(kHelloTag, kLongestHello);
   wan::WallClock::time_point begun = wan::WallClock::now();
+  std::optional<Hello> theirs = {};
 };
+
+// Whether it is a job that wants to take part in a run of the neighbour's name; false until its hello has arrived.
+bool comes_to_run(Visitor& visitor) {
+  if (!visitor.theirs) {
+    if (!visitor.hello.test()) return false;
+    const wan::Bytes hello = visitor.hello.take();
+    visitor.theirs = decode_hello(hello.view());
+  }
+  return visitor.theirs->purpose == Purpose::kRun && visitor.theirs->name == visitor.caller.name;
+}
 
 }  // namespace
 
-// Turns away second jobs of neighbours that take part. A job that was started anew after a loss which this site does
-// not know of yet is not answered: it waits for this site's next job.
+// Turns away second jobs of neighbours that take part. Where the path to the first one is down, a second job tells that
+// the first is gone: this run ends, and the job waits for this site's next one.
 void NetRing::run_visits() try {
   const std::string since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)));
   const Message hello = encode(hellos_[static_cast<std::size_t>(routes_.me)]);
@@ -35,9 +49,15 @@ void NetRing::run_visits() try {
   TurnedAway turned_away;
   const auto answered = [&](Visitor& visitor) {
     wan::Accepted& caller = visitor.caller;
-    const auto link = std::ranges::find_if(links_, [&](const Link& one) { return name(one.site) == caller.name; });
+    const auto link = std::ranges::find_if(links_, [&](const Link& one) {
+      return name(one.site) == caller.name && (one.key.empty() || one.key == caller.identity);
+    });
     const bool known = link != links_.end();
-    if (known && !answers_after(link->path, visitor.begun).value_or(false)) return false;
+    if (known) {
+      const std::optional<bool> there = answers_after(link->path, visitor.begun);
+      if (there == false && comes_to_run(visitor)) report_successor(*link);
+      if (there != true) return false;
+    }
     const std::string why = known ? "the run is under way since " + since + " with another job of site " + caller.name
                                   : "it is no neighbour of " + name(routes_.me);
     turned_away.add(std::move(caller.path), hello, known ? turned_away_text(name(routes_.me), why) : "");
@@ -49,14 +69,27 @@ void NetRing::run_visits() try {
     return stopping_;
   };
   while (!stops()) {
-    if (auto caller = listener_->accept_for(kPoll)) visitors.push_back({std::move(*caller)});
-    std::erase_if(visitors, answered);
+    if (auto caller = listener_->accept_for(kPoll)) visitors.push_back({.caller = std::move(*caller)});
+    std::erase_if(visitors, [&](Visitor& visitor) {
+      try {
+        return answered(visitor);
+      } catch (const std::exception&) {  // its path is lost, or its hello is none
+        return true;
+      }
+    });
     if (visitors.size() > kMostVisitors) visitors.erase(visitors.begin());
   }
   turned_away.close();
   for (Visitor& visitor : visitors) visitor.caller.path.close(0);
-} catch (const wan::Error&) {
+} catch (const std::exception&) {
   // Callers wait in vain, as at a site that does not answer.
+}
+
+void NetRing::report_successor(const Link& link) {
+  const SiteLost lost("site " + name(link.site) + " is lost",
+                      "seen by site " + name(routes_.me) +
+                          ": another job of it has called, and the path to the first is down");
+  fail(std::make_exception_ptr(lost), lost.what(), &link);
 }
 
 }  // namespace maki::sites

@@ -44,6 +44,7 @@ TEST_F(RunDirectory, NamesOfARunAreKnown) {
 TEST_F(RunDirectory, TheCommandThatGoesOnIsForAShell) {
   EXPECT_EQ(resume_command("output/a-1"), "maki resume output/a-1");
   EXPECT_EQ(resume_command("a b's"), "maki resume 'a b'\\''s'");
+  EXPECT_EQ(resume_command("a b", "tokyo"), "maki resume 'a b' --site tokyo");
 }
 
 TEST_F(RunDirectory, OverwritingLeavesNothingOfTheEarlierRun) {

@@ -48,9 +48,9 @@ TEST(Restart, TheOneThatAllSitesHaveStays) {
     restart_folder::prune(dir.path(), dir / "restart_000015", 2, needed);
   };
   prune(6);
-  EXPECT_EQ(steps_in(dir.path()), (Steps{6, 12, 15})) << "the newest two, and that one";
+  EXPECT_EQ(steps_in(dir.path()), (Steps{3, 6, 12, 15})) << "the newest two, that one, and the one before it";
   prune(12);
-  EXPECT_EQ(steps_in(dir.path()), (Steps{12, 15}));
+  EXPECT_EQ(steps_in(dir.path()), (Steps{6, 12, 15}));
   prune(20);
   EXPECT_EQ(steps_in(dir.path()), (Steps{12, 15}));
 }
