@@ -119,8 +119,8 @@ ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC)$(GET_TOOLKIT))
     $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
   endif
-  CUDA_RELEASE := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p'))
-  ifneq (,$(filter 7 8 9 10 11,$(CUDA_RELEASE)))
+  CUDA_RELEASE := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
+  ifneq (,$(filter 7.% 8.% 9.% 10.% 11.% 12.0 12.1 12.2 12.3,$(CUDA_RELEASE)))
     $(error $(NVCC) is of CUDA $(CUDA_RELEASE), and Maki needs 12.4 or newer (C++20): load another module, set CUDA_HOME, or run 'make deps-cuda')
   endif
   CUDA_ROOT := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))

@@ -2,6 +2,7 @@
 // request, 4 a run over several sites that lost one of them; both can be resumed (4 with an error: begun anew).
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -45,6 +46,9 @@ void bound_spinning(char** argv) {
   std::error_code failure;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure || setenv(variable, "2000", 1) != 0) return;
+  // With OMP_PROC_BIND libgomp has bound this thread to one place already, and the new start would find no other.
+  const maki::CoreSet cores = maki::own_cores();
+  sched_setaffinity(0, sizeof cores, reinterpret_cast<const cpu_set_t*>(cores.data()));
   execv(program.c_str(), argv);
   unsetenv(variable);
 }

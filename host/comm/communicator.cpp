@@ -125,8 +125,9 @@ Communicator Communicator::self() {
 Communicator Communicator::world() {
   // Never destroyed: MPI is finalized at the end of the program, possibly after the destruction of static objects.
   static const Communicator* const all = [] {
+    if (mpi::started_with_others()) return new Communicator(std::make_shared<State>(mpi::start(0)));
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
-    if (!launcher.starts_mpi && !mpi::started_with_others()) return new Communicator(self());
+    if (!launcher.starts_mpi) return new Communicator(self());
     return new Communicator(std::make_shared<State>(mpi::start(launcher.ranks)));
   }();
   return *all;

@@ -1,6 +1,8 @@
 #include "host/comm/job.hpp"
 
 #include <mpi.h>
+#include <omp.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +71,17 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
 
 // A rank's share of its machine, and the log's description of ranks: see job.hpp.
 int usual_device() { return on_this_machine().number % std::max(device_count(), 1); }
+
+CoreSet own_cores() {
+  CoreSet cores{};
+  for (int place = 0; omp_get_proc_bind() != omp_proc_bind_false && place < omp_get_num_places(); ++place) {
+    std::vector<int> of_place(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, of_place.data());
+    for (const int core : of_place) cores.at(static_cast<std::size_t>(core) / 64) |= std::uint64_t{1} << core % 64;
+  }
+  if (cores == CoreSet{}) sched_getaffinity(0, sizeof cores, reinterpret_cast<cpu_set_t*>(cores.data()));
+  return cores;
+}
 
 int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank) {
   const auto may_run = [](const CoreSet& set, std::size_t core) { return set[core / 64] >> core % 64 & 1; };

@@ -31,6 +31,10 @@ OnMachine on_this_machine();
 // The cores on which a process may run, a bit each, as sched_getaffinity() gives them.
 using CoreSet = std::array<std::uint64_t, 128>;
 
+// Those of this process. With OMP_PROC_BIND its first thread may run on a part of them alone: then all of the places of
+// OpenMP's threads.
+CoreSet own_cores();
+
 // The share of one of a machine's ranks, at least 1: each of its cores is divided among the ranks that may run on it.
 int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank);
 

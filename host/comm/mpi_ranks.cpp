@@ -90,8 +90,7 @@ void find_place() {
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
   check(MPI_Comm_rank(machine, &place.number), "MPI_Comm_rank");
   check(MPI_Comm_size(machine, &place.ranks), "MPI_Comm_size");
-  CoreSet mine{};
-  sched_getaffinity(0, sizeof mine, reinterpret_cast<cpu_set_t*>(mine.data()));
+  const CoreSet mine = own_cores();
   std::vector<CoreSet> all(static_cast<std::size_t>(place.ranks));
   check(MPI_Allgather(mine.data(), sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, machine), "MPI_Allgather");
   place.cores = share_of_cores(all, static_cast<std::size_t>(place.number));

@@ -162,7 +162,10 @@ void prune(const std::string& directory, const std::string& newest, int keep, st
   std::reverse(folders.begin(), folders.end());
   for (const std::string& folder : folders) {
     RestartInfo info;
-    if (fs::path(folder).filename() == fs::path(newest).filename()) continue;
+    if (fs::path(folder).filename() == fs::path(newest).filename()) {
+      newer = static_cast<std::uint64_t>(step_of(fs::path(folder).filename().string()));
+      continue;
+    }
     const bool complete = read(folder, info) == Found::kComplete;
     const bool stays = complete && (++others < keep || (needed > 0 && (info.step == needed || newer == needed)));
     if (complete) newer = info.step;

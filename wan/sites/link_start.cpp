@@ -159,13 +159,17 @@ void LinkStart::run(bool all_or_none, double wait_limit) {
     check_candidates();
     check_callers();
     check_notices();
-    std::size_t up = 0, lost = 0;
-    for (std::size_t i = 0; i < links_.size(); ++i) up += stands(i), lost += !links_[i].problem.empty();
-    if (up + lost == links_.size() || (all_or_none && lost > 0)) break;
-    const double waited = seconds_since(begun);
+    std::vector<std::size_t> missing;
+    std::size_t lost = 0;
     for (std::size_t i = 0; i < links_.size(); ++i) {
+      const bool failed = !links_[i].problem.empty();
+      lost += failed;
+      if (!failed && !stands(i)) missing.push_back(i);
+    }
+    if (missing.empty() || (all_or_none && lost > 0)) break;
+    const double waited = seconds_since(begun);
+    for (const std::size_t i : missing) {
       StartedLink& link = links_[i];
-      if (link.up || !link.problem.empty()) continue;
       if (wait_limit > 0 && waited > wait_limit) {
         link.problem = "site " + name(link.site) + " did not come within " +
                        std::to_string(static_cast<long>(wait_limit)) + " s (" + reason_of_wait(i) + ")";
@@ -197,6 +201,7 @@ void LinkStart::refuse(const std::string& why) {
 }
 
 std::string LinkStart::reason_of_wait(std::size_t i) const {
+  if (links_[i].up) return "it was there, and does not answer";
   if (!reasons_[i].empty()) return reasons_[i];
   if (callers_[i]) return callers_[i]->reason();
   const SitePlace& here = plan_.sites[static_cast<std::size_t>(plan_.me)];

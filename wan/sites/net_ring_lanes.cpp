@@ -277,7 +277,7 @@ void NetRing::await_notice(Link& link) {
     link.notice.wait();
     const wan::Bytes notice = link.notice.take();
     const std::string text = notice_text(notice.view());
-    const bool lost = notice_kind(notice.view()) != Notice::kTurnedAway;
+    const bool lost = notice_kind(notice.view()) == Notice::kLost;
     {  // messages that were sent before it, on other streams, may tell why
       std::unique_lock lock(mutex_);
       link.told = text;

@@ -27,14 +27,15 @@ struct Visitor {
   std::optional<Hello> theirs = {};
 };
 
-// Whether it is a job that wants to take part in a run of the neighbour's name; false until its hello has arrived.
-bool comes_to_run(Visitor& visitor) {
+// Whether it is there and a job for a run like this one, under the neighbour's name; false until its hello has arrived.
+bool comes_to_run(Visitor& visitor, const Hello& ours) {
   if (!visitor.theirs) {
     if (!visitor.hello.test()) return false;
     const wan::Bytes hello = visitor.hello.take();
     visitor.theirs = decode_hello(hello.view());
   }
-  return visitor.theirs->purpose == Purpose::kRun && visitor.theirs->name == visitor.caller.name;
+  return visitor.caller.path.status().up && visitor.theirs->purpose == Purpose::kRun &&
+         visitor.theirs->name == visitor.caller.name && differences(ours, *visitor.theirs).empty();
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ bool comes_to_run(Visitor& visitor) {
 // the first is gone: this run ends, and the job waits for this site's next one.
 void NetRing::run_visits() try {
   const std::string since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)));
-  const Message hello = encode(hellos_[static_cast<std::size_t>(routes_.me)]);
+  const Hello& ours = hellos_[static_cast<std::size_t>(routes_.me)];
+  const Message hello = encode(ours);
   wan::PeerLog lines([](const std::string& line) { wan::log(wan::LogLevel::kWarning, line); });
   std::vector<Visitor> visitors;
   TurnedAway turned_away;
@@ -55,7 +57,7 @@ void NetRing::run_visits() try {
     const bool known = link != links_.end();
     if (known) {
       const std::optional<bool> there = answers_after(link->path, visitor.begun);
-      if (there == false && comes_to_run(visitor)) report_successor(*link);
+      if (there == false && comes_to_run(visitor, ours)) report_successor(*link);
       if (there != true) return false;
     }
     const std::string why = known ? "the run is under way since " + since + " with another job of site " + caller.name

@@ -1,4 +1,7 @@
 // The program itself, as a user calls it.
+#include <set>
+#include <sstream>
+
 #include "src/report/figures.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/src/cli/program_fixture.hpp"
@@ -38,6 +41,16 @@ TEST_F(Program, ThreadsThatWaitGiveUpTheirCore) {
   // Where it cannot be started anew under its own name it goes on as it is.
   const std::string linker = "/lib64/ld-linux-x86-64.so.2";
   if (fs::exists(linker)) expect_words(call("--version", linker + " "), {"Maki "});
+}
+
+// The new start with GOMP_SPINCOUNT finds the cores of the first one, though its thread was bound to one of them.
+TEST_F(Program, BoundThreadsHaveAllCores) {
+  const std::string output = call("--version", "OMP_DISPLAY_ENV=true OMP_PROC_BIND=true OMP_PLACES=cores ").output;
+  std::set<std::string> places;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("OMP_PLACES") != std::string::npos) places.insert(line);
+  EXPECT_EQ(places.size(), 1u) << output;
 }
 
 TEST_F(Program, WrongUsageIsTwo) {
