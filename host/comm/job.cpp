@@ -47,6 +47,11 @@ void abort_job(const std::string& message, int exit_code) {
   std::_Exit(exit_code);
 }
 
+void require_one_process(const std::string& what, const std::string& why, const std::string& advice) {
+  const int ranks = Communicator::world().size();
+  if (ranks > 1) throw Error(what + " one process, and these are " + std::to_string(ranks), why, advice);
+}
+
 Launcher find_launcher(const std::function<const char*(const char*)>& variable) {
   const auto number = [&](const char* name) {
     const char* text = variable(name);

@@ -21,6 +21,10 @@ void wait_to_speak();
 // Whether MPI runs in this process.
 bool under_mpi();
 
+// Throws Error under several ranks: `what` ("calibrate is measured by") one process, since `why`. Starts MPI under a
+// launcher.
+void require_one_process(const std::string& what, const std::string& why, const std::string& advice);
+
 // This rank among the job's ranks on its machine; in a single process as here.
 struct OnMachine {
   int number = 0, ranks = 1;

@@ -26,8 +26,8 @@ struct Plot {
   bool log_x = false, log_y = false;  // values not above zero are left out
   std::vector<Line> lines = {};
   std::vector<Mark> x_marks = {};  // in place of evenly spaced ones
-  bool from_zero =
-      true;  // linear y axes contain zero; so do linear x axes without marks, where it is near beside their length
+  // Linear y axes contain zero; so do linear x axes without marks, where it is nearer than they are long.
+  bool from_zero = true;
   double width = 720, height = 480;
 
   // An <svg> element that stands alone as a file or within a page. Colours are attributes, which a style sheet

@@ -124,7 +124,7 @@ void bind_products(nb::module_& module);
 void bind_groups(nb::module_& module);
 
 // Throws Error under several ranks, for what takes a set for the whole one; `what` begins the message.
-void require_one_process(const std::string& what);
+void require_whole_sets(const std::string& what);
 // Checks a set from Python, and wraps positions in a periodic box, as readers do. Adds sentences on repairs to `notes`.
 // Collective over `ranks`, each of which gives its share. Throws Error, also where several give the same particles.
 Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks = Communicator::self());

@@ -108,7 +108,7 @@ nb::object forces(const Snapshot& set, Config config, const std::string& method,
   Notes notes;
   {
     const Computing computing;
-    require_one_process("maki.forces");
+    require_whole_sets("maki.forces");
     const ForceMethod chosen = method_of(method);
     use_device(config);
     config.output = {};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 #include "src/config/quantity.hpp"
 #include "src/io/safe_file.hpp"
@@ -108,11 +109,8 @@ void require_shares(const Snapshot& share, const Communicator& ranks) {
 
 }  // namespace
 
-void require_one_process(const std::string& what) {
-  const int ranks = Communicator::world().size();
-  if (ranks == 1) return;
-  throw Error(what + " is for one process", fmt::format("there are {} ranks, each with its share of the set", ranks),
-              "start Python without mpirun for it");
+void require_whole_sets(const std::string& what) {
+  require_one_process(what + " is for", "each has its share of the set", "start Python without mpirun for it");
 }
 
 Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks) {
@@ -160,7 +158,7 @@ void bind_units(nb::module_& module) {
 }
 
 void bind_snapshot(nb::module_& module) {
-  module.def("require_one_process", &require_one_process, "what"_a);
+  module.def("require_whole_sets", &require_whole_sets, "what"_a);
   nb::class_<SnapshotHeader>(module, "Header", "What is known of a set besides its particles.")
       .def(nb::init<>())
       .def_rw("comoving", &SnapshotHeader::comoving, "Of a periodic box in an expanding universe; False: isolated.")

@@ -99,7 +99,7 @@ for name, call in calls.items():
         call()
     except maki.Error as error:
         with open(os.path.join(sys.argv[1], str(os.getpid())), "a") as file:
-            print(name, "one-process" if "is for one process (there are 2 ranks" in str(error) else
+            print(name, "one-process" if "is for one process, and these are 2" in str(error) else
                   "shares" if "several ranks were given the same particles" in str(error) else error, file=file)
 """
 

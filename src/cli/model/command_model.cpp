@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 #include "host/comm/job.hpp"
@@ -257,17 +256,10 @@ struct CalibrateOptions {
   bool overwrite = false;
 };
 
-// Throws Error in one of several ranks: each would measure by itself, and slow down the others.
-void require_one_process() {
-  const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
-  if (launcher.ranks < 2) return;
-  throw Error(fmt::format("calibrate is measured by one process, and these are {}", launcher.ranks),
-              "its constants are those of one rank, alone on its cores or GPU",
-              "start it without mpirun or as one task, with the threads that a rank will have (OMP_NUM_THREADS)");
-}
-
 void calibrate_here(const CalibrateOptions& given) {
-  require_one_process();
+  require_one_process(
+      "calibrate is measured by", "its constants are those of one rank, alone on its cores or GPU",
+      "start it without mpirun or as one task, with the threads that a rank will have (OMP_NUM_THREADS)");
   std::optional<SafeFile> file;  // refused before the measurement, not after
   refuse_existing(given.output, given.overwrite);
   if (!given.output.empty()) file.emplace(given.output, given.overwrite);

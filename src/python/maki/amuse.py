@@ -44,7 +44,7 @@ class Maki:
     """
 
     def __init__(self, eps2=1e-4, units=None, **keys):
-        _core.require_one_process("maki.amuse.Maki")
+        _core.require_whole_sets("maki.amuse.Maki")
         self.parameters = dict(eps2=_positive(eps2), begin_time=0.)
         self.units = units
         self._refuse(keys)
