@@ -19,12 +19,15 @@ using namespace maki;
 using Lines = std::vector<int>;
 
 inline constexpr unsigned kBlock = 64, kGrid = 2, kCount = kBlock * kGrid, kRuns = 20;
+inline constexpr std::size_t kTileBytes = kBlock * sizeof(unsigned);
+inline constexpr int kAnyThread = -1;
 
 struct Planned {
-  std::string kind;       // how it begins
-  Lines lines;            // the fault is reported at one of them
-  const char* text = "";  // part of what is said
-  int thread = -1;        // where only one can be
+  std::string kind;         // how it begins
+  Lines lines;              // the fault is reported at one of them
+  const char* text = "";    // part of what is said
+  int thread = kAnyThread;  // where only one can be
+  std::size_t shared_bytes = 0;
 };
 
 struct Data {
@@ -49,11 +52,11 @@ class Planted : public testing::Test {
     });
   }
 
-  // Each launch draws another order.
-  void expect_found(const Planned& expected, Kernel broken, Kernel repaired, std::size_t shared_bytes = 0,
+  // Each launch draws another order. `at`: the line that lines count from.
+  void expect_found(int at, const Planned& expected, Kernel broken, Kernel repaired,
                     const char* own_file = __builtin_FILE()) {
     for (unsigned n = 0; n < kRuns; ++n) {
-      const auto faults = run(broken, shared_bytes);
+      const auto faults = run(broken, expected.shared_bytes);
       ASSERT_FALSE(faults.empty()) << "not found";
       const auto found =
           std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.kind.starts_with(expected.kind); });
@@ -61,13 +64,13 @@ class Planted : public testing::Test {
       SCOPED_TRACE(fault.kind + ": " + fault.where + ": " + fault.text);
       EXPECT_NE(found, faults.end());
       const bool listed = std::any_of(expected.lines.begin(), expected.lines.end(), [&](int line) {
-        return fault.where.find(std::string(own_file) + ":" + std::to_string(line)) != std::string::npos;
+        return fault.where.find(std::string(own_file) + ":" + std::to_string(at + line)) != std::string::npos;
       });
       EXPECT_TRUE(listed);
       EXPECT_NE(fault.text.find(expected.text), std::string::npos);
       if (expected.thread >= 0)
         EXPECT_NE(fault.where.find("thread (" + std::to_string(expected.thread) + ",0,0)"), std::string::npos);
-      const auto none = run(repaired, shared_bytes);
+      const auto none = run(repaired, expected.shared_bytes);
       EXPECT_TRUE(none.empty()) << none.front().kind << ": " << none.front().where << ": " << none.front().text;
     }
   }
@@ -77,5 +80,14 @@ class Planted : public testing::Test {
 };
 
 __device__ inline unsigned global_thread() { return blockIdx.x * kBlock + threadIdx.x; }
+
+// The head of a kernel of `data`, in which kBroken is the fault, and the test that finds it. The other arguments are
+// those of Planned; lines count from this one.
+#define PLANTED(test, ...)                                                                  \
+  template <bool kBroken>                                                                   \
+  __global__ void test(Data data);                                                          \
+  TEST_F(Planted, test) { expect_found(__LINE__, {__VA_ARGS__}, test<true>, test<false>); } \
+  template <bool kBroken>                                                                   \
+  __global__ void test(Data data)
 
 }  // namespace gpu_model::planted
