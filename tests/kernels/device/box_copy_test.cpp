@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <numeric>
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
@@ -61,33 +62,32 @@ TEST(BoxCopy, MovesEveryCellInEveryOrder) {
   expect_every_cell_in_every_order<float>({12, 35, 41});
 }
 
-TEST(BoxCopy, AddsToWhatIsThere) {
+// What is in cells of 2^40 less that, after 0, 1, 2 ... were added.
+std::vector<std::uint64_t> added(const BoxCopy& box, std::size_t from_cells, std::size_t to_cells) {
   const Stream& stream = test::test_stream();
-  std::vector<std::uint64_t> from(2 * 3 * 4), to(2 * 3 * 6, std::uint64_t{1} << 40);
-  for (std::size_t i = 0; i < from.size(); ++i) from[i] = i;
+  std::vector<std::uint64_t> from(from_cells);
+  std::iota(from.begin(), from.end(), 0);
   DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
   source.upload(stream, from);
-  target.upload(stream, to);
-  add_box(stream, {{2, 3, 4}, {12, 4, 1}, {18, 6, 1}}, source.data(), target.data());
-  const std::vector<std::uint64_t> sums = target.download(stream);
+  target.upload(stream, std::vector<std::uint64_t>(to_cells, std::uint64_t{1} << 40));
+  add_box(stream, box, source.data(), target.data());
+  std::vector<std::uint64_t> sums = target.download(stream);
+  for (std::uint64_t& sum : sums) sum -= std::uint64_t{1} << 40;
+  return sums;
+}
+
+TEST(BoxCopy, AddsToWhatIsThere) {
+  const auto sums = added({{2, 3, 4}, {12, 4, 1}, {18, 6, 1}}, 2 * 3 * 4, 2 * 3 * 6);
   for (std::size_t line = 0; line < 6; ++line)
-    for (std::size_t k = 0; k < 6; ++k)
-      EXPECT_EQ(sums[6 * line + k], (std::uint64_t{1} << 40) + (k < 4 ? 4 * line + k : 0));
+    for (std::size_t k = 0; k < 6; ++k) EXPECT_EQ(sums[6 * line + k], k < 4 ? 4 * line + k : 0);
 }
 
 // The source's first axis becomes the target's last.
 TEST(BoxCopy, AddsWhatIsTurnedOver) {
-  const Stream& stream = test::test_stream();
   const std::size_t rows = 34, columns = 45;
-  std::vector<std::uint64_t> from(rows * columns), to(columns * rows, std::uint64_t{1} << 40);
-  for (std::size_t i = 0; i < from.size(); ++i) from[i] = i;
-  DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
-  source.upload(stream, from);
-  target.upload(stream, to);
-  add_box(stream, {{1, columns, rows}, {0, 1, columns}, {0, rows, 1}}, source.data(), target.data());
-  const std::vector<std::uint64_t> sums = target.download(stream);
+  const auto sums = added({{1, columns, rows}, {0, 1, columns}, {0, rows, 1}}, rows * columns, columns * rows);
   for (std::size_t c = 0; c < columns; ++c)
-    for (std::size_t r = 0; r < rows; ++r) EXPECT_EQ(sums[rows * c + r], (std::uint64_t{1} << 40) + columns * r + c);
+    for (std::size_t r = 0; r < rows; ++r) EXPECT_EQ(sums[rows * c + r], columns * r + c);
 }
 
 TEST(BoxCopy, AnEmptyBoxIsNoWork) {
