@@ -15,9 +15,9 @@ tests_of() {
     kernels/measure/power_parts*) echo 'PowerBins.*' ;;
     kernels/force/evaluate_cuda.cu) echo 'DirectKernel.SizesAndParts' ;;
     kernels/force/*) echo 'EvaluateKernel.EmptyAndOneSidedLists:EvaluateLists.OnlySelectedGroups:EvaluateKernel.EveryGroupSize:EvaluateKernel.ExactlyZeroBeyondTheCutoff' ;;
-    kernels/mesh/assign*) echo 'AssignKernel.TakesParticlesInAnyOrder' ;;
+    kernels/mesh/assign*) echo 'MassCounter.TakesParticlesInAnyOrder' ;;
     kernels/mesh/interpolate*) echo 'InterpolateKernel.TakesParticlesInAnyOrder' ;;
-    kernels/mesh/chunk_tiles.cuh) echo 'AssignKernel.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;
+    kernels/mesh/chunk_tiles.cuh) echo 'MassCounter.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/tree/walk_cuda.cu) echo 'ListKernels.StatisticsOfSomeOfNoneAndOfEmptyLists' ;;
     kernels/tree/walk_cuda.cuh) echo 'WalkKernel.EverySetInEveryRoom:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     kernels/tree/walk*) echo 'WalkKernel.EverySetInEveryRoom:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;

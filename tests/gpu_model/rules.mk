@@ -3,7 +3,7 @@ MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_s
 MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
 # Tests of every build that barriers.sh needs for kernels that have no test of their own in tests/gpu_model/tests.
 BARRIER_TESTS := tests/kernels/device/box_copy_test.cpp tests/kernels/force/force_test.cpp \
-                 tests/kernels/measure/power_bins_test.cpp tests/kernels/tree/lists_test.cpp
+                 tests/kernels/measure/power_bins_test.cpp tests/kernels/mesh/counter_test.cpp tests/kernels/tree/lists_test.cpp
 # Its loops over a warp's lanes become vector instructions of this machine; what they round is as written.
 MODEL_FLAGS := -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-openmp -Wno-restrict $(PIC)
 # It follows what goes into and out of the program's memory pool.

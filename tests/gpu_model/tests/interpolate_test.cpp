@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "tests/gpu_model/tests/mesh_sets.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -12,6 +12,7 @@
 #include "kernels/device/instruction_set.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
 #include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
@@ -21,9 +22,7 @@
 namespace maki {
 namespace {
 
-using test::counts_by_the_book;
-
-constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
+using test::counts_by_the_book, test::kClouds;
 
 // Of those that the processor has; on a GPU once.
 template <class Test>

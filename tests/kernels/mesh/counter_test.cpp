@@ -1,12 +1,13 @@
-// Tiled mass assignment on the GPU against the plain loop, bit for bit.
+// MassCounter against the plain loop, bit for bit; on the GPU in tiles.
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/assign.hpp"
-#include "tests/gpu_model/tests/mesh_sets.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
+#include "tests/kernels/particles/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -16,47 +17,35 @@ using namespace test;
 
 constexpr std::size_t kMoreThanAChunk = 2048 + 700;  // particles of a block (kernels/mesh/chunk_tiles.cuh)
 
-struct Assigned {
-  MassUnit unit;
-  std::vector<std::int64_t> counts;
-};
-
-Assigned assign(Assignment cloud, int m, const Set& set, bool shifted) {
-  const Stream& stream = test_stream();
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, set);
-  DeviceBuffer<std::uint64_t> counts("test.counts", static_cast<std::size_t>(m) * m * m);
-  Assigned out;
-  out.unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
-  MassCounter counter(cloud);
-  counter.take(stream, source.data(), set.size(), out.unit, MeshBox::whole(m));
-  counter.count(stream, shifted, counts.data());
-  for (const std::uint64_t c : counts.download(stream)) out.counts.push_back(static_cast<std::int64_t>(c));
-  return out;
-}
-
 void expect_exact(Assignment cloud, int m, const Set& set) {
+  const Stream& stream = test_stream();
+  const OnDevice source(set);
+  const MassUnit unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
+  EXPECT_EQ(unit.shed_bits, 0);
   for (const bool shifted : {false, true}) {
     SCOPED_TRACE(::testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", shifted " << shifted
                                       << ", " << set.size() << " particles");
-    const Assigned got = assign(cloud, m, set, shifted);
-    EXPECT_EQ(got.unit.shed_bits, 0);
-    const auto expected = counts_by_the_book(cloud, set, m, shifted ? 1 : 0, got.unit);
+    const auto expected = counts_by_the_book(cloud, set, m, shifted ? 1 : 0, unit);
+    DeviceBuffer<std::uint64_t> counts("test.counts", expected.size());
+    MassCounter counter(cloud);
+    counter.take(stream, source.data(), set.size(), unit, MeshBox::whole(m));
+    counter.count(stream, shifted, counts.data());
+    const auto got = counts.download(stream);
     long wrong = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) wrong += got.counts[i] != expected[i];
+    for (std::size_t i = 0; i < expected.size(); ++i) wrong += static_cast<std::int64_t>(got[i]) != expected[i];
     EXPECT_EQ(wrong, 0) << "of " << expected.size() << " cells";
   }
 }
 
 // More than one chunk; tiles begin and end within them.
-TEST(AssignKernel, TakesChunksOfDenseParticles) {
+TEST(MassCounter, TakesChunksOfDenseParticles) {
   Set set = cloud_of(kMoreThanAChunk, 2, true);
   testing::sort_by_key(set);
   expect_exact(Assignment::kPcs, 64, set);
   expect_exact(Assignment::kPcs, 16, drifted(set, 16));
 }
 
-TEST(AssignKernel, TakesParticlesInAnyOrder) {
+TEST(MassCounter, TakesParticlesInAnyOrder) {
   for (Assignment cloud : kClouds) {
     expect_exact(cloud, 46, cloud_of(500, 0, false));
     expect_exact(cloud, 46, cloud_of(300, 4, true));
@@ -65,7 +54,7 @@ TEST(AssignKernel, TakesParticlesInAnyOrder) {
 }
 
 // A box that holds the clouds of all particles, around the edge of the mesh, and nothing beyond it.
-TEST(AssignKernel, AddsToABoxOfTheMesh) {
+TEST(MassCounter, AddsToABoxOfTheMesh) {
   const int m = 46;
   const Stream& stream = test_stream();
   for (Assignment cloud : kClouds) {
@@ -76,8 +65,7 @@ TEST(AssignKernel, AddsToABoxOfTheMesh) {
     for (SourceParticle& p : set) p.x += 0x05000000u, p.y -= 0x05000000u;
     set.push_back({0xfff00000u, 5u, 0x80000000u, 1.0f});
     testing::sort_by_key(set);
-    DeviceBuffer<SourceParticle> source("test.source");
-    source.upload(stream, set);
+    const OnDevice source(set);
     const MassUnit unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
     MassCounter counter(cloud);
     counter.take(stream, source.data(), set.size(), unit, held);
@@ -104,7 +92,7 @@ TEST(AssignKernel, AddsToABoxOfTheMesh) {
   }
 }
 
-TEST(AssignKernel, TakesFewParticlesAndNone) {
+TEST(MassCounter, TakesFewParticlesAndNone) {
   for (Assignment cloud : kClouds)
     for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{31}, std::size_t{65}})
       expect_exact(cloud, 16, cloud_of(n, 1, n == 2));
