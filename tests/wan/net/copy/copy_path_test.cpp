@@ -160,7 +160,6 @@ TEST_F(CopySync, OnceShipsWhatIsThere) {
 
 // No event tells of a file that was opened before the folder was watched.
 TEST_F(CopySync, AFileThatIsOpenFromBeforeIsNotComplete) {
-  fs::create_directories(here_ / "local");
   if (!knows_writers((here_ / "local").string())) GTEST_SKIP() << "the folder of the tests has no leases";
   std::ofstream open(here_ / "local/open");
   open << "half" << std::flush;
@@ -184,7 +183,6 @@ TEST_F(CopySync, AFileThatIsOpenFromBeforeIsNotComplete) {
 }
 
 TEST_F(CopySync, ManyCompleteFilesComeInBatches) {
-  fs::create_directories(here_ / "local");
   const std::size_t many = 2 * kMostReady + 5;
   for (std::size_t i = 0; i < many; ++i) std::ofstream(here_ / "local" / std::to_string(i));
   Watch watch((here_ / "local").string(), 0);
@@ -228,7 +226,6 @@ TEST_F(CopySync, ShipsFilesAsTheyAreClosedOrMovedIn) {
 // The kernel drops events where nobody reads them: files that were being written then are complete once they have
 // settled.
 TEST_F(CopySync, FilesThatAreWrittenWhileEventsAreLostAreNotComplete) {
-  fs::create_directories(here_ / "local");
   Watch watch((here_ / "local").string(), 0.5);
   watch.scan();
   std::array<std::ofstream, 2> files{std::ofstream(here_ / "local/a"), std::ofstream(here_ / "local/b")};
@@ -246,7 +243,6 @@ TEST_F(CopySync, FilesThatAreWrittenWhileEventsAreLostAreNotComplete) {
 // truncate(2) changes a file without an event of closing: a scan finds it. One that is still open for writing is not
 // complete, however long nothing is written.
 TEST_F(CopySync, ATruncatedFileIsCompleteAndAnOpenOneIsNot) {
-  fs::create_directories(here_ / "local");
   Watch watch((here_ / "local").string(), 0.1);
   watch.scan();
   write_file(here_ / "local/cut", "0123456789");
@@ -264,7 +260,6 @@ TEST_F(CopySync, ATruncatedFileIsCompleteAndAnOpenOneIsNot) {
 }
 
 TEST_F(CopySync, AFolderThatIsReplacedIsToldOf) {
-  fs::create_directories(here_ / "local");
   Watch watch((here_ / "local").string(), 0.5);
   fs::remove_all(here_ / "local");
   EXPECT_THROW(watch.scan(), Error);
