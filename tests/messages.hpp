@@ -6,16 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "kernels/error.hpp"
+namespace maki {
+class Error;
+}
 
 namespace maki::test {
 
-// The message of the Error that `call` throws; empty where it throws none.
-template <class Call>
+// The message of what `call` throws; empty where it throws nothing. What is of no such kind goes through.
+template <class Kind = Error, class Call>
 std::string error_of(Call call) {
   try {
     call();
-  } catch (const Error& error) {
+  } catch (const Kind& error) {
     return error.what();
   }
   return {};

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/messages.hpp"
 #include "tests/temp_dir.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/listener.hpp"
@@ -32,15 +33,9 @@ namespace maki::wan::test {
 
 // ---- errors and lines -----------------------------------------------------------------------------------------------
 
-// What `call` throws, in words; nothing where it throws nothing.
 template <class Kind = Error, class Call>
 std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return {};
+  return maki::test::error_of<Kind>(call);
 }
 
 // Whether a text has this part. A failing EXPECT_TRUE shows it.

@@ -12,6 +12,7 @@
 #include "host/comm/payload_transfer.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/error.hpp"
 #include "tests/host/comm/rounds_ranks.hpp"
 #include "tests/messages.hpp"
 #include "tests/test_stream.hpp"

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "kernels/device/buffer.hpp"
+#include "kernels/error.hpp"
 #include "tests/messages.hpp"
 #include "tests/temp_dir.hpp"
 #include "tests/test_stream.hpp"

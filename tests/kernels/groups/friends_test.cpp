@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/error.hpp"
 #include "kernels/particles/particles.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
