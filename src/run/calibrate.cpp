@@ -1,4 +1,4 @@
-#include "src/run/calibrate.hpp"
+#include "src/run/start_run.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 #include "src/model/machine.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
-#include "src/run/start_run.hpp"
 #include "src/simulation/step_parts.hpp"
 
 namespace maki {

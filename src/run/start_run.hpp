@@ -1,4 +1,5 @@
-// Common parts of `maki run` and `maki resume`, from a configuration to a simulation that can begin.
+// Common parts of `maki run` and `maki resume`, from a configuration to a simulation that can begin, and the performance
+// model of this machine.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +40,12 @@ int leave_sites(const OpenSites& ring, const RunResult& result);
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
 // The predicted time of a step for `maki run --estimate`; empty without a machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
+// The constants of that model, measured on this machine (src/model/maki.hpp): a machine as TOML with [maki], of one rank
+// with all cores or the GPU. Makes short runs of the standard preset from z = 49, of `side`^3 particles (0: 128, on a
+// GPU 256), of (side / 2)^3 with the preset's mesh and with a coarser one, and of (side / 4)^3, and takes the least time
+// of each kind of step; the machine should be idle. `say` gets a line for each run. Throws as a run does.
+std::string calibrate(int side, const std::function<void(const std::string&)>& say);
+
 // Options of a run's snapshots.
 WriteOptions snapshot_options(const Config& config);
 // Those of sets that are whole: all particles with all their numbers, velocities as floats. In binary files coordinates

@@ -3,67 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
 #include <type_traits>
-#include <utility>
 
 #include "src/io/json.hpp"
+#include "wan/net/byte_codec.hpp"
 
 namespace maki {
 namespace {
 
 // ---- records of ranks -----------------------------------------------------------------------------------------------
 
-// The message of a rank: Head, then PhaseNumbers for each phase, then the phases' paths, a line each.
-struct Head {
-  std::uint64_t particles, memory_high_water, memory_held;
-  double seconds;
-  GravityCounts gravity;
-  std::uint64_t phases;
-};
-struct PhaseNumbers {
-  double seconds, total_seconds;
-  std::uint64_t calls;
-};
-static_assert(std::is_trivially_copyable_v<Head>);
-
-template <class T>
-void put(std::vector<char>& message, const T& value) {
-  const auto* bytes = reinterpret_cast<const char*>(&value);
-  message.insert(message.end(), bytes, bytes + sizeof value);
-}
-
-template <class T>
-T take(const std::vector<char>& message, std::size_t place) {
-  T value;
-  std::memcpy(&value, message.data() + place, sizeof value);
-  return value;
-}
-
-std::vector<char> pack(const RankRecord& mine) {
-  std::vector<char> message;
-  put(message,
-      Head{mine.particles, mine.memory_high_water, mine.memory_held, mine.seconds, mine.gravity, mine.phases.size()});
-  for (const PhaseTime& phase : mine.phases)
-    put(message, PhaseNumbers{phase.seconds, phase.total_seconds, phase.calls});
-  for (const PhaseTime& phase : mine.phases) {
-    message.insert(message.end(), phase.path.begin(), phase.path.end());
-    message.push_back('\n');
-  }
-  return message;
-}
-
-RankRecord unpack(const std::vector<char>& message) {
-  const auto head = take<Head>(message, 0);
-  RankRecord record{head.particles, head.memory_high_water, head.memory_held, head.seconds, head.gravity, {}};
-  auto begin = message.begin() + static_cast<std::ptrdiff_t>(sizeof(Head) + head.phases * sizeof(PhaseNumbers));
-  for (std::size_t i = 0; i < head.phases; ++i) {
-    const auto numbers = take<PhaseNumbers>(message, sizeof(Head) + i * sizeof(PhaseNumbers));
-    const auto end = std::find(begin, message.end(), '\n');
-    record.phases.push_back({{begin, end}, numbers.seconds, numbers.total_seconds, numbers.calls});
-    begin = end + 1;
-  }
-  return record;
+template <class Io>
+void fields(Io& io, wan::Of<Io, RankRecord>& record) {
+  for (auto* number : {&record.particles, &record.memory_high_water, &record.memory_held}) io.field(*number);
+  io.field(record.seconds);
+  auto counts = std::bit_cast<std::array<std::byte, sizeof record.gravity>>(record.gravity);
+  io.field(counts);
+  if constexpr (!std::is_const_v<wan::Of<Io, RankRecord>>) record.gravity = std::bit_cast<GravityCounts>(counts);
+  io.list(record.phases, std::uint32_t{0xffff}, "too many phases", [](auto& each, auto& phase) {
+    each.field(phase.path, 0xffff);
+    each.field(phase.seconds);
+    each.field(phase.total_seconds);
+    each.field(phase.calls);
+  });
 }
 
 // The phase with this path; zeros where there is none.
@@ -88,10 +52,14 @@ void add_counts(GravityCounts& total, const GravityCounts& step) {
 }
 
 std::vector<RankRecord> gather_records(const Communicator& ranks, const RankRecord& mine) {
-  const std::vector<std::vector<char>> messages = gather_lists(ranks, pack(mine));
+  wan::ByteWriter message;
+  fields(message, mine);
   std::vector<RankRecord> records;
-  if (ranks.rank() == 0)
-    for (const std::vector<char>& message : messages) records.push_back(unpack(message));
+  for (const std::vector<std::byte>& one : gather_lists(ranks, message.take())) {
+    if (ranks.rank() > 0) break;
+    wan::ByteReader reader(one, "the record of a rank", "the record of a rank makes no sense");
+    fields(reader, records.emplace_back());
+  }
   return records;
 }
 

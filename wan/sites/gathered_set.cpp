@@ -93,16 +93,7 @@ std::vector<SourceParticle> redistribute(const Communicator& ranks, const std::v
   const auto owner = [size](const SourceParticle& p) { return std::size_t{p.x} * size >> 32; };
   std::vector<std::vector<SourceParticle>> out(size);
   for (const SourceParticle& p : particles) out[owner(p)].push_back(p);
-  std::vector<std::vector<SourceParticle>> come = exchange_all(ranks, std::move(out));
-  std::size_t total = 0;
-  for (const auto& one : come) total += one.size();
-  std::vector<SourceParticle> mine;
-  mine.reserve(total);
-  for (auto& one : come) {
-    mine.insert(mine.end(), one.begin(), one.end());
-    std::vector<SourceParticle>().swap(one);
-  }
-  return mine;
+  return joined(exchange_all(ranks, std::move(out)));
 }
 
 // What all sites know of a gathering before it begins.

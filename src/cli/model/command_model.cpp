@@ -14,7 +14,6 @@
 #include "src/gravity/gravity.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/model/reports.hpp"
-#include "src/run/calibrate.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
