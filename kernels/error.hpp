@@ -2,8 +2,10 @@
 #pragma once
 
 #include <iterator>  // nvcc 13 with libstdc++ 12 needs it before <string>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace maki {
 
@@ -28,5 +30,15 @@ class DeviceError : public Error {
  public:
   using Error::Error;
 };
+
+// what() for a user: of the standard library's errors about memory and threads, too.
+inline std::string message_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return "out of memory";
+  const auto* const system = dynamic_cast<const std::system_error*>(&error);
+  if (system && system->code() == std::errc::resource_unavailable_try_again)
+    return "no thread could be started (" + std::string(error.what()) +
+           "): raise the limit on processes and threads (ulimit -u, or pids.max of the job's group) or on memory";
+  return error.what();
+}
 
 }  // namespace maki

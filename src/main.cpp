@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
   } catch (const maki::sites::SiteLost& lost) {  // before there was a state to keep
     return report(lost.what(), maki::kExitSiteLost);
   } catch (const std::exception& error) {
-    return std::ferror(stdout) != 0 ? report_lost_text(error.what()) : report(error.what());
+    return std::ferror(stdout) != 0 ? report_lost_text(error.what()) : report(maki::message_of(error).c_str());
   }
   return end_of_text();
 }

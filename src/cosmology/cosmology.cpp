@@ -85,10 +85,12 @@ Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& un
 }
 
 void Cosmology::require_expansion(double first, double last) const {
-  for (double a = first; a < last; a *= 1.01)
+  for (double next = first; next < 1.01 * last; next *= 1.01) {
+    const double a = std::min(next, last);
     if (!(expansion(a) > 0))
       throw Error("This universe turns around before the end", "H^2 is not positive at a = " + std::to_string(a),
                   "end earlier (time.end_redshift), or raise OmegaLambda");
+  }
 }
 
 double Cosmology::expansion(double a) const {

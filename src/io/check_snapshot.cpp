@@ -223,6 +223,22 @@ void check_finite(const Examined& set) {
   });
 }
 
+// Peculiar velocities above that of light, which no universe has: most likely another unit.
+void note_faster_than_light(const Examined& set, std::vector<std::string>& notes) {
+  const Snapshot& s = set.share;
+  if (!s.header.comoving) return;
+  const double light = 2.99792458e10 / s.header.units.velocity_cgs;
+  const auto found = set.find([&](std::size_t i) {
+    const auto& v = s.velocities[i];
+    return std::hypot(v[0], v[1], v[2]) > light;
+  });
+  if (found.count > 0)
+    notes.push_back(
+        fmt::format("Warning: {} particles of {} move faster than light (peculiar velocities above {:.3g} "
+                    "units of velocity): check the unit of velocities",
+                    found.count, set.total(), light));
+}
+
 void check_masses(const Examined& set) {
   const Snapshot& s = set.share;
   const auto found = set.find([&](std::size_t i) {
@@ -391,6 +407,7 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
   check_finite(set);
   check_masses(set);
   check_box(set, notes);
+  note_faster_than_light(set, notes);
   note_twins(set, notes);
   note_shared_ids(set, notes);
 }

@@ -43,7 +43,7 @@ struct Part {
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
   bool double_coordinates = true;
-  std::optional<int> decimals = {};                // of coordinates with fixed point
+  std::optional<int> decimals = {};                // of coordinates with fixed point; none: in floating point
   bool wraps = true;                               // coordinates are wrapped into the box
   std::vector<HeaderNumbers> header_numbers = {};  // beside those of every header
 

@@ -234,13 +234,11 @@ Dataset fixed_coordinates(const Part& part, const Scaling& scaling) {
 }
 
 Dataset coordinates_dataset(const Part& part, CoordinateNumbers numbers, const Scaling& scaling) {
-  if (numbers == CoordinateNumbers::kDouble) return coordinates_of<double>(part, scaling);
-  if (numbers == CoordinateNumbers::kFloat) {
-    Dataset floats = coordinates_of<float>(part, scaling);
-    if (part.header.box_size > 0) floats.attributes = {{kMaxError, part.header.box_size * 0x1p-24}};
-    return floats;
-  }
-  return fixed_coordinates(part, scaling);
+  if (part.decimals) return fixed_coordinates(part, scaling);
+  if (numbers != CoordinateNumbers::kFloat) return coordinates_of<double>(part, scaling);
+  Dataset floats = coordinates_of<float>(part, scaling);
+  if (part.header.box_size > 0) floats.attributes = {{kMaxError, part.header.box_size * 0x1p-24}};
+  return floats;
 }
 
 Dataset velocities_dataset(const Part& part, VelocityNumbers numbers, const Scaling& scaling) {

@@ -33,24 +33,24 @@ struct Common {
   std::uint64_t n = 0;   // particles that are written
   std::uint64_t of = 0;  // particles of the run
   std::uint64_t largest_id = 0;
-  float mass = 0;       // of the first particle
-  bool equal = true;    // masses
-  double farthest = 0;  // coordinate; if the extent of a set without a box is needed
-  float fastest = 0;    // component of a velocity, if needed
+  float mass = 0;     // of the first particle
+  bool equal = true;  // masses
+  // If the extent of a set without a box is needed: the largest coordinate, and the sum of the logarithms of the
+  // particles' largest ones (of those that are not 0: `placed`).
+  double farthest = 0, logarithms = 0;
+  std::uint64_t placed = 0;
+  float fastest = 0;  // component of a velocity, if needed
 };
 
-// Largest |value(row, axis)|.
+// Largest |value(axis)|.
 template <class Value>
-auto largest_component(std::size_t rows, Value value) {
-  auto largest = value(0, 0) * 0;
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t axis = 0; axis < 3; ++axis) largest = std::max(largest, std::abs(value(i, axis)));
-  return largest;
+auto largest_component(Value value) {
+  return std::max({std::abs(value(0)), std::abs(value(1)), std::abs(value(2))});
 }
 
 Common common_of(const Part& part, std::size_t rows, const WriteOptions& options) {
   const ParticleSource& s = part.particles;
-  Common mine{rows, s.size(), 0, 0, true};
+  Common mine{.n = rows, .of = s.size()};
   if (rows == 0) return mine;
   mine.mass = s.mass(part.at(0));
   for (std::size_t i = 0; i < rows; ++i) {
@@ -58,10 +58,14 @@ Common common_of(const Part& part, std::size_t rows, const WriteOptions& options
     mine.largest_id = std::max(mine.largest_id, s.id(at));
     mine.equal = mine.equal && s.mass(at) == mine.mass;
   }
-  if (options.coordinates == CoordinateNumbers::kFixed32 && !s.header().comoving)
-    mine.farthest = largest_component(rows, [&](std::size_t i, std::size_t k) { return s.position(part.at(i), k); });
-  if (options.velocities == VelocityNumbers::kHalf)
-    mine.fastest = largest_component(rows, [&](std::size_t i, std::size_t k) { return s.velocity(part.at(i), k); });
+  for (std::size_t i = 0; i < rows && options.coordinates == CoordinateNumbers::kFixed32 && !s.header().comoving; ++i) {
+    const double farthest = largest_component([&](std::size_t axis) { return s.position(part.at(i), axis); });
+    mine.farthest = std::max(mine.farthest, farthest);
+    if (farthest > 0) ++mine.placed, mine.logarithms += std::log(farthest);
+  }
+  for (std::size_t i = 0; i < rows && options.velocities == VelocityNumbers::kHalf; ++i)
+    mine.fastest =
+        std::max(mine.fastest, largest_component([&](std::size_t axis) { return s.velocity(part.at(i), axis); }));
   return mine;
 }
 
@@ -76,6 +80,8 @@ Common together(const std::vector<Common>& all) {
     whole.n += one.n;
     whole.largest_id = std::max(whole.largest_id, one.largest_id);
     whole.farthest = std::max(whole.farthest, one.farthest);
+    whole.logarithms += one.logarithms;
+    whole.placed += one.placed;
     whole.fastest = std::max(whole.fastest, one.fastest);
   }
   return whole;
@@ -96,6 +102,18 @@ int fixed_decimals(double extent) {
   throw Error(fmt::format("coordinates up to {:g} cannot be written as fixed32", extent),
               "that form has at least one unit of length for its quantum, and no box of it is so large",
               "write them as float");
+}
+
+// Decimal places of an isolated set by the extent of nearly all particles, so that escapers do not take the others'
+// digits; none where a double does not hold both.
+std::optional<int> fixed_decimals_of(const Common& set, double length_factor) {
+  constexpr double kMostOverTypical = 1024, kMostBeyond = 0x1p14;
+  const double reach = set.farthest * length_factor;
+  const double typical =
+      set.placed > 0 ? std::exp(set.logarithms / static_cast<double>(set.placed)) * length_factor : 0;
+  const double extent = 2 * std::min(reach, kMostOverTypical * typical);
+  if (reach > kMostBeyond * extent || !(extent < 0x1p31)) return {};
+  return fixed_decimals(extent);
 }
 
 void check_speed(double fastest) {
@@ -143,7 +161,7 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   part.double_coordinates = options.coordinates != CoordinateNumbers::kFloat;
   if (options.coordinates == CoordinateNumbers::kFixed32)
     part.decimals =
-        fixed_decimals(part.header.comoving ? part.header.box_size : 2 * whole.farthest * part.length_factor);
+        part.header.comoving ? fixed_decimals(part.header.box_size) : fixed_decimals_of(whole, part.length_factor);
   if (options.velocities == VelocityNumbers::kHalf) check_speed(whole.fastest * part.velocity_factor);
   part.equal_mass = whole.equal ? whole.mass * part.mass_factor : 0;
   part.wide_ids = options.id_bits == 64 || (options.id_bits == 0 && whole.largest_id > 0xffffffffu);

@@ -113,7 +113,7 @@ class FiledRun {
     try {
       return part();
     } catch (const std::exception& error) {
-      files_->fail(error.what());
+      files_->fail(message_of(error));
       throw;
     }
   }

@@ -80,7 +80,7 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
   } catch (const sites::SiteLost&) {
     throw;  // every site has received it
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = message_of(error);
     thrown = std::current_exception();
   }
   const std::vector<std::string> all = gather_texts(sites, problem);

@@ -180,7 +180,8 @@ void Integrator::measure(bool boundary) {
                             std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
                 timeline_.is_comoving() ? fmt::format("at scale factor {:.6g}", timeline_.scale_factor(time_))
                                         : fmt::format("at time {:.6g}", time_),
-                "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
+                "check masses, units and softening of the initial conditions (numbers end at 3e38: a mass over the "
+                "softening may need a larger unit of mass); if they are sound, use a smaller eta");
   know_reach(maxima);
   const double unit = frame_.acceleration_unit();
   SiteMeasures& mine = agreement_.mine();

@@ -363,7 +363,11 @@ std::string RunFiles::way_on() const {
 void RunFiles::fail(const std::string& error) noexcept {
   if (speaks() && !log_) return;
   try {
-    const std::string to_continue = restart_.empty() ? "There is no restart." : "To continue: " + way_on();
+    if (ranks().size() == 1) settle_restart();
+    const std::string to_continue = !restart_.empty() ? "To continue: " + way_on()
+                                    : restart_writer_.busy()
+                                        ? "If the restart under way is whole, this continues: " + way_on()
+                                        : "There is no restart.";
     const std::string text = fmt::format("The run ends by an error: {}. {}", error, to_continue);
     if (!speaks()) return fail_elsewhere(error, text);
     progress_.message("The run ends by an error. " + to_continue);

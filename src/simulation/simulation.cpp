@@ -269,6 +269,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.max_acceleration = report.measure.acceleration;
   metrics.rms_acceleration = report.measure.rms_acceleration;
   metrics.rms_momentum = report.measure.rms_momentum;
+  note_jump(report.measure);
   metrics.gravity = gravity_->counts();
   result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
   result_.long_steps += report.long_boundary ? 1 : 0;

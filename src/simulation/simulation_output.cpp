@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "kernels/particles/types.hpp"
@@ -239,14 +240,18 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   energy_.remove(sample.escaped - removed_energy_);
   removed_energy_ = sample.escaped;
   const MomentumTotals& momentum = sums.momentum;
-  const double whole = norm(momentum.momentum);
-  const double bulk = sums.energy.mass > 0 ? whole * whole / (2 * sums.energy.mass) : 0;
+  std::array<double, 3> change;
+  double gained = 0;  // of P^2 / 2, P with that of escapers
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const double before = first_momentum_.momentum[axis];
+    change[axis] = momentum.momentum[axis] + sample.escaped_momentum[axis] - before;
+    gained += change[axis] * (before + 0.5 * change[axis]);
+  }
+  BulkEnergy bulk;
+  if (const double mass = sums.energy.mass; mass > 0)
+    bulk = {std::pow(norm(momentum.momentum), 2) / (2 * mass), gained / mass};
   metrics.energy =
       energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a, bulk);
-
-  std::array<double, 3> change;
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    change[axis] = momentum.momentum[axis] + sample.escaped_momentum[axis] - first_momentum_.momentum[axis];
   if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
   if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
   result_.energy = metrics.energy;
@@ -265,6 +270,23 @@ void Simulation::note_energy_error(double error, std::uint64_t step) {
       "Warning: by step {} the energy is off by {:.2g} %. Shorter steps (time.eta) or a larger gravity.softening keep it "
       "better.",
       step, 100 * error));
+}
+
+// Warns, once in a run, where the forces of an isolated set as a whole have changed too much in one step, as where few
+// bodies meet fast: steps follow from the forces before, and jump over the encounter. (Where only the largest forces
+// change, a few particles of many have met.)
+void Simulation::note_jump(const StepMeasure& measure) {
+  constexpr double kJump = 2.5;
+  const StepMeasure before = std::exchange(measure_before_, measure);
+  const auto change = [](double from, double to) { return from > 0 && to > 0 ? std::max(to / from, from / to) : 1; };
+  const double jump = std::min(change(before.rms_acceleration, measure.rms_acceleration),
+                               change(before.typical_acceleration, measure.typical_acceleration));
+  if (header_.comoving || warned_of_jump_ || !(jump > kJump)) return;
+  warned_of_jump_ = true;
+  observer_.message(fmt::format(
+      "Warning: in step {} the forces of the whole set changed {:.2g} times. Steps are too long where bodies meet so "
+      "fast; a smaller time.eta or time.max_step makes them shorter.",
+      result_.steps, jump));
 }
 
 // ---- states, and resuming from them ---------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 // One step of the leapfrog (docs/design.md, "The walk of a step").
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 
+#include "kernels/error.hpp"
 #include "src/simulation/integrator.hpp"
 
 namespace maki {
@@ -12,6 +15,8 @@ namespace {
 
 // Relative bound on roundings of kicks and drifts in single precision.
 constexpr double kRoundings = 1e-4;
+// Most sides of the box that a particle may move in one step; drift() holds twice as many.
+constexpr double kMostSides = 0x1p14;
 
 }  // namespace
 
@@ -67,6 +72,11 @@ void Integrator::drift_to(double end) {
   const double length = options_.growth_exact ? timeline_.growing_drift_factor(time_, end, short_kicked_to_)
                                               : timeline_.drift_factor(time_, end);
   const double factor = length / frame_.side;
+  if (const double sides = std::fabs(factor) * decisive_.max_momentum; sides > kMostSides)
+    throw Error(fmt::format("a particle moves through the whole box {:.3g} times in one step", sides),
+                fmt::format("its velocity is {:.3g} units of velocity",
+                            decisive_.max_momentum / timeline_.scale_factor(time_)),
+                "check the velocities of the initial conditions and their unit");
   drift(stream_, particles_, factor);
   forces_.drifted(std::fabs(factor) * decisive_.rms_momentum);
   if (farthest_) farthest_->reach_sides += std::fabs(factor) * farthest_->momentum;

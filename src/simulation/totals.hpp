@@ -36,8 +36,14 @@ struct EnergyState {
   double bulk = 0;     // kinetic energy of the centre of mass at the first full sample
 };
 
-// Isolated: error = (E - E_0) / |E_0 - B|, or over |W| where that is negligible beside it; B is the kinetic energy of
-// the centre of mass at first, P^2 / 2M.
+// The centre of mass of an isolated set: its kinetic energy P^2 / 2M, and what that has gained since the start. Without
+// a gain in exact arithmetic, it gets one from roundings of momenta where the set moves fast.
+struct BulkEnergy {
+  double kinetic = 0, gained = 0;
+};
+
+// Isolated: error = (E - E_0 - gain of B) / |E_0 - B_0|, or over |W| where that is negligible beside it; B is the
+// BulkEnergy.
 // Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is
 // constant; error = its change over the largest |a W| so far. A softening that varies with a is not included.
 class EnergyTracker {
@@ -46,8 +52,8 @@ class EnergyTracker {
 
   // Only the kinetic energy, between full samples: refines the integral (trapezoids in a).
   void add_kinetic(double a, double kinetic);
-  // Both energies at one synchronised state; `bulk`: the kinetic energy of the centre of mass.
-  EnergyReport add(double a, double kinetic, double potential, double bulk = 0);
+  // Both energies at one synchronised state.
+  EnergyReport add(double a, double kinetic, double potential, const BulkEnergy& bulk = {});
   // Subtracts the energy (kinetic, and potential against all others) of escapers.
   void remove(double energy) { s_.removed += energy; }
 

@@ -50,7 +50,9 @@ NetRing::NetRing(const RingPlan& plan)
     });
   } catch (const std::exception& error) {
     const bool lost = dynamic_cast<const SiteLost*>(&error) != nullptr;
-    for (Link& link : links_) send_notice(link.path, lost ? Notice::kLost : Notice::kRefused, error.what());
+    const bool told = dynamic_cast<const Error*>(&error) != nullptr;
+    const std::string why = (told ? "" : "site " + name(routes_.me) + " cannot start: ") + message_of(error);
+    for (Link& link : links_) send_notice(link.path, lost ? Notice::kLost : Notice::kRefused, why);
     stop(kNoticeTime);
     throw;
   }

@@ -98,10 +98,9 @@ void NetRing::run_lane(Lane& lane) {
 
 // Ends the run at all sites: a message is malformed, or there is no memory for it.
 void NetRing::fail_lane(Lane& lane, const std::exception& error) {
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" +
-                           maki::sites::name(lane.phase) + " at site " + name(routes_.me) + ": " +
-                           (memory ? "out of memory" : error.what()) + ")";
+                           maki::sites::name(lane.phase) + " at site " + name(routes_.me) + ": " + message_of(error) +
+                           ")";
   fail(std::make_exception_ptr(Error(text)), text, nullptr);
   lane.from->path.close(kNoticeTime);  // so that nothing more is written to memory of this lane
 }

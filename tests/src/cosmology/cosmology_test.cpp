@@ -130,6 +130,9 @@ TEST(Cosmology, SecondOrderGrowthObeysItsEquation) {
 TEST(Cosmology, RefusesImpossibleUniverses) {
   EXPECT_THROW(Cosmology({.omega0 = 0}, UnitSystem{}), Error);
   EXPECT_THROW(Cosmology({.omega0 = 0.1, .omega_lambda = 2.5}, UnitSystem{}), Error);
+  const Cosmology closed({.omega0 = 1.5, .omega_lambda = 0}, UnitSystem{});  // turns around at a = 3
+  EXPECT_NO_THROW(closed.require_expansion(0.1, 2.999));
+  EXPECT_THROW(closed.require_expansion(0.1, 3.001), Error);
 }
 
 TEST(Timeline, ComovingStepsInTheLogarithmOfTheScaleFactor) {

@@ -184,6 +184,14 @@ TEST(BadInput, WhatARoundingPutsOutsideIsWrapped) {
   EXPECT_EQ(again.notes[0].find("Warning"), std::string::npos);
 }
 
+TEST(BadInput, ParticlesFasterThanLightAreToldOf) {
+  Snapshot s = make_snapshot(10);
+  s.velocities[3] = {2e5f, -2e5f, 2e5f};
+  const ReadAgain again = read_with_box(s, 50);
+  ASSERT_EQ(again.notes.size(), 1u);
+  expect_contains(again.notes[0], {"1 particles of 10 move faster than light", "unit of velocities"});
+}
+
 // A set about the origin, or anywhere else, fills its box all the same.
 TEST(BadInput, AShiftedSetIsWrapped) {
   const Snapshot s = make_snapshot(1000);

@@ -137,6 +137,20 @@ TEST(LeanSnapshot, CoordinatesStayBelowTheBox) {
   EXPECT_LT(*std::max_element(numbers.begin(), numbers.end()), 50);
 }
 
+TEST(LeanSnapshot, AFarParticleLeavesTheOthersTheirDigits) {
+  TempDir dir;
+  Snapshot s = make_snapshot(1000);
+  s.header.comoving = false;
+  for (const double far : {1e4, 1e9, 1e13, 1e30}) {
+    s.positions.back() = {far, -far / 3, 0};
+    write_snapshot(dir / "s.hdf5", s, {}, {.coordinates = CoordinateNumbers::kFixed32, .overwrite = true});
+    const Snapshot back = read_snapshot(dir / "s.hdf5");
+    for (std::size_t i = 0; i < s.size(); ++i)
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        ASSERT_NEAR(back.positions[i][axis], s.positions[i][axis], 3e-5 + 1e-15 * far * (i + 1 == s.size())) << far;
+  }
+}
+
 TEST(LeanSnapshot, RefusesNumbersThatDoNotFit) {
   TempDir dir;
   Snapshot s = make_snapshot(10);

@@ -8,6 +8,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
+#include "tests/messages.hpp"
 #include "tests/src/simulation/fake_forces.hpp"
 #include "tests/test_stream.hpp"
 
@@ -270,6 +271,13 @@ TEST(Integrator, RefusesAForceThatIsNotANumber) {
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
   run.begin(0, uniform_field([](double t) { return t > 0.2 ? std::numeric_limits<double>::quiet_NaN() : 1.0; }));
   EXPECT_THROW(run.advance_to(1), Error);
+}
+
+TEST(Integrator, RefusesASpeedThatDriftsCannotHold) {
+  SmallRun run(flat_universe(), fixed(0.1));
+  run.place({{0, 0, 0}}, {{1e12f, 0, 0}}, {1});
+  run.begin(-1, uniform_field([](double) { return 0.0; }));
+  test::expect_contains(test::error_of([&] { run.advance_to(0); }), {"moves through the whole box", "velocities"});
 }
 
 }  // namespace

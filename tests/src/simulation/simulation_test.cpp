@@ -62,6 +62,23 @@ TEST(Simulation, LargeEnergyErrorsAreToldOfOnce) {
   }
 }
 
+// Two bodies that pass each other nearly straight: relative speed 30, impact parameter 0.05, softening 0.01.
+TEST(Simulation, AnEncounterThatStepsJumpOverIsToldOf) {
+  for (const double eta : {0.3, 0.02}) {
+    Snapshot initial = make_two_body({});
+    initial.positions = {{0, 0, 0}, {-5, 0.05, 0}};
+    initial.velocities = {{-15, 0, 0}, {15, 0, 0}};
+    SimulationOptions options = isolated_options(16, 1e-2, 1.0 / 3, kDirect);
+    options.step_options.eta = eta;
+    const Ends run = run_on(initial, options, Timeline::newtonian());
+    const double deflection = run.state.velocities[1][1] - run.state.velocities[0][1];
+    const double impulse = -2 * 2 * 0.05 / (30 * (0.05 * 0.05 + 0.01 * 0.01));
+    EXPECT_EQ(std::fabs(deflection / impulse - 1) < 0.02, eta < 0.1) << deflection;
+    const std::string said = test::text_of(run.messages);
+    EXPECT_EQ(said.find("forces of the whole set changed") != std::string::npos, eta > 0.1) << said;
+  }
+}
+
 // A tight pair has nearly all of the rms force.
 TEST(Simulation, ErrorsOfForcesBesideATightPairAreToldOf) {
   Snapshot stars = make_plummer({.particles = 3000, .truncation_radius = 10});

@@ -79,8 +79,9 @@ TEST(EnergyTracker, IsolatedErrorIsTheChangeOverTheStart) {
 
 TEST(EnergyTracker, IsolatedErrorLeavesOutTheMotionOfTheWhole) {
   EnergyTracker tracker(false);
-  tracker.add(1, 0.25 + 8, -0.5, 8);
-  EXPECT_NEAR(tracker.add(1, 0.3 + 8, -0.5, 7).error, 0.2, 1e-12);
+  tracker.add(1, 0.25 + 8, -0.5, {8});
+  EXPECT_NEAR(tracker.add(1, 0.3 + 8, -0.5, {7}).error, 0.2, 1e-12);
+  EXPECT_NEAR(tracker.add(1, 0.3 + 9, -0.5, {9, 1}).error, 0.2, 1e-12);  // momenta were rounded up
 }
 
 TEST(EnergyTracker, IsolatedWithoutEnergyIsMeasuredAgainstThePotential) {
