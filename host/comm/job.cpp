@@ -1,5 +1,6 @@
 #include "host/comm/job.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <omp.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include "host/comm/device_payload.hpp"
 #include "host/comm/mpi_ranks.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 
 namespace maki {
@@ -52,6 +54,17 @@ void abort_job(const std::string& message, int exit_code) {
 void require_one_process(const std::string& what, const std::string& why, const std::string& advice) {
   const int ranks = Communicator::world().size();
   if (ranks > 1) throw Error(what + " one process, and these are " + std::to_string(ranks), why, advice);
+}
+
+void require_host_memory(const Communicator& ranks, const std::string& what, double bytes) {
+  const double free = static_cast<double>(host_memory_available()) / find_machines(ranks).ranks_here;
+  throw_together(ranks, free <= 0 || bytes <= free
+                            ? ""
+                            : Error("there is no memory for " + what,
+                                    fmt::format("at least {:.2f} GB{}, and {:.2f} GB are free", 1e-9 * bytes,
+                                                ranks.size() > 1 ? " of a rank" : "", 1e-9 * free),
+                                    "use more machines, or one with more memory, or raise the job's limit")
+                                  .what());
 }
 
 Launcher find_launcher(const std::function<const char*(const char*)>& variable) {

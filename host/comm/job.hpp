@@ -25,6 +25,10 @@ bool under_mpi();
 // launcher.
 void require_one_process(const std::string& what, const std::string& why, const std::string& advice);
 
+// Throws Error on all ranks where `bytes` of any are more than its share of the memory that its machine, or the job's
+// limit there, has left. `what`: "the particles of 'FILE'". Collective.
+void require_host_memory(const Communicator& ranks, const std::string& what, double bytes);
+
 // This rank among the job's ranks on its machine; in a single process as here.
 struct OnMachine {
   int number = 0, ranks = 1;

@@ -56,14 +56,13 @@ bool alike(const MassRange& range) {
 }
 int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilogb(range.largest); }
 
-// Bits to drop from a cell's sum; `quanta`: of all particles together. The error of a rounded cell, over the square of
-// a cell's side, relative to a particle's pull at the mean distance, may be 2^-mass_bits: quanta / particles (particles
-// / cells)^(2/3) 2^-mass_bits may be dropped. No roots, so that the result does not depend on a math library's last
-// digit.
-int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
+// Bits to drop from a cell's sum; `quanta`: of a particle, the lightest where masses differ, as the light ones of a zoom
+// would lose their mass else; `crowd`: particles a cell. The error of a rounded cell, over the square of a cell's side,
+// relative to a particle's pull at the mean distance, may be 2^-mass_bits: quanta crowd^(2/3) 2^-mass_bits may be
+// dropped. No roots, so that the result does not depend on a math library's last digit.
+int bits_to_drop(double quanta, double crowd, int mass_bits) {
   if (mass_bits <= 0 || quanta <= 0) return 0;
-  const double mean = quanta / particles, crowd = particles / cells;
-  const int cube = std::ilogb(mean * mean * mean * crowd * crowd);
+  const int cube = std::ilogb(quanta * quanta * quanta * crowd * crowd);
   return std::clamp((cube >= 0 ? cube / 3 : 0) - mass_bits, 0, kMostDropped);
 }
 
@@ -129,7 +128,9 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   if (totals.heaviest == 1 && range.largest >= MassUnit::kLone * unit.mean_mass) unit.lone_mass = range.largest;
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
   unit.largest_cell = units_of_cell * scale * std::exp2(peak + kMargin);
-  unit.dropped_bits = bits_to_drop(units * scale, n, total_cells, mass_bits);
+  const double mean = n > 0 ? units / n : 0;
+  const double lightest = alike(range) ? mean : std::min(mean, range.smallest * unit.units_per_mass);
+  unit.dropped_bits = bits_to_drop(lightest * scale, n / total_cells, mass_bits);
   unit.shed_bits = std::max(0, unit.dropped_bits - finer_shares(n / total_cells));
   return unit;
 }

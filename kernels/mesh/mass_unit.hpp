@@ -95,9 +95,9 @@ struct MassTotals {
 
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
 // where masses differ so much that the smallest would be off by more than one percent. `mass_bits` above 0: the sum of
-// a cell is rounded to the next finer power of two (times the quantum) of the mean mass times (particles a cell)^(2/3)
-// 2^-mass_bits. The error of its pull on the next cell is then at most about 2^-mass_bits of a mean particle's pull at
-// the mean distance of particles. Particles' shares are rounded finer, so that they add little error. 0: nothing is
+// a cell is rounded to the next finer power of two (times the quantum) of the least mass times (particles a cell)^(2/3)
+// 2^-mass_bits. The error of its pull on the next cell is then at most about 2^-mass_bits of a particle's pull at the
+// mean distance of particles. Particles' shares are rounded finer, so that they add little error. 0: nothing is
 // rounded.
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "host/comm/communicator.hpp"
+#include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/parse.hpp"
@@ -135,6 +136,8 @@ void write_initial_conditions(const IcArguments& given) {
     for (const std::string& file : file_names(given.output, write)) refuse_existing(file, given.overwrite);
   });
   use_threads(config);
+  require_host_memory(world, "these initial conditions",
+                      estimate_memory(config, planned_particles(config, world), world.size()).host_start);
   const Prepared run = prepare(config);
   const bool prints = world.rank() == 0;
   if (prints) print_notes(run.notes);

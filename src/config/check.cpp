@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "kernels/error.hpp"
+#include "kernels/force/split.hpp"
 #include "kernels/particles/types.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/resolve.hpp"
@@ -67,6 +68,13 @@ void check_mesh(const Config::Gravity& gravity, double softening, double side) {
     throw Error(fmt::format("gravity.softening is {:.4g} mesh cells", softening / cell),
                 "the tree has to carry all of it", "use a softening below one cell, or fewer cells");
   }
+  const double support = gravity.softening_kind == Softening::kSpline ? kSplineSupport : 1;
+  const double most = 0.5 * *gravity.r_cut * cell / support;
+  if (softening >= most)
+    throw Error(fmt::format("gravity.softening = {:.4g} is too large for gravity.r_cut = {} cells of {:.4g}", softening,
+                            *gravity.r_cut, cell),
+                "the mesh force would have to be softened too",
+                fmt::format("use less than {:.4g}, a longer r_cut, or fewer cells", most));
 }
 
 // Settings of another cosmology.transfer.

@@ -200,7 +200,7 @@ struct Table {
         .means("a second mesh half a cell aside against aliasing; auto: preset");
     KEY(gravity.gradient).only(RunKind::kCosmology).means("how the mesh force comes from the potential; auto: preset");
     KEY(gravity.mesh_mass_bits).range(0, 40).only(RunKind::kCosmology)
-        .means("masses on the mesh are rounded to about 2^-this of a particle's; 0: exact; auto: 0, over sites or where "
+        .means("masses on the mesh are rounded to about 2^-this of the lightest particle's; 0: exact; auto: 0, over sites or where "
                "deterministic by preset");
     KEY(gravity.leaf_size).range(1, 1024).means("a tree cell with more particles is divided");
     KEY(gravity.group_size).range(8, 2048).means("particles that share an interaction list, at most (n_crit)");
@@ -243,7 +243,7 @@ struct Table {
     KEY(output.coordinates)
         .means("of snapshots: double has 8 bytes; float 4, off by 2^-24 of the box at most; fixed32 about 4, off by 2^-32 of the "
                "box at most, and every reader sees doubles, by HDF5's own scale-offset filter (isolated sets: of 2048 times "
-               "the geometric mean distance, if particles are farther; 8 where some are 1e7 times as far)");
+               "the geometric mean distance, if particles are farther; 8 where some are 3e7 times as far)");
     KEY(output.velocities)
         .means("of snapshots: float has 4 bytes; half, IEEE's 16 bits, 2, off by 2^-11 of a component at most");
     KEY(output.subset).above(0).range(0, 1)

@@ -321,20 +321,37 @@ void shorten(Auto<double>& field, double wanted, const char* key, const std::str
 
 // Default steps suit many particles, where no single pair matters. A pair as close as the softening has this part of
 // the potential energy of all particles on a lattice; the energy error of its passage scales as the square of steps.
-void shorten_steps_of_few(Config& config, std::uint64_t particles, const UnitSystem& units,
+// Heavy particles among many have only eta shortened: the others' mean motion needs no shorter steps.
+void shorten_steps_of_few(Config& config, const InitialFacts& facts, const UnitSystem& units,
                           std::vector<std::string>& notes) {
   constexpr double kLattice = 2.837;     // |potential| of a particle of a cubic lattice, in mass over spacing
   constexpr double kLargestPart = 0.01;  // energy errors stay below about this, as with 16^3 particles
-  const auto n = static_cast<double>(particles);
-  const double spacing = number_of(*config.box.size, "box.size", config, units) / std::cbrt(n);
+  constexpr double kLeastOfHeavy = 0.1;  // of the preset's eta: steps are shortest then only where the heavy ones meet
+  if (config.time.fixed_step) return;
+  const double side = number_of(*config.box.size, "box.size", config, units);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
-  const double part = 2 * spacing / (kLattice * n * softening);
-  if (part <= kLargestPart || config.time.fixed_step) return;
+  const auto part_of = [&](double n) { return 2 * side / std::cbrt(n) / (kLattice * n * softening); };
+  const auto factor_of = [](double part) { return std::min(1.0, std::sqrt(kLargestPart / part)); };
+  const auto n = static_cast<double>(facts.particles);
   const PresetNumbers& numbers = preset_numbers(config.run.preset);
-  const double factor = std::sqrt(kLargestPart / part);
-  const std::string reason =
-      fmt::format("{} particles: one close pair has {:.0f} % of the potential energy of all", particles, 100 * part);
-  shorten(config.time.eta, factor * numbers.eta, "time.eta", reason, notes);
+  const double part = part_of(n), factor = factor_of(part);
+  double eta_factor = factor;
+  std::string reason = fmt::format("{} particles: one close pair has {:.0f} % of the potential energy of all",
+                                   facts.particles, 100 * part);
+  if (facts.alike > 0 && facts.alike < n) {
+    const double heavy = part_of(facts.alike);
+    eta_factor = std::min(factor, std::max(factor_of(heavy), kLeastOfHeavy));
+    if (eta_factor < factor)
+      reason = fmt::format(
+          "{} particles with the mass of {:.0f} of the heavy ones: a close pair of these has {:.0f} % of "
+          "the potential energy of all",
+          facts.particles, facts.alike, 100 * heavy);
+    if (eta_factor < factor && !config.time.eta)
+      notes.push_back(fmt::format("time.eta = {:.3g} instead of {:.3g} for {}", eta_factor * numbers.eta,
+                                  factor * numbers.eta, reason));
+  }
+  if (eta_factor < 1) shorten(config.time.eta, eta_factor * numbers.eta, "time.eta", reason, notes);
+  if (factor == 1) return;
   shorten(config.time.max_dlna, factor * preset_max_dlna(config), "time.max_dlna", reason, notes);
   shorten(config.time.long_dlna, factor * numbers.long_dlna, "time.long_dlna", reason, notes);
 }
@@ -408,7 +425,7 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
   const UnitSystem units = run_units(config, facts.file);
   resolve_box(config, facts, units);
   resolve_softening(config, facts, units);
-  if (cosmological) shorten_steps_of_few(config, facts.particles, units, notes);
+  if (cosmological) shorten_steps_of_few(config, facts, units, notes);
   resolve_presets(config, facts.particles);
   check_numbers(config, units, facts.file);
   check_subset(config, facts.particles);

@@ -69,6 +69,9 @@ struct InitialFacts {
   std::uint64_t particles = 0;
   const SnapshotHeader* file = nullptr;
   double isolated_side = 0;  // of an isolated set: the box that suits it (src/run/setup.hpp)
+  // Particles as heavy as the second heaviest that would make up the mass: fewer than `particles` where a few have most
+  // of it. 0: unknown.
+  double alike = 0;
 };
 
 // Fills all keys that have a rule and checks the physics. Adds the sources of values to `notes`, a sentence each.

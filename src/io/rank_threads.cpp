@@ -5,7 +5,10 @@
 
 #include <chrono>
 #include <new>
+#include <system_error>
 #include <utility>
+
+#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -27,7 +30,7 @@ std::string problem_of(const std::function<void()>& work) {
 
 }  // namespace
 
-void RankThreads::start(std::function<void()> work) {
+void RankThreads::start(std::function<void()> work) try {
   thread_ = std::async(std::launch::async, [work = std::move(work)]() mutable {
     const auto begin = std::chrono::steady_clock::now();
     step_back();
@@ -35,6 +38,8 @@ void RankThreads::start(std::function<void()> work) {
     work = nullptr;
     return End{std::move(problem), std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   });
+} catch (const std::system_error& error) {
+  throw Error("cannot write files beside the steps", message_of(error));
 }
 
 bool RankThreads::all_done() const {

@@ -13,7 +13,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "host/comm/communicator.hpp"
+#include "host/comm/job.hpp"
 #include "host/measure/totals.hpp"
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
@@ -291,6 +291,8 @@ void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::st
   const std::uint64_t begin = share_begin(n, ranks.rank(), ranks.size());
   const std::uint64_t end = share_begin(n, ranks.rank() + 1, ranks.size());
   std::vector<std::string> own_notes;
+  require_host_memory(ranks, fmt::format("'{}' with the {} particles of its header", set.files[0], n),
+                      static_cast<double>(end - begin) * Snapshot::kBytes);
   all_succeed(ranks, [&] { make_room(s, end - begin, set.files[0]); });
   all_succeed(ranks, [&] {
     std::uint64_t file_begin = 0;

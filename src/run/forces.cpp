@@ -29,11 +29,11 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
   gravity.evaluate(stream, particles, Ranges::kBoth, false);
   const StepMeasures found =
       step_measures(stream, particles, gravity.short_acceleration(), &gravity.long_acceleration());
-  if (!periodic) return gravity.reference_acceleration_is(reference_acceleration(found, particles.size()));
-  const double rms = std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
+  const double typical = reference_acceleration(found, particles.size());
+  if (!periodic) return gravity.reference_acceleration_is(typical);
   const double density = Cosmology(cosmology_parameters(run.config), run.units).mean_density();
   const double mass = density * run.side * run.side * run.side;  // as in GravityField
-  if (forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))) ||
+  if (forces_cancel(typical, mass / std::cbrt(static_cast<double>(particles.size()))) ||
       gravity.has_lone_particle(stream, particles))
     return;
   gravity.set_theta(*run.config.gravity.theta);

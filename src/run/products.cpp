@@ -368,6 +368,9 @@ void LoadedSet::load(const Snapshot& snapshot) {
     middle_ = median_of(snapshot, place_.ranks);
   }
   frame_ = make_frame(header_, box.side, box.centre);
+  require_host_memory(place_.ranks, "the set on its way to the device",
+                      (kFrameBytes + (device_info().backend == "cpu" ? ParticleRows::kBytes : 0)) *
+                          static_cast<double>(snapshot.size()));
   load_particles(stream_, snapshot, frame_, particles_);
 }
 

@@ -130,11 +130,23 @@ void settle_units(const Config& config, const ReadReport& report, SnapshotHeader
   }
 }
 
-void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
+// InitialFacts::alike.
+double alike_in(const Snapshot& share, const Communicator& ranks) {
+  const auto add = [](std::array<float, 2>& most, float mass) {  // the heaviest and the second heaviest
+    if (mass > most[0]) std::swap(mass, most[0]);
+    most[1] = std::max(most[1], mass);
+  };
+  std::array<float, 2> mine{}, all{};
+  for (const float mass : share.masses) add(mine, mass);
+  for (const auto& [first, second] : gathered(ranks, mine)) add(all, first), add(all, second);
+  return all[1] > 0 ? std::round(total_mass(share, ranks) / static_cast<double>(all[1])) : 1;
+}
+
+void finish(Prepared& run, const SnapshotHeader* file, double isolated_side, double alike = 0) {
   Config& config = run.config;
   const std::vector<std::string> idle = idle_keys(config);
   run.notes.insert(run.notes.end(), idle.begin(), idle.end());
-  resolve(config, {run.particles, file, isolated_side}, run.notes);
+  resolve(config, {run.particles, file, isolated_side, alike}, run.notes);
   run.units = run_units(config, file);
   run.gravitational_constant = run_gravitational_constant(config, run.units, file);
   run.side = number_of(*config.box.size, "box.size", config, run.units);
@@ -203,7 +215,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
     leave_far_particles(run, box, run_units(run.config, from_file ? &run.initial.header : nullptr), ranks);
   }
   run.centre = box.centre;
-  finish(run, from_file ? &run.initial.header : nullptr, box.side);
+  finish(run, from_file ? &run.initial.header : nullptr, box.side, alike_in(run.initial, ranks));
   SnapshotHeader& header = run.initial.header;
   if (!header.comoving) {
     header.gravitational_constant = run.gravitational_constant;

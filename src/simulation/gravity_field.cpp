@@ -113,7 +113,7 @@ void GravityField::apply_schedules(double t) {
   if (timeline_.is_comoving() && theta_early_ > 0) {
     const double distance = frame_.side / std::cbrt(static_cast<double>(total_));
     const double density = timeline_.cosmology().mean_density();
-    const bool early = forces_cancel(rms_acceleration_, frame_.gravitational_constant * density * distance) ||
+    const bool early = forces_cancel(reference_acceleration_, frame_.gravitational_constant * density * distance) ||
                        gravity_.has_lone_particle(stream_, particles_);
     gravity_.set_theta(early ? theta_early_ : theta_);
     gravity_.refine_roots(early || refine_root_);

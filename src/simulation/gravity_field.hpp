@@ -42,11 +42,11 @@ struct Escapers : EscaperRows {
 };
 
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice; the errors of multipoles do not
-// cancel. Compares the rms force with G m / d^2, for the mean mass m and the mean distance d, in the same units. The
-// factor was measured (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle
-// (Gravity::has_lone_particle) nearly cancel as long as matter is smooth around it, however strongly it attracts the
-// others.
-inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
+// cancel. Compares the typical force (reference_acceleration(): the rms without a few much larger ones, such as those of
+// a tight pair) with G m / d^2, for the mean mass m and the mean distance d, in the same units. The factor was measured
+// (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle (Gravity::has_lone_particle) nearly cancel
+// as long as matter is smooth around it, however strongly it attracts the others.
+inline bool forces_cancel(double typical, double mean_force) { return typical < 20 * mean_force; }
 
 struct FieldOptions {
   const StepOptions& step_options;
@@ -68,7 +68,6 @@ class GravityField : public ForceField {
   void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
   void drifted(double rms_sides) override { gravity_.drifted(rms_sides); }
   void measured(const StepMeasure& measure) override {
-    rms_acceleration_ = measure.rms_acceleration;
     reference_acceleration_ = reference_acceleration(measure.rms_acceleration, measure.typical_acceleration);
   }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
@@ -122,8 +121,7 @@ class GravityField : public ForceField {
   std::optional<double> known_reach_sides_;  // largest distance from the middle of the next positions, if known
   std::uint64_t total_;                      // particles of all ranks of all sites
   double softening_ = 0;                     // sides, of the law in use
-  // The last ones known, velocity^2 / length; 0 before the first.
-  double rms_acceleration_ = 0, reference_acceleration_ = 0;
+  double reference_acceleration_ = 0;        // the last one known, velocity^2 / length; 0 before the first
   Escapers escapers_;
 };
 

@@ -363,7 +363,10 @@ std::string RunFiles::way_on() const {
 void RunFiles::fail(const std::string& error) noexcept {
   if (speaks() && !log_) return;
   try {
-    if (ranks().size() == 1) settle_restart();
+    try {
+      if (ranks().size() == 1) settle_restart();
+    } catch (const std::exception&) {  // of the log; the restart is known
+    }
     const std::string to_continue = !restart_.empty() ? "To continue: " + way_on()
                                     : restart_writer_.busy()
                                         ? "If the restart under way is whole, this continues: " + way_on()

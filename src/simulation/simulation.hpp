@@ -181,6 +181,7 @@ class Simulation {
   void finish_energy(StepMetrics& metrics);
   void note_energy_error(double error, std::uint64_t step);
   void note_jump(const StepMeasure& measure);
+  const char* key_of_steps() const;
   void report_sites();
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
@@ -213,9 +214,10 @@ class Simulation {
   std::vector<Target> targets_;
   std::size_t reached_ = 0;  // of the targets
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false, warned_of_jump_ = false;
-  StepMeasure measure_before_;   // of the step before; zeros at the start, and where the run was resumed
-  std::uint64_t requests_ = 0;   // of this site
-  bool restart_wanted_ = false;  // at this boundary; the same on all ranks
+  // rms and geometric mean accelerations: of the step before, and the largest; zeros at the start, also of a resumed run.
+  std::array<double, 2> forces_before_{}, largest_forces_{};
+  std::uint64_t requests_ = 0;                    // of this site
+  bool restart_wanted_ = false;                   // at this boundary; the same on all ranks
   std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   MomentumTotals first_momentum_;

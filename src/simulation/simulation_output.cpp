@@ -241,11 +241,11 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   removed_energy_ = sample.escaped;
   const MomentumTotals& momentum = sums.momentum;
   std::array<double, 3> change;
-  double gained = 0;  // of P^2 / 2, P with that of escapers
+  double gained = 0;  // of P^2 / 2, by those that have not escaped
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const double before = first_momentum_.momentum[axis];
-    change[axis] = momentum.momentum[axis] + sample.escaped_momentum[axis] - before;
-    gained += change[axis] * (before + 0.5 * change[axis]);
+    const double now = momentum.momentum[axis];
+    change[axis] = now + sample.escaped_momentum[axis] - first_momentum_.momentum[axis];
+    gained += change[axis] * (now - 0.5 * change[axis]);
   }
   BulkEnergy bulk;
   if (const double mass = sums.energy.mass; mass > 0)
@@ -267,26 +267,34 @@ void Simulation::note_energy_error(double error, std::uint64_t step) {
   result_.worst_energy_error = std::max(before, error);
   if (before >= large || !(error >= large)) return;
   observer_.message(fmt::format(
-      "Warning: by step {} the energy is off by {:.2g} %. Shorter steps (time.eta) or a larger gravity.softening keep it "
-      "better.",
-      step, 100 * error));
+      "Warning: by step {} the energy is off by {:.2g} %. Shorter steps ({}) or a larger gravity.softening keep it better.",
+      step, 100 * error, key_of_steps()));
 }
 
-// Warns, once in a run, where the forces of an isolated set as a whole have changed too much in one step, as where few
-// bodies meet fast: steps follow from the forces before, and jump over the encounter. (Where only the largest forces
-// change, a few particles of many have met.)
+// Warns, once in a run, where the forces of an isolated set as a whole rise too much in one step, above all earlier ones,
+// as where few bodies meet fast: steps follow from the forces before, and jump over the encounter. (Where only the
+// largest forces rise, a few particles of many have met; bodies that leave each other's softened core have had such
+// forces before.)
 void Simulation::note_jump(const StepMeasure& measure) {
   constexpr double kJump = 2.5;
-  const StepMeasure before = std::exchange(measure_before_, measure);
-  const auto change = [](double from, double to) { return from > 0 && to > 0 ? std::max(to / from, from / to) : 1; };
-  const double jump = std::min(change(before.rms_acceleration, measure.rms_acceleration),
-                               change(before.typical_acceleration, measure.typical_acceleration));
+  using Forces = std::array<double, 2>;
+  const Forces now{measure.rms_acceleration, measure.typical_acceleration}, before = std::exchange(forces_before_, now);
+  double jump = HUGE_VAL;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const bool rises = before[i] > 0 && now[i] > largest_forces_[i];
+    jump = std::min(jump, rises ? now[i] / before[i] : 1);
+    largest_forces_[i] = std::max(largest_forces_[i], now[i]);
+  }
   if (header_.comoving || warned_of_jump_ || !(jump > kJump)) return;
   warned_of_jump_ = true;
   observer_.message(fmt::format(
-      "Warning: in step {} the forces of the whole set changed {:.2g} times. Steps are too long where bodies meet so "
-      "fast; a smaller time.eta or time.max_step makes them shorter.",
-      result_.steps, jump));
+      "Warning: in step {} the forces of the whole set rose {:.2g} times. Steps are too long where bodies meet so fast; a "
+      "smaller {} makes them shorter.",
+      result_.steps, jump, key_of_steps()));
+}
+
+const char* Simulation::key_of_steps() const {
+  return options_.step_options.fixed_step > 0 ? "time.fixed_step" : "time.eta";
 }
 
 // ---- states, and resuming from them ---------------------------------------------------------------------------------

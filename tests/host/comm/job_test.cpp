@@ -55,6 +55,12 @@ TEST(ShareOfCores, DividesEachCoreAmongTheRanksThatMayRunThere) {
   EXPECT_EQ(share_of_cores(bound, 4), 1);
 }
 
+TEST(Job, MoreMemoryThanThereIsIsRefused) {
+  EXPECT_NO_THROW(require_host_memory(Communicator::self(), "little", 1e3));
+  expect_contains(test::error_of([] { require_host_memory(Communicator::self(), "the set", 1e18); }),
+                  {"there is no memory for the set", "at least 1000000000.00 GB", "are free"});
+}
+
 TEST(Launcher, NoneMeansOneProcess) {
   expect({}, false, 0);
   expect({{"HOME", "/"}, {"SLURM_NTASKS", "8"}}, false, 0);  // salloc's shell

@@ -55,7 +55,7 @@ TEST(IdleKeys, AreToldWhereTheyAreGiven) {
 TEST(Presets, ChooseNumbersWithinTheirRanges) {
   for (const char* const preset : {"fast", "standard", "precise"})
     for (const std::uint64_t side : {4, 64, 2732, 4642, 16384}) {
-      const Config config = resolved(box_50({fmt::format("preset={}", preset), "softening=1 kpc/h",
+      const Config config = resolved(box_50({fmt::format("preset={}", preset), "softening=0.5 kpc/h",
                                              fmt::format("particles_per_side={}", side)}),
                                      side * side * side);
       EXPECT_NO_THROW(parse_config(to_toml(config), "restart")) << preset << ' ' << side;
@@ -243,6 +243,18 @@ TEST(Resolve, StepsOfFewParticlesAreShort) {
     EXPECT_EQ(again, config);
     EXPECT_EQ(notes, std::vector<std::string>());
   }
+  for (const double alike : {500.0, 2.0, 1e6}) {  // so many heavy ones have nearly all of the mass, among many
+    Config heavy = box_50();
+    std::vector<std::string> told;
+    resolve(heavy, {kCube64, nullptr, 0, alike}, told);
+    const double factor = std::sqrt(0.01 * 2.837 * alike / (2 * 30 * std::cbrt(kCube64 / alike)));
+    EXPECT_NEAR(*heavy.time.eta, std::clamp(factor, 0.1, 1.0) * standard.eta, 1e-9);
+    EXPECT_EQ(*heavy.time.long_dlna, standard.long_dlna);
+    EXPECT_EQ(told.size(), alike < 1e4 ? 1u : 0u);
+    resolve(heavy, {kCube64, nullptr, 0, 0}, told);  // resumed
+    EXPECT_NEAR(*heavy.time.eta, std::clamp(factor, 0.1, 1.0) * standard.eta, 1e-9);
+    EXPECT_EQ(told.size(), alike < 1e4 ? 1u : 0u);
+  }
   Config given = box_50({"eta=0.3", "softening=26"});
   std::vector<std::string> notes;
   resolve(given, {64, nullptr, 0}, notes);
@@ -257,6 +269,7 @@ TEST(Resolve, RefusesWhatDoesNotFitTogether) {
   expect_contains(refusal(box_50({"end_redshift=50"})), {"ends before it starts"});
   expect_contains(refusal(box_50({"redshifts=60"})), {"output.redshifts holds 60"});
   expect_contains(refusal(box_50({"softening=900"})), {"mesh cells"});
+  expect_contains(refusal(box_50({"softening=400"})), {"too large for gravity.r_cut", "use less than 0.2688"});
   expect_contains(refusal(box_50({"softening=0.001"})), {"too small"});
   expect_contains(refusal(box_50({"gravity.mesh=8", "r_cut=4"})), {"too long"});
   expect_contains(refusal(box_50({"gravity.mesh=65"})), {"odd"});

@@ -1,6 +1,7 @@
 // The three presets against the Ewald sum: on initial conditions, and (Full...) on the end of the quickstart run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <random>
@@ -100,6 +101,49 @@ TEST(PresetAccuracy, OfOneHeavyParticle) {
     EXPECT_LE(heavy_error("fast", lattice, ratio), 1e-2);
     EXPECT_LE(heavy_error("standard", lattice, ratio), 3e-3);
   }
+}
+
+// A tight pair has nearly all of the rms force, and the forces of all others still nearly cancel.
+TEST(PresetAccuracy, OfALatticeWithATightPair) {
+  std::mt19937 random(3);
+  const Snapshot lattice = prepare(load_config(kQuickstart, {"particles_per_side=32"})).initial;
+  Snapshot set = lattice_with_heavy(lattice, 1, random);
+  const auto error = [&set] {
+    return Comparison(kQuickstart, set, 300)("standard", {"gravity.softening=5 kpc/h"}).p99;
+  };
+  const double without = error();
+  set.positions[1] = set.positions[0];
+  set.positions[1][0] += 0.02;
+  EXPECT_LE(error(), 1.5 * without);
+}
+
+// 2^3 of 16^3 particles are 32^3 light ones; without a deterministic mesh, and with one.
+TEST(PresetAccuracy, OfAZoom) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> jitter(-0.1, 0.1);
+  Snapshot set;
+  set.header = prepare(load_config(kQuickstart, {"particles_per_side=16"})).initial.header;
+  const double cell = set.header.box_size / 16;
+  const auto add = [&](double x, double y, double z, double spacing, float mass) {
+    set.positions.push_back({x + jitter(random) * spacing, y + jitter(random) * spacing, z + jitter(random) * spacing});
+    set.velocities.push_back({});
+    set.masses.push_back(mass);
+    set.ids.push_back(set.ids.size());
+  };
+  const auto fill = [&](int side, double begin, double spacing, float mass, bool hole) {
+    for (int i = 0; i < side * side * side; ++i) {
+      const int at[3] = {i / (side * side), i / side % side, i % side};
+      if (hole && std::all_of(at, at + 3, [](int k) { return k == 7 || k == 8; })) continue;
+      const auto place = [&](int k) { return begin + (k + 0.5) * spacing; };
+      add(place(at[0]), place(at[1]), place(at[2]), spacing, mass);
+    }
+  };
+  fill(16, 0, cell, 4096, true);
+  fill(32, 7 * cell, cell / 16, 1, false);
+  const Comparison compare(kQuickstart, set, 300);
+  const std::string softening = "gravity.softening=10 kpc/h";
+  const double plain = compare("zoom", {"run.deterministic=false", softening}).median;
+  EXPECT_LE(compare("zoom, det.", {"run.deterministic=true", softening}).median, 1.2 * plain);
 }
 
 TEST(FullPresetAccuracy, QuickstartFromBeginningToEnd) {
