@@ -45,8 +45,8 @@ void abort_job(const std::string& message, int exit_code) {
   wait_to_speak();
   std::fprintf(stderr, "maki: error: rank %d: %s\n", rank, message.c_str());
   std::fflush(stderr);
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(200));  // MPICH's launcher may drop what it has not read by then
+  // What MPICH's launcher has not read by then may be lost.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }

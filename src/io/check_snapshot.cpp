@@ -17,38 +17,13 @@ namespace {
 
 // ---- particles at one point or with one id --------------------------------------------------------------------------
 
-using Point = std::array<std::uint32_t, 3>;
-
-class Grid {
- public:
-  Grid(const Snapshot& share, const Communicator& ranks) : side_(share.header.comoving ? share.header.box_size : 0) {
-    if (side_ > 0) return;
-    std::array<double, 3> high;
-    low_.fill(std::numeric_limits<double>::max());
-    high.fill(std::numeric_limits<double>::lowest());
-    for (const auto& position : share.positions)
-      for (std::size_t axis = 0; axis < 3; ++axis) {
-        low_[axis] = std::min(low_[axis], position[axis]);
-        high[axis] = std::max(high[axis], position[axis]);
-      }
-    ranks.min(low_);
-    ranks.max(high);
-    side_ = std::numeric_limits<double>::min();
-    for (std::size_t axis = 0; axis < 3; ++axis) side_ = std::max(side_, 2 * (high[axis] - low_[axis]));
-  }
-  Point point(const std::array<double, 3>& position) const {
-    Point point;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double fraction = (position[axis] - low_[axis]) / side_;
-      point[axis] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(fraction * 4294967296.0));
-    }
-    return point;
-  }
-
- private:
-  std::array<double, 3> low_{};
-  double side_;
-};
+// The coordinates on the device of a position in a box.
+std::array<std::uint32_t, 3> point_in_box(const std::array<double, 3>& position, double side) {
+  std::array<std::uint32_t, 3> point;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    point[axis] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(position[axis] / side * 4294967296.0));
+  return point;
+}
 
 // Hash of a key's words (multiplications of Fowler, Noll and Vo), which spreads any set of keys evenly over ranks.
 template <class Key>
@@ -355,12 +330,10 @@ void note_shared_ids(const Examined& set, std::vector<std::string>& notes) {
                   shared.particles, shared.first));
 }
 
-}  // namespace
-
-std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks) {
-  const Grid grid(share, ranks);
-  const auto point_of = [&](std::size_t i) { return grid.point(share.positions[i]); };
-  const auto shared = shared_keys(share.size(), point_of, ranks);
+// Twins by the points of particles, `point(i)`.
+template <class PointOf>
+std::optional<Twins> twins_by(const Snapshot& share, const Communicator& ranks, const PointOf& point) {
+  const auto shared = shared_keys(share.size(), point, ranks);
   if (shared.particles == 0) return std::nullopt;
   struct Here {  // ids of this rank's first two particles at the point
     std::uint64_t count;
@@ -368,7 +341,7 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
     std::array<double, 3> position;
   } own{};
   for (std::size_t i = 0; i < share.size() && own.count < 2; ++i) {
-    if (grid.point(share.positions[i]) != shared.first) continue;
+    if (point(i) != shared.first) continue;
     if (own.count == 0) own.position = share.positions[i];
     own.ids[own.count++] = share.ids[i];
   }
@@ -381,6 +354,20 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
     }
   }
   return twins;
+}
+
+}  // namespace
+
+std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks) {
+  if (share.header.comoving)
+    return twins_by(share, ranks,
+                    [&](std::size_t i) { return point_in_box(share.positions[i], share.header.box_size); });
+  using Position = std::array<double, 3>;
+  return twins_by(share, ranks, [&](std::size_t i) {
+    Position position = share.positions[i];
+    for (double& x : position) x += 0.0;  // -0 is 0
+    return std::bit_cast<std::array<std::uint32_t, sizeof(Position) / 4>>(position);
+  });
 }
 
 Extent extent_of(const Snapshot& share, const Communicator& ranks) {

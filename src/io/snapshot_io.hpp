@@ -125,10 +125,10 @@ struct Twins {
   std::array<double, 3> position;    // of the first
 };
 
-// Particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a
-// box), if any; the same for any number of ranks. A hash distributes the points of all shares over ranks, which sort
-// them, 12 bytes each, so that no rank needs memory for more than about its share, twice. Positions are finite and in
-// the box. Collective.
+// Particles of the whole set at one point, if any: in a box after rounding to 2^-32 of its side, else of equal
+// coordinates; the same for any number of ranks. A hash distributes the points of all shares over ranks, which sort
+// them, 12 bytes each (24 without a box), so that no rank needs memory for more than about its share, twice. Positions
+// are finite and in the box. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);
 
 }  // namespace maki

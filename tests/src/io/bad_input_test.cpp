@@ -252,6 +252,19 @@ TEST(BadInput, ParticlesNearlyAtOnePointAreNotCounted) {
   EXPECT_EQ(read_with_box(s, 50).notes, std::vector<std::string>());
 }
 
+TEST(BadInput, ParticlesOfASetWithAFarOneDoNotShareTheirPoints) {
+  Snapshot s = make_snapshot(1000);
+  s.header.comoving = false;
+  s.header.box_size = 0;
+  s.positions[5] = {1e12, 0, 0};
+  std::vector<std::string> notes;
+  check_snapshot(s, "set", notes, Communicator::self());
+  EXPECT_EQ(notes, std::vector<std::string>());
+  s.positions[7] = s.positions[5];
+  check_snapshot(s, "set", notes, Communicator::self());
+  expect_contains(notes.at(0), {"2 particles share their point"});
+}
+
 TEST(BadInput, IncompleteSet) {
   for (const auto format : {SnapshotFormat::kGadgetHdf5, SnapshotFormat::kGadgetBinary1}) {
     TempDir dir;
