@@ -127,9 +127,9 @@ ifeq ($(BACKEND),cuda)
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
   CUDA_KNOWN := $(if $(NVCC),$(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//'))
   # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows. What is made to
-  # be used here, on a machine with a GPU, is for that GPU alone.
+  # be used here, on a machine with GPUs, is for those alone of them that are new enough.
   CUDA_LIST := $(filter $(CUDA_KNOWN),80 90 100 120)
-  CUDA_HERE := $(filter $(CUDA_KNOWN),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))
+  CUDA_HERE := $(filter-out 5% 6% 7%,$(filter $(CUDA_KNOWN),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .)))
   CUDA_ARCHS ?= $(if $(filter bundle bundle-check sass-check,$(MAKECMDGOALS)),all,$(or $(sort $(CUDA_HERE)),all))
   override CUDA_ARCHS := $(if $(filter all,$(CUDA_ARCHS)),$(CUDA_LIST),$(CUDA_ARCHS))
   # A modelled GPU runs PTX and nothing else.

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/error.hpp"
+
 namespace maki {
 
 class NcclRanks;
@@ -169,7 +171,7 @@ void all_succeed(const Communicator& ranks, Call&& call) {
   } catch (const std::bad_alloc&) {
     problem = "rank " + std::to_string(ranks.rank()) + " is out of memory";
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = message_of(error);
   }
   throw_together(ranks, problem);
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -113,7 +114,14 @@ int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank) {
   return std::max(static_cast<int>(share + 1e-9), 1);
 }
 
-int usual_threads() { return std::getenv("OMP_NUM_THREADS") ? 0 : on_this_machine().cores; }
+// More threads than the quota would be stopped while others wait for them at a barrier.
+int usual_threads() {
+  if (std::getenv("OMP_NUM_THREADS")) return 0;
+  const OnMachine here = on_this_machine();
+  const double quota = processor_quota() / here.ranks;
+  if (quota >= (here.cores > 0 ? here.cores : omp_get_num_procs())) return here.cores;
+  return std::max(static_cast<int>(std::lround(quota)), 1);
+}
 
 std::string describe_ranks(const Communicator& ranks) {
   const Machines machines = find_machines(ranks);

@@ -48,7 +48,8 @@ int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank);
 
 // The default GPU of this rank: the ranks of a machine take the visible GPUs in turn.
 int usual_device();
-// The default threads of this rank: its share_of_cores(). 0: OMP_NUM_THREADS decides, or all cores of a single process.
+// The default threads of this rank: its share_of_cores(), or of the machine's processor_quota() where that is less.
+// 0: OMP_NUM_THREADS decides, or all cores of a single process.
 int usual_threads();
 
 // Ranks, machines, and the path of device payloads with its reason, for the log: "8 ranks on 2 machines, 4 on each;

@@ -21,6 +21,7 @@ namespace {
 
 int selected = 0;
 std::atomic<bool> was_used = false, selected_in_turn = false;
+constexpr int kLeastCapability = 8;  // warp reductions, asynchronous copies
 thread_local StreamWaiter stream_waiter = nullptr;
 
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
@@ -41,6 +42,15 @@ void select_device(int ordinal, int threads) {
   if (ordinal < 0 || ordinal >= count)
     throw DeviceError("there is no GPU number " + std::to_string(ordinal), "this machine has " + std::to_string(count),
                       "choose run.device between 0 and " + std::to_string(count - 1));
+  int capability = 0;
+  check_cuda(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, ordinal),
+             "asking the GPU for its architecture");
+  if (capability < kLeastCapability)
+    throw DeviceError("GPU number " + std::to_string(ordinal) + " is too old",
+                      "its compute capability is " + std::to_string(capability) + ".x, and Maki needs " +
+                          std::to_string(kLeastCapability) + ".0",
+                      count > 1 ? "choose another by run.device, or hide it with CUDA_VISIBLE_DEVICES"
+                                : "use a newer one (Ampere, 2020), or build for the CPU with 'make BACKEND=cpu'");
   check_cuda(cudaSetDevice(ordinal), "selecting the GPU");
   selected = ordinal;
   selected_in_turn = true;
@@ -122,14 +132,24 @@ unsigned blocks_with_shared_memory(std::size_t bytes) {
 
 int thread_count() { return omp_get_max_threads(); }
 
+static const char* advice_for(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+      return "the GPU has no memory for the kernel's code and stack: use fewer particles, or see what else runs on it "
+             "(nvidia-smi)";
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion: return "was this binary built for this GPU's architecture (maki --version)?";
+    default:
+      return "an earlier kernel may have failed, or the GPU itself: see the driver's messages (dmesg, Xid), and run with "
+             "CUDA_LAUNCH_BLOCKING=1 to find the kernel";
+  }
+}
+
 void check_launch(const char* name) {
   const cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess)
-    throw DeviceError(std::string("kernel ") + name + " failed", cudaGetErrorString(code),
-                      code == cudaErrorMemoryAllocation
-                          ? "the GPU has no memory for the kernel's code and stack: use fewer particles, or see what "
-                            "else runs on it (nvidia-smi)"
-                          : "was this binary built for this GPU's architecture (maki --version)?");
+    throw DeviceError(std::string("kernel ") + name + " failed", cudaGetErrorString(code), advice_for(code));
 }
 
 void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes) {
@@ -138,7 +158,7 @@ void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes
   if (!succeeded(code))
     throw DeviceError(std::string("kernel ") + name + " cannot have " + std::to_string(bytes) +
                           " bytes of shared memory",
-                      cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
+                      cudaGetErrorString(code), "see what else runs on the GPU (nvidia-smi)");
 }
 
 #ifdef MAKI_NVTX

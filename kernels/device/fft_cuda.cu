@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/fft.hpp"
@@ -33,9 +34,12 @@ struct RealFft3d::Plans {
     check_fft(cufftCreate(&plan), "making an FFT plan");
     check_fft(cufftSetAutoAllocation(plan, 0), "making an FFT plan");
     const auto cells = static_cast<long long>(m) * m * (m + 2);  // with the padding
-    long long sides[3] = {m, m, m};
+    long long sides[3] = {m, m, m}, reals[3] = {m, m, m + 2}, modes[3] = {m, m, m / 2 + 1};
+    long long *from = reals, *to = modes;
+    if (type == CUFFT_C2R) std::swap(from, to);
     check_fft(cells < 1ll << 31 ? cufftMakePlan3d(plan, m, m, m, type, &bytes)
-                                : cufftMakePlanMany64(plan, 3, sides, nullptr, 1, 0, nullptr, 1, 0, type, 1, &bytes),
+                                : cufftMakePlanMany64(plan, 3, sides, from, 1, from[0] * from[1] * from[2], to, 1,
+                                                      to[0] * to[1] * to[2], type, 1, &bytes),
               "making an FFT plan");
     return bytes;
   }

@@ -177,16 +177,31 @@ std::optional<std::size_t> left_in_group(const fs::path& group, const char* limi
   return *most - std::min(*most, held);
 }
 
-// The least over this process's group and all above it.
-std::size_t left_in_groups(const fs::path& mount, const std::string& path, bool second_version) {
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  fs::path group = mount / fs::path(path).relative_path();
-  for (;; group = group.parent_path()) {
-    const auto left =
-        second_version ? left_in_group(group, "memory.max", "memory.current", "inactive_file")
-                       : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
-    if (left) least = std::min(least, *left);
-    if (group == mount || !group.has_relative_path()) return least;
+// Processors whose time a control group may take. Its file of the second version: "150000 100000" or "max 100000".
+std::optional<double> quota_of_group(const fs::path& group, bool second_version) {
+  double time = 0, period = 0;
+  if (second_version)
+    std::ifstream(group / "cpu.max") >> time >> period;
+  else if (std::ifstream(group / "cpu.cfs_quota_us") >> time)
+    std::ifstream(group / "cpu.cfs_period_us") >> period;
+  if (time <= 0 || period <= 0) return std::nullopt;  // -1: no limit
+  return time / period;
+}
+
+// each(group, second_version) for this process's control group of a controller and all groups above it.
+template <class Each>
+void for_control_groups(const std::string& root, const std::string& controller, const Each& each) {
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "0::/path", or "4:cpu,cpuacct:/path" in the first version
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool second_version = controllers.empty();
+    if (!second_version && ("," + controllers + ",").find("," + controller + ",") == std::string::npos) continue;
+    const fs::path mount = root + "/sys/fs/cgroup" + (second_version ? "" : "/" + controller);
+    fs::path group = mount / fs::path(line.substr(second + 1)).relative_path();
+    for (; group != mount && group.has_relative_path(); group = group.parent_path()) each(group, second_version);
+    each(mount, second_version);
   }
 }
 
@@ -307,15 +322,21 @@ void count_to_host(std::size_t bytes) {
 std::size_t host_memory_available(const std::string& root) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   if (const auto kib = number_in(root + "/proc/meminfo", "MemAvailable:")) least = *kib * 1024;
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "0::/path", or "4:memory:/path" in the first version
-    const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
-    if (controllers.empty()) least = std::min(least, left_in_groups(root + "/sys/fs/cgroup", path, true));
-    if (controllers == "memory") least = std::min(least, left_in_groups(root + "/sys/fs/cgroup/memory", path, false));
-  }
+  for_control_groups(root, "memory", [&least](const fs::path& group, bool second_version) {
+    const auto left =
+        second_version ? left_in_group(group, "memory.max", "memory.current", "inactive_file")
+                       : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+    if (left) least = std::min(least, *left);
+  });
   return least == std::numeric_limits<std::size_t>::max() ? 0 : least;
+}
+
+double processor_quota(const std::string& root) {
+  double least = std::numeric_limits<double>::infinity();
+  for_control_groups(root, "cpu", [&least](const fs::path& group, bool second_version) {
+    if (const auto quota = quota_of_group(group, second_version)) least = std::min(least, *quota);
+  });
+  return least;
 }
 
 }  // namespace maki

@@ -126,4 +126,8 @@ void count_to_host(std::size_t bytes);
 // tests.
 std::size_t host_memory_available(const std::string& root = "");
 
+// Processors whose time this process's control groups (of a container, of a job) may take, as 1.5: cpu.max, or
+// cpu.cfs_quota_us of the first version. Infinite without a limit. `root`: as above.
+double processor_quota(const std::string& root = "");
+
 }  // namespace maki

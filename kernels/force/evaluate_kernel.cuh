@@ -278,18 +278,24 @@ struct WarpSums {
 inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
 // Blocks that a multiprocessor holds: 20 warps of 96 registers, 16 of 128 for longer formulas, 12 of 168 for the
-// longest. On sm_80 the compiler needs more registers and would spill.
+// longest. On sm_80 the compiler needs more registers and would spill. Multiprocessors with 100 KB of shared memory hold
+// four blocks at most.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr bool kMoreRegisters = true;
 #else
 inline constexpr bool kMoreRegisters = false;
+#endif
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+inline constexpr unsigned kMostBlocks = 4;
+#else
+inline constexpr unsigned kMostBlocks = 5;
 #endif
 template <class Law>
 constexpr unsigned blocks_of() {
   constexpr bool split = Law::kSplit != Split::kNone, s2 = Law::kSplit == Split::kS2;
   if (Law::kSpline && Law::kPotential && (Law::kOrder > 6 || (kMoreRegisters && split))) return 3;
   const bool refined = kMoreRegisters && Law::kRefine && (s2 || !split);
-  return Law::kSpline || (split && Law::kPotential) || refined ? 4 : 5;
+  return Law::kSpline || (split && Law::kPotential) || refined ? 4 : kMostBlocks;
 }
 template <class Law>
 inline constexpr unsigned kBlocks = blocks_of<Law>();

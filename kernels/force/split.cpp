@@ -137,9 +137,9 @@ void check(bool good, const char* problem, const char* reason, const char* advic
 void check_softening(const ForceLaw& law, double softening) {
   check(softening > 0, "the softening is not positive", "the force of two particles at one point would be undefined",
         "give a softening above 0");
-  const double support = law.softening_kind == Softening::kSpline ? kSplineSupport * softening : softening;
-  check(law.r_cut == 0 || support < 0.5 * law.r_cut, "the softening reaches half of the short-range cutoff",
-        "the mesh force would have to be softened too", "reduce the softening or enlarge r_cut");
+  check(law.r_cut == 0 || softening < largest_softening(law.softening_kind, law.r_cut),
+        "the softening reaches half of the short-range cutoff", "the mesh force would have to be softened too",
+        "reduce the softening or enlarge r_cut");
 }
 
 void set_coefficients(ForceLaw& law) {

@@ -35,9 +35,13 @@ struct ForceLaw {
 
 // The spline's support in units of its Plummer length (GADGET: the same depth of a particle's potential).
 inline constexpr double kSplineSupport = 2.8;
+// The bound of softenings beside a mesh, in the units of r_cut: their support stays below half of it.
+inline double largest_softening(Softening kind, double r_cut) {
+  return 0.5 * r_cut / (kind == Softening::kSpline ? kSplineSupport : 1);
+}
 
 // Lengths in sides; kNone ignores order and r_cut. Throws Error where order is outside [1, kMaxSplitOrder]
-// (polynomial), softening <= 0, r_cut outside (0, 0.5), or the softening (the spline's support) reaches half of r_cut.
+// (polynomial), softening <= 0, r_cut outside (0, 0.5), or softening >= largest_softening().
 // S2 with Plummer softening takes xi = 2 s / r_cut, as GreeM does: the force is zero where s >= r_cut.
 // cells_to_cut: r_cut in cells of the mesh that carries the long-range part. The polynomial split's cloud then has the
 // shares of (1 - u)^m, m <= n, that leave the least power beyond the mesh's resolution; the error of the mesh force is

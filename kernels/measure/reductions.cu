@@ -21,7 +21,7 @@ struct Acceleration {
   MAKI_HD double y(std::size_t i) const { return sum(short_range.y, long_range.y, i); }
   MAKI_HD double z(std::size_t i) const { return sum(short_range.z, long_range.z, i); }
   MAKI_HD static double sum(const float* a, const float* b, std::size_t i) {
-    return static_cast<double>(a[i]) + (b != nullptr ? static_cast<double>(b[i]) : 0.0);
+    return b != nullptr ? widened(a[i]) + widened(b[i]) : widened(a[i]);
   }
 };
 
@@ -31,8 +31,16 @@ Acceleration both_ranges(const VectorArray& short_range, const VectorArray* long
 
 MAKI_HD double square(double x, double y, double z) { return x * x + y * y + z * z; }
 
-// Not-a-number wins on either side.
-MAKI_HD double larger(double a, double b) { return (a > b || a != a) ? a : b; }
+// Of numbers that are not negative; not-a-number wins on either side. Their bits compare alike, for which a GPU has more
+// units than for doubles.
+MAKI_HD double larger(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  constexpr long long kSize = 0x7fffffffffffffffll;
+  return __longlong_as_double(max(__double_as_longlong(a) & kSize, __double_as_longlong(b) & kSize));
+#else
+  return (a > b || a != a) ? a : b;
+#endif
+}
 
 MAKI_HD std::int64_t reach_of(const SourceParticle& p) {
   const std::uint32_t middle = 1u << 31;
@@ -53,7 +61,7 @@ struct MaximaOf {
 
   MAKI_HD StepMaxima operator()(std::size_t i) const {
     return {square(acceleration.x(i), acceleration.y(i), acceleration.z(i)),
-            square(momentum.x[i], momentum.y[i], momentum.z[i]), reach_of(source[i])};
+            square(widened(momentum.x[i]), widened(momentum.y[i]), widened(momentum.z[i])), reach_of(source[i])};
   }
 };
 

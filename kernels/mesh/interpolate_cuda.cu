@@ -179,15 +179,18 @@ struct InterpolateWorker {
   }
 };
 
-// Blocks that share a multiprocessor, limited by registers.
+// Blocks that share a multiprocessor, limited by registers: from sm_100 on the compiler would spill those of values with
+// more than one block.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-inline constexpr unsigned kGradientBlocks = 2;
+inline constexpr unsigned kGradientBlocks = 2, kValueBlocks = 3;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
+inline constexpr unsigned kGradientBlocks = 3, kValueBlocks = 3;
 #else
-inline constexpr unsigned kGradientBlocks = 3;
+inline constexpr unsigned kGradientBlocks = 3, kValueBlocks = 1;
 #endif
 template <int S, class Gather>
 inline constexpr unsigned kGatherBlocks = S < 4                                 ? 3
-                                          : std::is_same_v<Gather, ValueGather> ? 1
+                                          : std::is_same_v<Gather, ValueGather> ? kValueBlocks
                                                                                 : kGradientBlocks;
 
 template <int S, class Gather>

@@ -23,14 +23,14 @@ struct DriftParticle {
   SourceParticle* source;
   Remainder* remainder;
   ConstVectorView momentum;
-  double factor;  // sides per momentum unit
+  double factor;  // units of 2^-48 sides per momentum unit
 
   MAKI_HD void operator()(std::size_t i) const {
     SourceParticle p = source[i];
     Remainder r = remainder[i];
-    split(fine_of(p.x, r.x) + to_fine(momentum.x[i] * factor), p.x, r.x);
-    split(fine_of(p.y, r.y) + to_fine(momentum.y[i] * factor), p.y, r.y);
-    split(fine_of(p.z, r.z) + to_fine(momentum.z[i] * factor), p.z, r.z);
+    split(fine_of(p.x, r.x) + rounded_fine(widened(momentum.x[i]) * factor), p.x, r.x);
+    split(fine_of(p.y, r.y) + rounded_fine(widened(momentum.y[i]) * factor), p.y, r.y);
+    split(fine_of(p.z, r.z) + rounded_fine(widened(momentum.z[i]) * factor), p.z, r.z);
     source[i] = p;
     remainder[i] = r;
   }
@@ -42,9 +42,9 @@ struct KickParticle {
   double factor;
 
   MAKI_HD void operator()(std::size_t i) const {
-    momentum.x[i] = static_cast<float>(momentum.x[i] + acceleration.x[i] * factor);
-    momentum.y[i] = static_cast<float>(momentum.y[i] + acceleration.y[i] * factor);
-    momentum.z[i] = static_cast<float>(momentum.z[i] + acceleration.z[i] * factor);
+    momentum.x[i] = static_cast<float>(widened(momentum.x[i]) + widened(acceleration.x[i]) * factor);
+    momentum.y[i] = static_cast<float>(widened(momentum.y[i]) + widened(acceleration.y[i]) * factor);
+    momentum.z[i] = static_cast<float>(widened(momentum.z[i]) + widened(acceleration.z[i]) * factor);
   }
 };
 
@@ -192,7 +192,7 @@ HostParticles download_particles(const Stream& stream, const Particles& particle
 void drift(const Stream& stream, Particles& particles, double factor) {
   launch(stream, "drift", particles.size(),
          DriftParticle{particles.source.data(), particles.remainder.data(),
-                       static_cast<const Particles&>(particles).momentum.view(), factor});
+                       static_cast<const Particles&>(particles).momentum.view(), factor * kSideToFine});
 }
 
 void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor,
@@ -270,10 +270,14 @@ Particles select(const Stream& stream, Particles& particles, std::int64_t reach,
 
 }  // namespace
 
+HostParticles copies_beyond(const Stream& stream, Particles& particles, std::int64_t reach) {
+  return download_particles(stream, select(stream, particles, reach, true));
+}
+
 HostParticles set_aside(const Stream& stream, Particles& particles, std::int64_t reach) {
-  const Particles escapers = select(stream, particles, reach, true);
+  HostParticles escapers = copies_beyond(stream, particles, reach);
   particles = select(stream, particles, reach, false);
-  return download_particles(stream, escapers);
+  return escapers;
 }
 
 namespace {

@@ -106,6 +106,9 @@ void double_box(const Stream& stream, Particles& particles);
 // Moves the box by so many units of the last bit on each axis: x -> x - shift, modulo a side.
 void shift_box(const Stream& stream, Particles& particles, const std::array<std::int32_t, 3>& shift);
 
+// Copies of the particles with |x - 1/2| > reach on some axis (units of the last bit), in the set's order.
+HostParticles copies_beyond(const Stream& stream, Particles& particles, std::int64_t reach);
+
 // Removes every particle with |x - 1/2| > reach on some axis (units of the last bit) from the set and returns them; the
 // others keep their order. Accelerations of the set are stale afterwards.
 HostParticles set_aside(const Stream& stream, Particles& particles, std::int64_t reach);

@@ -6,6 +6,7 @@
 // a potential -sum m / r in mass / side. Callers multiply by G / L^2 and G / L.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/device/macros.hpp"
@@ -43,10 +44,24 @@ MAKI_HD float separation(std::uint32_t to, std::uint32_t from) {
 // A coordinate with its remainder: 48 bits, 2^48 to a side.
 inline constexpr double kSideToFine = 281474976710656.0;
 
-// Rounded to the nearest. Bits above the 48th are dropped when the parts are split: the periodic wrap.
-MAKI_HD std::uint64_t to_fine(double sides) {
-  const double fine = sides * kSideToFine;
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(fine + (fine < 0 ? -0.5 : 0.5)));
+// Rounded to the nearest, in units of 2^-48 sides. Bits above the 48th are dropped when the parts are split: the
+// periodic wrap.
+MAKI_HD std::uint64_t rounded_fine(double fine) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(fine + std::copysign(0.5, fine)));
+}
+MAKI_HD std::uint64_t to_fine(double sides) { return rounded_fine(sides * kSideToFine); }
+
+// A float as a double. GPUs convert in the few units that they have for doubles; integers move the bits as well. Floats
+// below the least normal one become zero, as GPUs read them (-ftz=true).
+MAKI_HD double widened(float value) {
+#if defined(__CUDA_ARCH__)
+  const unsigned bits = __float_as_uint(value), sign = bits & 0x80000000u, rest = bits & 0x7fffffffu;
+  const unsigned bias = rest >= 0x7f800000u ? 0x70000000u : rest >= 0x00800000u ? 0x38000000u : 0u;
+  return bias == 0 ? __hiloint2double(static_cast<int>(sign), 0)
+                   : __hiloint2double(static_cast<int>(sign | (bias + (rest >> 3))), static_cast<int>(rest << 29));
+#else
+  return value;
+#endif
 }
 
 MAKI_HD std::uint32_t coordinate_of(std::uint64_t fine) { return static_cast<std::uint32_t>(fine >> 16); }

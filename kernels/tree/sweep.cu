@@ -34,41 +34,56 @@ MAKI_HD void store_box(const CellGeometryView& g, std::size_t cell, const Extent
 }
 
 // Rounds a displacement in sides to units of the last bit.
-MAKI_HD std::uint32_t shifted(std::uint32_t reference, double sides) {
-  return reference + static_cast<std::uint32_t>(static_cast<std::int32_t>(
-                         static_cast<std::int64_t>(sides * kSideToUnits + (sides < 0 ? -0.5 : 0.5))));
+MAKI_HD std::uint32_t shifted(std::uint32_t reference, float sides) {
+  return reference + static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int64_t>(
+                         sides * static_cast<float>(kSideToUnits) + (sides < 0 ? -0.5f : 0.5f))));
 }
 
+// Sums about the first of the points, in floats: off by some 1e-7 of their extent. Doubles would take a good part of a
+// step on GPUs that have few units for them (bench/NOTES.md).
 struct Moments {
-  double mass = 0, x = 0, y = 0, z = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
-  MAKI_HD void add(double m, double dx, double dy, double dz) {
+  std::int32_t origin[3] = {};  // the first point, from the cell's reference point, in units of the last bit
+  float mass = 0, x = 0, y = 0, z = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+  // `d`: a point from the cell's reference point.
+  MAKI_HD void add(float m, const std::int32_t d[3]) {
+    if (mass == 0)
+      for (int a = 0; a < 3; ++a) origin[a] = d[a];
+    const float dx = sides(d[0], origin[0]), dy = sides(d[1], origin[1]), dz = sides(d[2], origin[2]);
+    const float mx = m * dx, my = m * dy, mz = m * dz;
     mass += m;
-    x += m * dx;
-    y += m * dy;
-    z += m * dz;
-    xx += m * dx * dx;
-    yy += m * dy * dy;
-    zz += m * dz * dz;
-    xy += m * dx * dy;
-    xz += m * dx * dz;
-    yz += m * dy * dz;
+    x += mx;
+    y += my;
+    z += mz;
+    xx += mx * dx;
+    yy += my * dy;
+    zz += mz * dz;
+    xy += mx * dy;
+    xz += mx * dz;
+    yz += my * dz;
+  }
+  // The difference of two numbers of units, which may not fit into 32 bits, in sides.
+  MAKI_HD static float sides(std::int32_t a, std::int32_t b) {
+    const auto d = static_cast<std::int32_t>(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b));
+    const float s = static_cast<float>(d) * kUnitsToSide;
+    if (((a ^ b) & (a ^ d)) >= 0) return s;
+    return a < 0 ? s - 1 : s + 1;
   }
 };
 
-// Sums about the reference point become moments about the centre of mass (parallel axes).
+// Sums about the first point become moments about the centre of mass (parallel axes). rx, ry, rz: the reference point.
 MAKI_HD CellMoments about_centre(const Moments& s, std::uint32_t rx, std::uint32_t ry, std::uint32_t rz) {
-  const double inverse = 1.0 / s.mass, cx = s.x * inverse, cy = s.y * inverse, cz = s.z * inverse;
+  const float inverse = s.mass > 0 ? 1 / s.mass : 0, cx = s.x * inverse, cy = s.y * inverse, cz = s.z * inverse;
   CellMoments m;
-  m.x = shifted(rx, cx);
-  m.y = shifted(ry, cy);
-  m.z = shifted(rz, cz);
-  m.mass = static_cast<float>(s.mass);
-  m.qxx = static_cast<float>(s.xx - s.x * cx);
-  m.qyy = static_cast<float>(s.yy - s.y * cy);
-  m.qzz = static_cast<float>(s.zz - s.z * cz);
-  m.qxy = static_cast<float>(s.xy - s.x * cy);
-  m.qxz = static_cast<float>(s.xz - s.x * cz);
-  m.qyz = static_cast<float>(s.yz - s.y * cz);
+  m.x = shifted(rx + static_cast<std::uint32_t>(s.origin[0]), cx);
+  m.y = shifted(ry + static_cast<std::uint32_t>(s.origin[1]), cy);
+  m.z = shifted(rz + static_cast<std::uint32_t>(s.origin[2]), cz);
+  m.mass = s.mass;
+  m.qxx = s.xx - s.x * cx;
+  m.qyy = s.yy - s.y * cy;
+  m.qzz = s.zz - s.z * cz;
+  m.qxy = s.xy - s.x * cy;
+  m.qxz = s.xz - s.x * cz;
+  m.qyz = s.yz - s.y * cz;
   return m;
 }
 
@@ -93,13 +108,13 @@ struct SweepCells {
       const std::int32_t d[3] = {signed_difference(s.x, g.x[cell]), signed_difference(s.y, g.y[cell]),
                                  signed_difference(s.z, g.z[cell])};
       for (int a = 0; a < 3; ++a) extent.include(a, d[a], d[a]);
-      sum.add(s.mass, d[0] / kSideToUnits, d[1] / kSideToUnits, d[2] / kSideToUnits);
+      sum.add(s.mass, d);
     }
   }
 
   MAKI_HD static std::int32_t units(float sides) {
-    const double u = sides * kSideToUnits;
-    return u > 2147483647.0 ? INT32_MAX : static_cast<std::int32_t>(u);
+    const float u = sides * static_cast<float>(kSideToUnits);
+    return u >= 0x1p31f ? INT32_MAX : static_cast<std::int32_t>(u);
   }
 
   // A box reaching more than half a side from the reference wraps to its other side: it takes the whole axis. Any box
@@ -118,8 +133,9 @@ struct SweepCells {
       include_box(extent, 0, g.x[c], g.x[cell], g.hx[c]);
       include_box(extent, 1, g.y[c], g.y[cell], g.hy[c]);
       include_box(extent, 2, g.z[c], g.z[cell], g.hz[c]);
-      sum.add(m.mass, signed_difference(m.x, g.x[cell]) / kSideToUnits,
-              signed_difference(m.y, g.y[cell]) / kSideToUnits, signed_difference(m.z, g.z[cell]) / kSideToUnits);
+      const std::int32_t d[3] = {signed_difference(m.x, g.x[cell]), signed_difference(m.y, g.y[cell]),
+                                 signed_difference(m.z, g.z[cell])};
+      sum.add(m.mass, d);
       sum.xx += m.qxx;
       sum.yy += m.qyy;
       sum.zz += m.qzz;

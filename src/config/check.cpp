@@ -56,6 +56,10 @@ void check_times(const Config& config, const UnitSystem& units, double start) {
 }
 
 void check_mesh(const Config::Gravity& gravity, double softening, double side) {
+  if (gravity.assignment == Assignment::kCic && gravity.gradient == Gradient::kAnalytic)
+    throw Error("gravity.gradient = \"analytic\" does not fit gravity.assignment = \"cic\"",
+                "its cloud's gradient jumps between cells: forces are off by 4 %",
+                "choose \"spectral\" or \"four-point\", or the assignment \"tsc\" or \"pcs\"");
   check_even(*gravity.mesh, "gravity.mesh");
   const double cell = side / static_cast<double>(*gravity.mesh);
   if (*gravity.r_cut >= kMaxReach * static_cast<double>(*gravity.mesh)) {
@@ -68,8 +72,7 @@ void check_mesh(const Config::Gravity& gravity, double softening, double side) {
     throw Error(fmt::format("gravity.softening is {:.4g} mesh cells", softening / cell),
                 "the tree has to carry all of it", "use a softening below one cell, or fewer cells");
   }
-  const double support = gravity.softening_kind == Softening::kSpline ? kSplineSupport : 1;
-  const double most = 0.5 * *gravity.r_cut * cell / support;
+  const double most = largest_softening(gravity.softening_kind, *gravity.r_cut * cell);
   if (softening >= most)
     throw Error(fmt::format("gravity.softening = {:.4g} is too large for gravity.r_cut = {} cells of {:.4g}", softening,
                             *gravity.r_cut, cell),

@@ -71,7 +71,7 @@ struct Table {
     KEY(run.overwrite).own().means("remove what an earlier run has left in the output directory, restarts too");
     KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
     KEY(run.threads).own().range(1, 4096)
-        .means("host threads of each rank; auto: one for each processor, shared by the machine's ranks");
+        .means("host threads of each rank; auto: one for each processor that the job may use, shared by the machine's ranks");
     KEY(run.device).own().range(0, 1023)
         .means("which GPU, by its number; auto: the first, and the ranks of one machine take its GPUs in turn");
     KEY(run.deterministic)

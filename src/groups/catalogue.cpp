@@ -11,6 +11,7 @@
 
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
+#include "host/fft/particle_brick.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
 #include "kernels/particles/particles.hpp"
@@ -51,9 +52,7 @@ std::array<double, kSphereKinds> sphere_densities(const Cosmology& cosmology, co
 }
 
 // If the particles exceed the mean density by far, spheres of 200 times that density would hold all of them.
-void check_density(const Stream& stream, const Communicator& ranks, const Particles& particles,
-                   const GroupFrame& units) {
-  const double mass = sum_of(ranks, total_mass(stream, particles.source.data(), particles.size()));
+void check_density(double mass, const GroupFrame& units) {
   const double ratio = mass / (units.side * units.side * units.side) / (units.densities[kMean200] / 200);
   if (ratio < 2) return;
   throw Error("the particles' masses do not fit the cosmology",
@@ -319,7 +318,11 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   const double length = options.linking_length * distance;
   require_linking_length(length);
   const GroupFrame units = group_frame(frame, header, distance);
-  check_density(stream, ranks, particles, units);
+  const double mass = sum_of(ranks, total_mass(stream, particles.source.data(), particles.size()));
+  check_density(mass, units);
+  const MassRange masses = mass_range(ranks, stream, particles.source.data(), particles.size());
+  if (masses.smallest < masses.largest)
+    catalogue.lightest_distance = std::cbrt(masses.smallest * static_cast<double>(catalogue.particles) / mass);
   divide(stream, ranks, particles);
   const SortedParticles own = sort_particles(stream, particles);
   const RankBoxes boxes(own, ranks);

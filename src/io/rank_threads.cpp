@@ -23,7 +23,7 @@ std::string problem_of(const std::function<void()>& work) {
   } catch (const std::bad_alloc&) {
     return "there is no memory left to write files with";
   } catch (const std::exception& error) {
-    return error.what();
+    return message_of(error);
   }
   return {};
 }

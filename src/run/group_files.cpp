@@ -54,7 +54,7 @@ namespace {
 
 // Numbers of a catalogue in a message, before its groups; `pieces` with the members' IDs follow, in even shares.
 struct CatalogueHead {
-  double linking_length;
+  double linking_length, lightest_distance;
   std::uint64_t minimum, particles, groups, members, pieces;
 };
 
@@ -68,8 +68,13 @@ void require_bytes(const sites::Message& come, std::uint64_t bytes, const std::s
 }
 
 sites::Message head_of(const GroupCatalogue& catalogue, int pieces) {
-  const CatalogueHead head{catalogue.linking_length, catalogue.minimum,   catalogue.particles,
-                           catalogue.groups.size(),  catalogue.members(), static_cast<std::uint64_t>(pieces)};
+  const CatalogueHead head{catalogue.linking_length,
+                           catalogue.lightest_distance,
+                           catalogue.minimum,
+                           catalogue.particles,
+                           catalogue.groups.size(),
+                           catalogue.members(),
+                           static_cast<std::uint64_t>(pieces)};
   const auto numbers = sites::as_bytes_of(head), groups = std::as_bytes(std::span(catalogue.groups));
   sites::Message message(numbers.begin(), numbers.end());
   message.insert(message.end(), groups.begin(), groups.end());
@@ -83,6 +88,7 @@ GroupCatalogue catalogue_in(const sites::Message& come, const std::string& site,
   require_bytes(come, sizeof head + head.groups * sizeof(FofGroup), site);
   GroupCatalogue found;
   found.linking_length = head.linking_length;
+  found.lightest_distance = head.lightest_distance;
   found.minimum = head.minimum;
   found.particles = head.particles;
   found.groups.resize(head.groups);
@@ -127,9 +133,19 @@ GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogu
   return found;
 }
 
+// Lightest particles of an eighth of the mean mass or less get a word of the linking length.
+constexpr double kAlikeDistance = 0.5;
+
 std::string summary_of(const GroupCatalogue& catalogue) {
-  return fmt::format("{} groups of {} particles or more hold {} of {}", catalogue.groups.size(), catalogue.minimum,
-                     catalogue.members(), catalogue.particles);
+  std::string text = fmt::format("{} groups of {} particles or more hold {} of {}", catalogue.groups.size(),
+                                 catalogue.minimum, catalogue.members(), catalogue.particles);
+  const double lightest = catalogue.lightest_distance;
+  if (lightest > kAlikeDistance) return text;
+  return text +
+         fmt::format(
+             "; masses differ, and where the lightest particles fill the box as in a zoom, smooth regions are one "
+             "group: 'maki groups --linking-length {:.2g}' is {:.2g} of their mean distance",
+             catalogue.linking_length * lightest, catalogue.linking_length);
 }
 
 std::vector<bool> members_among(const ParticleSource& particles, const std::vector<std::uint64_t>& members,

@@ -21,6 +21,7 @@ struct Frame {
   double potential_unit() const { return gravitational_constant / side; }              // velocity^2
 };
 
+// Doublings for particles that leave the box; where bound ones do, there are more (GravityField::bound_ones_leave).
 inline constexpr int kMaxDoublings = 4;
 // A particle farther than this from the middle on some axis, in units of the last bit, has left the middle half of
 // the box: the nearest image of another particle could be the wrong one.

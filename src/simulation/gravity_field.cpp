@@ -47,13 +47,14 @@ std::array<DoubleDouble, 5> sums_of(const HostParticles& out, const SetCentre& c
   return sums;
 }
 
-// Number of particles that the others' mass at their centre would pull back; `attraction`: G times the mass over the
-// side.
-std::uint64_t number_bound(const HostParticles& out, double attraction, const SetCentre& centre) {
+// Number of particles that the others' mass at their centre would pull back. `unit`: G over the side; `among`: the
+// centre is that of a set with these particles in it, and each one's distance and velocity to the others' is larger.
+std::uint64_t number_bound(const HostParticles& out, double unit, const SetCentre& centre, bool among) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     const Flight flight = flight_of(out, i, centre);
-    number += flight.relative < attraction * flight.nearness ? 1 : 0;
+    const double lever = among ? centre.mass / (centre.mass - out.masses[i]) : 1;
+    number += flight.relative * lever * lever * lever < unit * centre.mass * flight.nearness ? 1 : 0;
   }
   return number;
 }
@@ -150,10 +151,13 @@ void GravityField::keep_in_box(double t) {
   constexpr double kFarthest = static_cast<double>(kMiddleHalf) + 0.5;
   Reach reach = measure_reach(t);
   for (bool followed = false; reach.anywhere > kFarthest; reach = measure_reach(t)) {
-    if (may_double())
+    const bool fits = softening_fits_doubled();
+    if (fits && frame_.doublings < kMaxDoublings)
       enlarge_box();
     else if (!std::exchange(followed, true))
       follow_centre();
+    else if (fits && bound_ones_leave())
+      enlarge_box();
     else
       return take_out(t, reach.here > kMiddleHalf);
   }
@@ -218,9 +222,23 @@ void GravityField::enlarge_box() {
   log_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
 }
 
-bool GravityField::may_double() const {
-  const double units = step_options_.softening / (2 * frame_.side) * kSideToUnits;
-  return frame_.doublings < kMaxDoublings && units >= kLeastSofteningUnits;
+bool GravityField::softening_fits_doubled() const {
+  return step_options_.softening / (2 * frame_.side) * kSideToUnits >= kLeastSofteningUnits;
+}
+
+// Whether particles outside of the middle half will come back and are enough for a larger box, in which the tree has
+// fewer levels for the others.
+bool GravityField::bound_ones_leave() {
+  constexpr std::uint64_t kOneOf = 10'000;
+  const SetCentre centre = centre_of_set();
+  const HostParticles out = copies_beyond(stream_, particles_, kMiddleHalf);
+  return bound_over_all(out, centre, true) * kOneOf >= total_;
+}
+
+std::uint64_t GravityField::bound_over_all(const HostParticles& out, const SetCentre& centre, bool among) {
+  sites::Sites& sites = agreement_.sites();
+  return sites.sum(sites::Phase::kControl, sites.next_number(sites::Phase::kControl),
+                   sum_of(ranks_, number_bound(out, frame_.potential_unit(), centre, among)));
 }
 
 void GravityField::take_out(double t, bool from_here) {
@@ -248,10 +266,7 @@ std::uint64_t GravityField::keep_aside(const HostParticles& out, double t) {
   const SetCentre centre = centre_of_set();  // of the others
   const Left left = sums_over_all(out, centre);
   if (left.count == 0) return 0;
-  sites::Sites& sites = agreement_.sites();
-  const std::uint64_t bound =
-      sites.sum(sites::Phase::kControl, sites.next_number(sites::Phase::kControl),
-                sum_of(ranks_, number_bound(out, frame_.potential_unit() * centre.mass, centre)));
+  const std::uint64_t bound = bound_over_all(out, centre, false);
   keep_escapers(out, t);
   escapers_.total += left.count;
   for (std::size_t axis = 0; axis < 3; ++axis) escapers_.momentum[axis] += left.momentum[axis];

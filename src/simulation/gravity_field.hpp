@@ -96,7 +96,9 @@ class GravityField : public ForceField {
   Reach measure_reach(double t);
   void keep_in_box(double t);
   bool all_are_inside();
-  bool may_double() const;
+  bool softening_fits_doubled() const;
+  bool bound_ones_leave();
+  std::uint64_t bound_over_all(const HostParticles& out, const SetCentre& centre, bool among);
   void take_out(double t, bool from_here);
   Left sums_over_all(const HostParticles& out, const SetCentre& centre);
   SetCentre centre_of_set();

@@ -8,9 +8,9 @@ namespace {
 
 class ChooseBackend : public StandIns {
  protected:
-  Result choose(const std::string& driver, const std::string& nvcc) const {
-    executable("nvidia-smi",
-               "case \"$*\" in -L) echo 'GPU 0: NVIDIA H100';; *driver_version*) echo " + driver + ";; esac\n");
+  Result choose(const std::string& driver, const std::string& nvcc, const std::string& capabilities = "9.0") const {
+    executable("nvidia-smi", "case \"$*\" in -L) echo 'GPU 0: NVIDIA H100';; *compute_cap*) printf '" + capabilities +
+                                 "\\n';; *driver_version*) echo " + driver + ";; esac\n");
     return among_stand_ins("bash " + script("choose_backend") + " " + nvcc);
   }
   std::string toolkit(const std::string& release) const {
@@ -27,6 +27,12 @@ TEST_F(ChooseBackend, ByDriverAndToolkit) {
   const Result none = choose("580.65.06", "");
   expect_words(none, {"toolkit\n", "no nvcc", "make deps-cuda"});
   expect_words(choose("570.86.10", ""), {"cpu\n", "needs 580"});
+}
+
+TEST_F(ChooseBackend, AGpuBeforeAmpereIsTooOldUnlessThereIsANewerOne) {
+  expect_words(choose("580.65.06", toolkit("13.0"), "7.5"), {"cpu\n", "capability 7.5", "needs 8.0"});
+  for (const std::string good : {"8.0", "10.3", "7.5\\n8.6", "12.0\\n7.5", "[N/A]"})
+    EXPECT_EQ(choose("580.65.06", toolkit("13.0"), good).output, "cuda\n") << good;
 }
 
 TEST_F(ChooseBackend, AGpuThatCannotBeUsedIsNamed) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "host/comm/job.hpp"
+#include "kernels/error.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/sites/ring.hpp"
 
@@ -117,7 +118,7 @@ struct Sites::Gateway {
       } catch (const std::exception& error) {
         if (ranks.size() == 1) throw;
         const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-        text = memory ? "the gateway of the site is out of memory" : error.what();
+        text = memory ? "the gateway of the site is out of memory" : message_of(error);
         outcome = {dynamic_cast<const SiteLost*>(&error) ? Outcome::kSiteLost : Outcome::kError, text.size()};
       }
     }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -246,6 +247,22 @@ TEST_F(HostMemory, InTheFirstVersionToo) {
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   write("sys/fs/cgroup/memory/memory.usage_in_bytes", "2000000\n");
   EXPECT_EQ(available(), 3000000u);
+}
+
+TEST_F(HostMemory, AndQuotasOfProcessorsAreThoseOfTheTightestGroup) {
+  const auto quota = [this] { return processor_quota(root_.path()); };
+  EXPECT_EQ(quota(), std::numeric_limits<double>::infinity());
+  write("proc/self/cgroup", "0::/pod/container\n");
+  write("sys/fs/cgroup/pod/container/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota(), std::numeric_limits<double>::infinity());
+  write("sys/fs/cgroup/pod/cpu.max", "250000 100000\n");
+  EXPECT_EQ(quota(), 2.5);
+  write("proc/self/cgroup", "3:cpu,cpuacct:/docker/0f3\n2:cpuset:/docker/0f3\n");  // seen as / in the container
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n");
+  EXPECT_EQ(quota(), std::numeric_limits<double>::infinity());
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
+  EXPECT_EQ(quota(), 4);
 }
 
 }  // namespace

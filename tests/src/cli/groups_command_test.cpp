@@ -88,6 +88,16 @@ TEST_F(GroupsCommand, KnowsTheSpectrumOfItsOwnInitialConditions) {
   expect_contains(text_of(path("groups_ic_mass_function.txt")), {"# Groups 0", "from the linear power spectrum"});
 }
 
+// Light particles lie closer than the mean distance: the program says which linking length fits them.
+TEST_F(GroupsCommand, TellsOfALinkingLengthForLightParticles) {
+  Snapshot zoom = clumps();
+  for (std::size_t i = 0; i < zoom.size(); ++i) zoom.masses[i] *= i < 2048 ? 2.0f / 65 : 2 * 64.0f / 65;
+  write_snapshot(path("zoom.hdf5"), zoom, make_provenance());
+  expect_end(call("groups " + path("zoom.hdf5")), 0, {"masses differ", "--linking-length 0.063'"});
+  const std::string equal = call("groups " + path("snapshot_007.hdf5")).output;
+  EXPECT_EQ(equal.find("masses differ"), std::string::npos) << equal;
+}
+
 // The expectation is nice to have, unless it was asked for: then it is looked for before anything is done.
 TEST_F(GroupsCommand, GoesOnWithoutASpectrumThatIsElsewhere) {
   Provenance provenance = make_provenance();

@@ -271,6 +271,7 @@ TEST(Resolve, RefusesWhatDoesNotFitTogether) {
   expect_contains(refusal(box_50({"softening=900"})), {"mesh cells"});
   expect_contains(refusal(box_50({"softening=400"})), {"too large for gravity.r_cut", "use less than 0.2688"});
   expect_contains(refusal(box_50({"softening=0.001"})), {"too small"});
+  expect_contains(refusal(box_50({"assignment=cic", "gradient=analytic"})), {"does not fit", "four-point"});
   expect_contains(refusal(box_50({"gravity.mesh=8", "r_cut=4"})), {"too long"});
   expect_contains(refusal(box_50({"gravity.mesh=65"})), {"odd"});
   expect_contains(refusal(box_50({"particles_per_side=33"})), {"odd"});
