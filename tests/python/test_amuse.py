@@ -135,6 +135,10 @@ def test_a_bad_value_changes_nothing(cluster):
     assert cluster.get_state(0) == before
     cluster.set_mass(0, [0.5])
     assert cluster.get_mass(0) == 0.5
+    for bad in (numpy.inf, numpy.nan):
+        with pytest.raises(maki.Error, match="cannot go to t"):
+            cluster.evolve_model(bad)
+    assert cluster.get_time() == 0
 
 
 def test_nothing_is_no_model():

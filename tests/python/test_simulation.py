@@ -261,6 +261,22 @@ def test_time_goes_forward_to_one_moment():
     assert sphere.evolve(time=0.01).time == pytest.approx(0.01)
 
 
+def test_a_run_that_has_ended_goes_no_further():
+    def sphere():
+        return maki.Simulation(**SPHERE, end_time=0.02)
+
+    ended = sphere().evolve(time=numpy.inf)
+    assert ended.ended and ended.time == pytest.approx(0.02) and ended.steps > 0
+    for silent in (None, 0.02, 0.02 * (1 + 1e-12), numpy.inf):
+        assert ended.evolve(time=silent) is ended
+    assert sphere().evolve(time=1).time == pytest.approx(0.02)
+    stopped = sphere().evolve(time=0.01)
+    stopped.stop()
+    for run, said in [(ended, "ended at 0.02, and was asked to go to 1:"), (stopped, "ended at 0.01, stopped by the caller,")]:
+        with pytest.raises(maki.Error, match=said):
+            run.evolve(time=1)
+
+
 def test_a_simulation_in_two_threads():
     alone = maki.Simulation(**BOX, end_redshift=20).evolve()
     shared, seen = maki.Simulation(**BOX, end_redshift=20), []

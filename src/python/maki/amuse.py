@@ -87,6 +87,8 @@ class Maki:
 
     def evolve_model(self, time):
         """To this time, exactly. Time goes forward only."""
+        if not numpy.isfinite(time):
+            raise _core.Error(f"the model cannot go to t = {time:g}: give a time")
         if not time >= self._time:
             raise _core.Error(f"the model is at t = {self._time:g} and was asked to go to {time:g}: time goes forward only")
         if time > self._time:

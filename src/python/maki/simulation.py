@@ -79,7 +79,8 @@ class Simulation:
             return more
 
     def evolve(self, *, time=None, redshift=None):
-        """To a time, a redshift, or the end of the run; returns the simulation."""
+        """To a time, a redshift, or the end of the run; returns the simulation. A run that reaches its end on the way, or is
+        stopped there, is before that time; one that had ended before the call goes no further, and that is an error."""
         if redshift is not None:
             if time is not None or not self.comoving:
                 raise _core.Error("evolve() goes to a time, or in a box to a redshift: give one of them"
@@ -88,7 +89,12 @@ class Simulation:
         if time is not None and not time >= self.time - 1e-9 * abs(self.time):
             raise _core.Error(f"the run is at {self.time:g} and was asked to go to {time:g}: time goes forward only")
         # A redshift's scale factor comes back from the run's own logarithm with another last digit.
-        while (time is None or self.time < time - 1e-9 * abs(time)) and self.step(until=time):
+        least = numpy.inf if time is None or time == numpy.inf else time - 1e-9 * abs(time)
+        if self.time < least < numpy.inf and (self._finished or self.ended):
+            by = self.result.stopped_by
+            raise _core.Error(f"the run ended at {self.time:g}{by and ', stopped by ' + by}, and was asked to go to {time:g}: a "
+                              "Simulation of its snapshot() goes on, or maki.resume() where it has files")
+        while self.time < least and self.step(until=time):
             pass
         return self
 
