@@ -71,6 +71,18 @@ def test_steps_and_state():
     assert simulation.step() is False and simulation.result.steps == steps[-1]
 
 
+def test_readings_change_nothing():
+    simulation = maki.Simulation(**SPHERE, end_time=0.1)
+    positions, own = simulation.positions, simulation.snapshot()
+    with pytest.raises(ValueError, match="read-only"):
+        positions *= 2
+    own.positions *= 2
+    own.velocities[:] = 0
+    numpy.testing.assert_array_equal(simulation.positions * 2, own.positions)
+    numpy.testing.assert_array_equal(simulation.snapshot().positions, positions)
+    assert abs((positions - positions.mean(axis=0)).mean()) < 1e-12 and simulation.velocities.any()
+
+
 def test_evolve_in_pieces_and_energy():
     simulation = maki.Simulation(**SPHERE, end_time=10, output={"energy_interval": 1})
     for time in (0.1, 0.25, 0.5):

@@ -22,8 +22,8 @@ class Simulation:
     Nothing is written unless `files` is true: then all that `maki run` writes goes into run.output_directory. `for state in
     simulation` makes a step at a time, up to where momenta and positions can be of one time, and gives the simulation itself
     back; evolve() makes as many as are needed. A run of isolated particles that are there has no end unless end_time gives
-    one. Between steps the particles are in .positions, .velocities, .masses and .ids,
-    in the order of their ids, and .snapshot() is all of it. Of several threads one at a time makes a step or looks.
+    one. Between steps the particles are in .positions, .velocities, .masses and .ids, read-only and in the order of their
+    ids, and .snapshot() is all of it. Of several threads one at a time makes a step or looks.
     """
 
     def __init__(self, source=None, *, config=None, files=False, quiet=True, **keys):
@@ -113,11 +113,18 @@ class Simulation:
             return self._finished
 
     def snapshot(self):
-        """The present particles, by id, with momenta of the same time."""
+        """The present particles, by id, with momenta of the same time: a set of the caller's own."""
+        with self._one_thread:
+            return self._run.snapshot() if self._state is None else self._state.copy()
+
+    def _present(self, name):
+        """An array of the state that all readings share until the next step; therefore it is read-only."""
         with self._one_thread:
             if self._state is None:
                 self._state = self._run.snapshot()
-            return self._state
+            values = getattr(self._state, name)
+        values.flags.writeable = False
+        return values
 
     @property
     def time(self):
@@ -149,10 +156,10 @@ class Simulation:
         with self._one_thread:
             return self._run.ended
 
-    positions = property(lambda self: self.snapshot().positions, doc="n x 3, length units, comoving")
-    velocities = property(lambda self: self.snapshot().velocities, doc="n x 3, peculiar, velocity units")
-    masses = property(lambda self: self.snapshot().masses)
-    ids = property(lambda self: self.snapshot().ids)
+    positions = property(lambda self: self._present("positions"), doc="n x 3, length units, comoving")
+    velocities = property(lambda self: self._present("velocities"), doc="n x 3, peculiar, velocity units")
+    masses = property(lambda self: self._present("masses"))
+    ids = property(lambda self: self._present("ids"))
 
     def __repr__(self):
         moment = f"z = {self.redshift:.4g}" if self.comoving else f"t = {self.time:.6g}"
