@@ -186,11 +186,14 @@ void Simulation::stop(const std::string& reason) {
 
 void Simulation::synchronise() { integrator_->synchronise(); }
 
-RunResult Simulation::finish() {
-  result_.time = file_time();
-  result_.particles = field_->total();
-  return result_;
+RunResult Simulation::so_far() const {
+  RunResult result = result_;
+  result.time = file_time();
+  result.particles = field_->total();
+  return result;
 }
+
+RunResult Simulation::finish() { return result_ = so_far(); }
 
 // Asks whether to stop, for the reason of the lowest rank with one, and whether the first rank wants a restart. All
 // sites know a site's requests some steps later: a time limit has to hold for these too.

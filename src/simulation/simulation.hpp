@@ -144,7 +144,7 @@ class Simulation {
   RunResult finish();
   // Scale factor, or time, of the positions.
   double time() const { return file_time(); }
-  const RunResult& so_far() const { return result_; }
+  RunResult so_far() const;
 
   // This rank's share of the present state; after run(), of the final state.
   Snapshot snapshot() const;

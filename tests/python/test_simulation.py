@@ -90,6 +90,7 @@ def test_evolve_in_pieces_and_energy():
         v, m = simulation.velocities.astype(float), simulation.masses
         kinetic = 0.5 * (m * (v ** 2).sum(axis=1)).sum()
         assert simulation.result.energy.kinetic == pytest.approx(kinetic, rel=1e-5)
+        assert simulation.result.time == time and simulation.result.particles == 500
     assert abs(simulation.result.energy.error) < 1e-3
     assert simulation.redshift is None and not simulation.ended
 
