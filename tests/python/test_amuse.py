@@ -85,6 +85,16 @@ def test_an_interrupted_call_leaves_the_particles_as_they_were(cluster, monkeypa
     assert cluster.get_position(0) != before and cluster.get_time() == 0.1
 
 
+def test_small_kicks_add_up():
+    gravity = maki.amuse.Maki(eps2=1e-4)
+    gravity.new_particle([1e-9] * 2, [0, 100], [0, 0], [0, 0], [1, 0], [0.1, 0], [0, 0])
+    for kick in range(1000):
+        vx, vy, vz = gravity.get_velocity(0)
+        gravity.set_velocity(0, vx + 2e-8, vy, vz)
+        gravity.evolve_model((kick + 1) / 1000)
+    numpy.testing.assert_allclose(gravity.get_velocity(0), (1 + 2e-5, 0.1, 0), atol=1e-9)
+
+
 def test_the_field_is_that_of_the_particles(cluster):
     place = numpy.stack(cluster.get_position(cluster.get_indices()), axis=-1)
     mass = cluster.get_mass(cluster.get_indices())

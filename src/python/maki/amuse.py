@@ -292,13 +292,16 @@ class Maki:
             self._begun_at = self._time
             settings = dict(self._settings(), **{"time.end_time": 1e300})  # also where a file of settings has an end
             self._simulation = Simulation(self._snapshot(), output={"energy_interval": 0}, **settings)
+            given = self._columns(MOTION)
+            self._rounded_off = given - given.astype(numpy.float32)
         return self._simulation
 
     def _take(self, simulation):
         present = simulation.snapshot()
-        for names, values in ((PLACE, present.positions), (MOTION, present.velocities)):
+        # Velocities with the digits that single precision took off what was given, so that small kicks add up.
+        for names, values in ((PLACE, present.positions), (MOTION, present.velocities + self._rounded_off)):
             for name, column in zip(names, values.T):
-                self._table[name] = column.astype(float)
+                self._table[name] = column.copy()
         self._forces = None
 
     def _all_forces(self):
