@@ -2,9 +2,11 @@
 #include "src/io/snapshot.hpp"
 
 #include <fmt/format.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
@@ -93,6 +95,16 @@ void reorder(std::vector<T>& values, const std::vector<std::size_t>& order) {
   std::ranges::transform(order, values.begin(), [&](std::size_t i) { return before[i]; });
 }
 
+// Objects of all these fields can be copied and pickled.
+template <class T, class... Fields>
+void pickle(nb::class_<T>& type, Fields T::*... fields) {
+  type.def("__getstate__", [fields...](const T& object) { return std::tuple<Fields...>(object.*fields...); });
+  type.def("__setstate__", [fields...](T& object, const std::tuple<Fields...>& state) {
+    new (&object) T;
+    std::apply([&](const Fields&... values) { ((object.*fields = values), ...); }, state);
+  });
+}
+
 // Throws Error where ranks have the same particles, such as a whole set on each. Collective.
 void require_shares(const Snapshot& share, const Communicator& ranks) {
   if (ranks.size() == 1) return;
@@ -137,8 +149,10 @@ void bind_units(nb::module_& module) {
   const auto name = [](Dimension dimension) {
     return [dimension](const UnitSystem& units) { return unit_name(units, dimension); };
   };
-  nb::class_<UnitSystem>(module, "Units", "What the numbers of a set are in; 1 everywhere and without h: pure numbers.")
-      .def(
+  nb::class_<UnitSystem> type(module, "Units",
+                              "What the numbers of a set are in; 1 everywhere and without h: pure numbers.");
+  pickle(type, &UnitSystem::length_cgs, &UnitSystem::mass_cgs, &UnitSystem::velocity_cgs, &UnitSystem::with_h);
+  type.def(
           "__init__",
           [](UnitSystem* self, double length, double mass, double velocity, bool with_h) {
             new (self) UnitSystem{length, mass, velocity, with_h};
@@ -159,8 +173,12 @@ void bind_units(nb::module_& module) {
 
 void bind_snapshot(nb::module_& module) {
   module.def("require_whole_sets", &require_whole_sets, "what"_a);
-  nb::class_<SnapshotHeader>(module, "Header", "What is known of a set besides its particles.")
-      .def(nb::init<>())
+  using Header = SnapshotHeader;
+  nb::class_<Header> type(module, "Header", "What is known of a set besides its particles.");
+  pickle(type, &Header::comoving, &Header::time, &Header::redshift, &Header::box_size, &Header::omega0,
+         &Header::omega_lambda, &Header::omega_baryon, &Header::hubble, &Header::gravitational_constant,
+         &Header::units);
+  type.def(nb::init<>())
       .def_rw("comoving", &SnapshotHeader::comoving, "Of a periodic box in an expanding universe; False: isolated.")
       .def_prop_rw(
           "time", [](const SnapshotHeader& header) { return header.time; },

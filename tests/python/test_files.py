@@ -1,5 +1,7 @@
 """Particle sets as arrays, in files and with units."""
 import concurrent.futures
+import copy
+import pickle
 
 import h5py
 import numpy
@@ -60,6 +62,21 @@ def test_arrays_are_the_memory_of_the_set(box):
         own.positions = box.positions[1:]
     del own
     assert numpy.array_equal(positions, box.positions)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_sets_are_copied_and_pickled(box, again):
+    own = box.copy()
+    own.header.redshift, own.header.units, own.file = 7, maki.Units(1, 2, 3, False), "a.hdf5"
+    other = again(own)
+    for name in ("positions", "velocities", "masses", "ids"):
+        numpy.testing.assert_array_equal(getattr(other, name), getattr(own, name))
+    for name in ("comoving", "time", "redshift", "box_size", "omega0", "omega_lambda", "omega_baryon", "hubble",
+                 "gravitational_constant"):
+        assert getattr(other.header, name) == getattr(own.header, name) == getattr(again(own.header), name)
+    assert (other.header.units.velocity_cgs, other.header.units.with_h, other.file) == (3, False, "a.hdf5")
+    own.positions += 1
+    assert (other.positions == box.positions).all()
 
 
 def test_views_show_the_sorted_set(box):

@@ -89,6 +89,10 @@ def check_what_is_put(name, check):
 for _name, _check in dict(positions=vectors, velocities=vectors, masses=column, ids=whole_numbers).items():
     check_what_is_put(_name, _check)
 
+# Copies and pickles, with what read() tells of the file.
+_core.Snapshot.__reduce__ = lambda own: (
+    _core.Snapshot, (own.positions, own.velocities, own.masses, own.ids, own.header), vars(own))
+
 
 def read(path):
     """The Snapshot in a file: GADGET's HDF5 (of GADGET-2, 3, 4, AREPO, SWIFT's by the same names, Maki), of one file or
