@@ -168,13 +168,26 @@ class Reader {
     if (type == ValueType::kTexts && !text.starts_with('[')) return words_between_commas(text);
     if (type == ValueType::kText && !text.starts_with('"') && !text.starts_with('\'')) return text;
     const bool bare_list = type == ValueType::kList && !text.starts_with('[');
+    const std::string numbers = with_leading_zeros(text);
     try {
-      const toml::table table = toml::parse(bare_list ? "value = [" + text + "]" : "value = " + text);
+      const toml::table table = toml::parse(bare_list ? "value = [" + numbers + "]" : "value = " + numbers);
       return value_of(*table.get("value"), place);
     } catch (const toml::parse_error&) {
       return text;
     }
   }
+
+  // "0.5" of ".5", which is no number in TOML.
+  static std::string with_leading_zeros(const std::string& text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool after_digit = i > 0 && is_digit(text[i - 1]);
+      if (text[i] == '.' && !after_digit && i + 1 < text.size() && is_digit(text[i + 1])) result += '0';
+      result += text[i];
+    }
+    return result;
+  }
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
   static std::vector<std::string> words_between_commas(const std::string& text) {
     std::vector<std::string> words;

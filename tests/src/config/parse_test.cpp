@@ -136,6 +136,18 @@ TEST(ParseConfig, OverridesGoThroughTheSameChecks) {
   expect_contains(refusal("", {"theta"}), {"'theta'", "section.key=value"});
 }
 
+TEST(ParseConfig, OverridesNeedNoLeadingZero) {
+  const Config config =
+      parse_config("", "run.toml", {"theta=.5", "fixed_step=.01", "softening=.02", "output.redshifts=2,.5", "name=.5"});
+  EXPECT_EQ(config.gravity.theta, 0.5);
+  EXPECT_EQ(config.time.fixed_step, 0.01);
+  EXPECT_EQ(config.gravity.softening, (Quantity{0.02, ""}));
+  EXPECT_EQ(config.output.redshifts, (std::vector<double>{2, 0.5}));
+  EXPECT_EQ(config.run.name, ".5");
+  expect_contains(refusal("", {"end_redshift=-.95"}), {"-0.95"});
+  expect_contains(refusal("", {"theta=1.2.5"}), {"\"1.2.5\" does not fit"});
+}
+
 TEST(PrintConfig, DumpParsesToTheSameConfiguration) {
   Config config;
   config.run.name = "back\\slash \"quote\" \x01";
