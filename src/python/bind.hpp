@@ -123,6 +123,8 @@ void bind_forces(nb::module_& module);
 void bind_products(nb::module_& module);
 void bind_groups(nb::module_& module);
 
+// Throws Error on all ranks where they have different settings, given as lines. Collective.
+void require_same_settings(const std::vector<std::string>& lines);
 // Throws Error under several ranks, for what takes a set for the whole one; `what` begins the message.
 void require_whole_sets(const std::string& what);
 // Checks a set from Python, and wraps positions in a periodic box, as readers do. Adds sentences on repairs to `notes`.

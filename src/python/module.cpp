@@ -1,8 +1,12 @@
 // The Python module maki._core: the functions of src/; here configurations and files of particles. The names for users
 // are in maki/__init__.py.
+#include <fmt/ranges.h>
 #include <pthread.h>
 
+#include <sstream>
+
 #include "build_info.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
@@ -25,6 +29,7 @@ nb::object initial_conditions(const Config& config) {
   Prepared run;
   {
     const Computing computing;
+    require_same_settings(lines_of_all_sites(config));
     use_threads(config);
     run = prepare(config);
   }
@@ -76,6 +81,19 @@ nb::object write(const std::string& path, const Snapshot& set, const WriteOption
 }
 
 }  // namespace
+
+void require_same_settings(const std::vector<std::string>& lines) {
+  const Communicator ranks = Communicator::world();
+  std::istringstream firsts(broadcast_text(ranks, fmt::format("{}", fmt::join(lines, "\n"))));
+  all_succeed(ranks, [&] {
+    std::string first;
+    for (const std::string& line : lines)
+      if (std::getline(firsts, first); first != line)
+        throw Error("the ranks have different settings",
+                    fmt::format("{} on rank 0, and {} on rank {}", first, line, ranks.rank()),
+                    "make the same calls on all ranks");
+  });
+}
 
 static void bind_config(nb::module_& module) {
   nb::class_<Config>(module, "Configuration")

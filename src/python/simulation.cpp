@@ -2,8 +2,13 @@
 #include "src/simulation/simulation.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "kernels/device/device.hpp"
+#include "src/config/keys.hpp"
+#include "src/config/parse.hpp"
 #include "src/python/bind.hpp"
 #include "src/run/filed_run.hpp"
 
@@ -136,6 +141,7 @@ FiledRun::Options options_of(bool quiet) {
 
 std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
   const Computing computing;
+  require_same_settings(lines_of_all_sites(config));
   require_one_site(config);
   const Communicator ranks = Communicator::world();
   use_device(config);
@@ -152,11 +158,24 @@ std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set)
 
 std::unique_ptr<AnyRun> run_with_files(const Config& config, bool quiet) {
   const Computing computing;
+  std::vector<std::string> lines = lines_of_all_sites(config);
+  lines.push_back("run.output_directory = " + output_directory(config));
+  require_same_settings(lines);
   return std::make_unique<AnyRun>(FiledRun::begin(config, options_of(quiet)));
+}
+
+// Whether a setting "key=value" may differ between ranks, as between sites.
+bool is_own(const std::string& setting) {
+  const std::string name = setting.substr(0, setting.find('='));
+  return std::ranges::any_of(config_keys(),
+                             [&](const Key& key) { return key.of_site && (key.path() == name || key.name == name); });
 }
 
 std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<std::string>& settings, bool quiet) {
   const Computing computing;
+  std::vector<std::string> shared = settings;
+  std::erase_if(shared, is_own);
+  require_same_settings({fmt::format("maki.resume('{}', {})", directory, fmt::join(shared, ", "))});
   FiledRun::Options options = options_of(quiet);
   auto run = FiledRun::resume(directory, settings, options, "keywords");
   if (!run)

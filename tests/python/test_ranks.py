@@ -111,6 +111,31 @@ def test_whole_sets_are_refused(tmp_path, two_ranks):
 
 
 # The first rank is the one with the particle 1.
+DIFFERENT_SETTINGS = """
+import os, sys, maki
+universe = dict(particles_per_side=16, box={"size": 30})
+first = int(maki.initial_conditions(**universe).ids.min() == 1)
+place = os.path.join(sys.argv[1], "run")
+for call in (lambda: maki.Simulation(**universe, softening=0.1 + first), lambda: maki.initial_conditions(**universe, seed=first),
+             lambda: maki.run(**universe, output_directory=place + str(first)),
+             lambda: maki.resume(place, threads=1 + first, restart_steps=5 + first)):
+    try:
+        call()
+    except maki.Error as error:
+        with open(os.path.join(sys.argv[1], str(os.getpid())), "a") as file:
+            print(error, file=file)
+"""
+
+
+def test_different_settings_are_refused(tmp_path, two_ranks):
+    both = [" ".join(words) for words in run(two_ranks, tmp_path / "both", DIFFERENT_SETTINGS)]
+    assert len(both) == 2 and both[0] == both[1]
+    assert re.fullmatch(".*".join(["the ranks have different settings .*", "gravity.softening = 1.1 on rank 0, and",
+                                   "= 0.1 on rank 1", "initial.seed = 1 on", "run.output_directory = /", "run0 on rank 1",
+                                   r"maki.resume\('/", "', restart_steps=6\\) on rank 0", ""]), both[0]), both[0]
+
+
+# The rank with the particle 1 is the first, also here.
 ONE_ENDS = """
 import os, sys, maki
 place = os.path.join(sys.argv[1], "run")
