@@ -1,5 +1,6 @@
 #include "kernels/particles/particles.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -48,17 +49,18 @@ struct KickParticle {
   }
 };
 
-// One of the two floats beside `t`, with the probabilities that make t their mean. `u`: uniform in [0, 1).
-MAKI_HD float rounded_by_chance(double t, double u) {
+// One of the two floats beside `t`, with the probabilities that make t their mean. `chance`: uniform below 2^53.
+MAKI_HD float rounded_by_chance(double t, std::uint64_t chance) {
   const float nearest = static_cast<float>(t);
-  const double rest = t - nearest;
-  if (rest == 0 || nearest == 0) return nearest;
+  if (nearest == 0) return nearest;
+  const double rest = t - widened(nearest);
   std::uint32_t bits;
   memcpy(&bits, &nearest, sizeof bits);
-  bits += (rest > 0) == (nearest > 0) ? 1u : ~0u;
+  bits += std::signbit(rest) == std::signbit(nearest) ? 1u : ~0u;
   float other;
   memcpy(&other, &bits, sizeof other);
-  return u < rest / (static_cast<double>(other) - nearest) ? other : nearest;
+  const double distance = widened(std::fabs(other - nearest));  // a power of two
+  return static_cast<double>(chance) * (0x1p-53 * distance) < std::fabs(rest) ? other : nearest;
 }
 
 // 64 uniform bits: the output of SplitMix64 (Steele, Lea & Flood 2014, OOPSLA).
@@ -75,7 +77,7 @@ struct KickParticleByChance {
   std::uint64_t draw;
 
   MAKI_HD float sum(float momentum, float acceleration, std::uint64_t bits) const {
-    return rounded_by_chance(momentum + acceleration * sums.factor, static_cast<double>(bits >> 11) * 0x1p-53);
+    return rounded_by_chance(widened(momentum) + widened(acceleration) * sums.factor, bits >> 11);
   }
   MAKI_HD void operator()(std::size_t i) const {
     const VectorView p = sums.momentum;
