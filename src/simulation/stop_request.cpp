@@ -9,7 +9,9 @@ namespace maki {
 
 namespace {
 
-const std::map<int, std::string> kStopSignals = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
+// The last three are warnings of batch systems.
+const std::map<int, std::string> kStopSignals = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
+                                                 {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
 
 volatile std::sig_atomic_t received_signal = 0;
 

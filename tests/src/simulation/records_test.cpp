@@ -158,7 +158,8 @@ TEST(StopRequest, NothingAskedForIsNoReason) {
 TEST(StopRequest, SignalsAreRequests) {
   const test::TempDir directory;
   const auto before = std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
-  const std::map<int, std::string> names = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
+  const std::map<int, std::string> names = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
+                                            {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
   for (const auto& [signal, name] : names) {
     const StopRequest request(directory.path(), 0);
     std::raise(signal);
