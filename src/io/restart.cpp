@@ -137,9 +137,12 @@ std::vector<RestartInfo> find_restarts(const std::string& path, const Communicat
 
 void require_known_format(const RestartInfo& info) {
   if (info.format == kRestartFormat) return;
+  const Provenance& by = info.provenance;
   throw Error(fmt::format("cannot resume from '{}'", info.path),
               fmt::format("it has format {}, this version of maki reads format {}", info.format, kRestartFormat),
-              info.provenance.version.empty() ? "" : fmt::format("resume with {}", info.provenance.version));
+              by.version.empty()
+                  ? ""
+                  : fmt::format("resume with {}{}{}", by.version, by.git_hash.empty() ? "" : ", commit ", by.git_hash));
 }
 
 std::string damage_of(const RestartInfo& info, const Communicator& ranks) {
@@ -208,17 +211,25 @@ struct RestartWriter::Folder {
 
   // Makes the folder a restart, and removes older ones. Throws Error.
   void complete() const;
+  // Removes what was begun; not a restart of another run, whose directory may have taken the name of this run's.
+  void remove() const noexcept;
 };
+
+void RestartWriter::Folder::remove() const noexcept try {
+  RestartInfo there;
+  if (folder::read(info.path, there) != folder::Found::kComplete || there.run == info.run) folder::remove(info.path);
+} catch (const std::exception&) {  // no memory: it stays
+}
 
 void RestartWriter::Folder::complete() const {
   try {
     folder::complete(info.path, info);
   } catch (const std::exception&) {
-    folder::remove(info.path);
+    remove();
     throw;
   }
   try {
-    folder::prune(directory, info.path, keep, needed);
+    folder::prune(directory, info, keep, needed);
   } catch (const Error&) {  // the directory cannot be listed: the next restart tries again
   }
 }
@@ -309,7 +320,7 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
     all_succeed(ranks_, [&] { file->emplace(begin_file(info.path, ranks_.rank(), numbers, rows)); });
   } catch (const Error&) {
     file->reset();
-    if (ranks_.rank() == 0) folder::remove(info.path);
+    if (ranks_.rank() == 0) folder_->remove();
     throw;
   }
   completing_ = ranks_.size() == 1;  // no other rank to wait for
@@ -343,7 +354,7 @@ std::optional<RestartOutcome> RestartWriter::advance() {
 }
 
 RestartOutcome RestartWriter::conclude(const std::string& problem) {
-  if (!problem.empty() && ranks_.rank() == 0) folder::remove(folder_->info.path);
+  if (!problem.empty() && ranks_.rank() == 0) folder_->remove();
   RestartOutcome outcome{folder_->info.step, folder_->info.path, problem, threads_.take_seconds()};
   folder_.reset();
   busy_ = false;

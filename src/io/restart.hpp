@@ -199,9 +199,9 @@ Found read(const std::string& folder, RestartInfo& info);
 void remove(const std::string& folder) noexcept;
 // Folders with the name of a restart, complete or not, the earliest first. Throws Error.
 std::vector<std::string> list(const std::string& directory);
-// Removes incomplete restarts, and complete ones until `keep` are left. Keeps `newest`, and the one of step `needed`,
-// from which all sites can resume, with the one before it, which has to serve if that is damaged at a site.
-void prune(const std::string& directory, const std::string& newest, int keep, std::uint64_t needed = 0);
+// Removes incomplete restarts, and complete ones of its run until `keep` are left. Keeps `newest`, and the one of step
+// `needed`, from which all sites can resume, with the one before it, which has to serve if that is damaged at a site.
+void prune(const std::string& directory, const RestartInfo& newest, int keep, std::uint64_t needed = 0);
 
 }  // namespace restart_folder
 

@@ -155,18 +155,19 @@ std::vector<std::string> list(const std::string& directory) {
   return folders;
 }
 
-void prune(const std::string& directory, const std::string& newest, int keep, std::uint64_t needed) {
+void prune(const std::string& directory, const RestartInfo& newest, int keep, std::uint64_t needed) {
   int others = 0;
   std::uint64_t newer = 0;  // the complete one that was looked at before
   std::vector<std::string> folders = list(directory);
   std::reverse(folders.begin(), folders.end());
   for (const std::string& folder : folders) {
     RestartInfo info;
-    if (fs::path(folder).filename() == fs::path(newest).filename()) {
+    if (fs::path(folder).filename() == fs::path(newest.path).filename()) {
       newer = static_cast<std::uint64_t>(step_of(fs::path(folder).filename().string()));
       continue;
     }
     const bool complete = read(folder, info) == Found::kComplete;
+    if (complete && info.run != newest.run) continue;
     const bool stays = complete && (++others < keep || (needed > 0 && (info.step == needed || newer == needed)));
     if (complete) newer = info.step;
     if (!stays) remove(folder);

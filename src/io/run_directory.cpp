@@ -13,10 +13,12 @@
 #include <filesystem>
 #include <random>
 #include <regex>
+#include <utility>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/restart.hpp"
+#include "src/io/safe_file.hpp"
 
 namespace maki {
 
@@ -118,13 +120,6 @@ struct flock whole_file() {
   return lock;
 }
 
-// Whether the name still leads to the open file: the run that held the lock before removes the name.
-bool is_still(const std::string& name, int descriptor) {
-  struct stat opened {};
-  struct stat named {};
-  return fstat(descriptor, &opened) == 0 && stat(name.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
-}
-
 // Locks of open files, which NFS passes on to other machines, unlike those of directories.
 enum class Taken { kYes, kByAnother, kNoLocks };
 Taken take_lock(int descriptor) {
@@ -135,31 +130,53 @@ Taken take_lock(int descriptor) {
 
 }  // namespace
 
-DirectoryLock::DirectoryLock(const std::string& directory) : name_(lock_file(directory)), process_(getpid()) {
+DirectoryLock::DirectoryLock(const std::string& directory)
+    : directory_(directory), name_(lock_file(directory)), process_(getpid()) {
+  take();
+}
+
+void DirectoryLock::take() {
   Taken taken = Taken::kNoLocks;
   do {
     if (descriptor_ >= 0) close(descriptor_);
     descriptor_ = open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor_ < 0) break;
     taken = take_lock(descriptor_);
-  } while (taken == Taken::kYes && !is_still(name_, descriptor_));
+  } while (taken == Taken::kYes && !leads_to(name_, descriptor_));  // the run that held it before removes the name
   // The file may be another user's, who lets others write into the directory.
-  if (taken == Taken::kYes || (taken == Taken::kNoLocks && is_locked(directory) != true)) return;
-  if (descriptor_ >= 0) close(descriptor_);
-  throw Error("the output directory " + directory + " is in use", "another run is writing to it",
+  if (taken == Taken::kYes || (taken == Taken::kNoLocks && is_locked(directory_) != true)) return;
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  throw Error("the output directory " + directory_ + " is in use", "another run is writing to it",
               "wait for its end or stop it, or choose another directory (run.output_directory)");
 }
 
-DirectoryLock::~DirectoryLock() {
+DirectoryLock::~DirectoryLock() { let_go(); }
+
+void DirectoryLock::let_go() {
   if (descriptor_ < 0) return;
-  if (process_ == getpid() && is_still(name_, descriptor_))
+  if (process_ == getpid() && leads_to(name_, descriptor_))
     unlink(name_.c_str());  // still locked: nobody else can have taken it over
-  close(descriptor_);
+  close(std::exchange(descriptor_, -1));
 }
+
+bool DirectoryLock::holds() const { return descriptor_ < 0 || leads_to(name_, descriptor_); }
+
+std::string DirectoryLock::place() const {
+  std::error_code none;
+  const fs::path now = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor_), none);
+  return !none && leads_to(now.string(), descriptor_) ? now.parent_path().string() : "";
+}
+
+void DirectoryLock::take_again() {
+  let_go();
+  take();
+}
+
+void DirectoryLock::touch() const { (void)futimens(descriptor_, nullptr); }
 
 std::optional<bool> is_locked(const std::string& directory) {
   const int descriptor = open(lock_file(directory).c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return errno == ENOENT ? std::optional<bool>(false) : std::nullopt;
+  if (descriptor < 0) return {};
   struct flock lock = whole_file();
   const bool known = fcntl(descriptor, F_OFD_GETLK, &lock) == 0;
   close(descriptor);

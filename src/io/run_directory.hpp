@@ -40,14 +40,27 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
+  // Whether the directory's name still leads to the lock. It does not where the directory was renamed or removed, or the
+  // lock file was.
+  bool holds() const;
+  // The directory of the lock by its present name; "" where the lock file was removed.
+  std::string place() const;
+  // Locks what has the directory's name now. Throws Error where another run holds it.
+  void take_again();
+  // Makes the lock file young, for those who remove old files.
+  void touch() const;
+
  private:
-  std::string name_;
+  void take();
+  void let_go();
+
+  std::string directory_, name_;
   int descriptor_ = -1;
   int process_;  // a forked one does not hold it
 };
 
-// Whether a run holds the directory, without taking the lock; none where that cannot be known. On file systems whose
-// locks are those of one machine, runs on others are not seen.
+// Whether a run holds the directory, without taking the lock; none where that cannot be known, as where the lock file is
+// missing, which a killed run leaves. On file systems whose locks are those of one machine, runs on others are not seen.
 std::optional<bool> is_locked(const std::string& directory);
 
 }  // namespace maki

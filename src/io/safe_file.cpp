@@ -194,6 +194,10 @@ LineFile::~LineFile() { close(descriptor_); }
 
 void LineFile::add(std::string_view line) {
   waiting_.append(line) += '\n';
+  write_waiting();
+}
+
+void LineFile::write_waiting() {
   while (!waiting_.empty()) {
     const ssize_t n = ::write(descriptor_, waiting_.data(), waiting_.size());
     if (n < 0 && errno == EINTR) continue;
@@ -205,6 +209,17 @@ void LineFile::add(std::string_view line) {
     waiting_.erase(0, static_cast<std::size_t>(n));
   }
   problem_ = 0;
+}
+
+bool LineFile::reopen(std::string_view head) {
+  if (leads_to(path_, descriptor_)) return false;
+  const int again = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (again < 0) return false;
+  close(std::exchange(descriptor_, again));
+  struct stat status {};
+  if (fstat(descriptor_, &status) == 0 && status.st_size == 0) waiting_.insert(0, head);
+  write_waiting();
+  return true;
 }
 
 std::string LineFile::news() {
@@ -222,6 +237,13 @@ void LineFile::settle() const {
               problem_ == EFBIG
                   ? "raise the limit on file sizes (ulimit -f), and go on from the last restart (maki resume)"
                   : "see whether the disk is full, and go on from the last restart (maki resume)");
+}
+
+bool leads_to(const std::string& path, int descriptor) {
+  struct stat named {};
+  struct stat opened {};
+  if (stat(path.c_str(), &named) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return fstat(descriptor, &opened) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 void ensure_output_directory(const std::string& path) {

@@ -88,19 +88,28 @@ class LineFile {
   // Writes what waits, then `line` and a line feed. Throws Error where the file has reached a limit on sizes of files,
   // and where more than `most_waiting` bytes wait.
   void add(std::string_view line);
+  // Goes on in the file of that name where that is another one by now, as after a rename or a removal, or where its file
+  // system was mounted anew; in an empty one with `head`, whole lines. Returns whether it does.
+  bool reopen(std::string_view head);
   // What a user has to know since the last call: that lines began to wait, and why, or that all are written; else "".
   std::string news();
+  bool waits() const { return problem_ != 0; }
   // Throws Error where lines still wait.
   void settle() const;
 
   static constexpr std::size_t most_waiting = std::size_t{16} << 20;
 
  private:
+  void write_waiting();
+
   std::string path_;
   int descriptor_ = -1;
   std::string waiting_;
   int problem_ = 0, told_ = 0;  // errno for which lines wait, now and at the last news; 0: none waits
 };
+
+// Whether the name still leads to the open file; true where its file system does not answer.
+bool leads_to(const std::string& path, int descriptor);
 
 // Makes the directory and its parents if missing. Throws Error where that fails, where a file has that name, or where
 // the directory cannot be written to.

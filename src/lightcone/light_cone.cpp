@@ -279,6 +279,7 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
   all_succeed(place_.ranks, [&] {
     for (const auto& [name, mark] : now.spools) spool::sync(path(name));
   });
+  root_succeeds(place_.ranks, [&] { ensure_output_directory(place_.folder); });  // it may have been removed
   write_cone_state(place_.folder, step, now, place_.ranks);
   std::uint64_t oldest = remembered_.empty() ? step : std::min(step, remembered_.begin()->first);
   root_succeeds(place_.ranks, [&] {

@@ -159,6 +159,7 @@ void RunProducts::output(const OutputState& state) {
 }
 
 void RunProducts::film(const OutputState& state) {
+  keep_directory();
   const sites::GatheredSet all(*place().sites, state.stream, state.particles.source);
   spare_the_run([&] {
     write_picture_of(set_of(state, all), picture_, path(fmt::format("film_{:05}.png", state.index)), provenance_,
@@ -273,6 +274,7 @@ void RunProducts::begin_cones(const Prepared& run, const RunFileOptions& options
 }
 
 void RunProducts::drifted(const Drift& drift) {
+  if (!cones_.empty()) keep_directory();
   for (LightCone& cone : cones_)
     for (const std::string& file : cone.drifted(drift, *timeline_)) message(fmt::format("Light cone: wrote {}", file));
 }

@@ -43,9 +43,9 @@ void spare_initial_file(const RunFileOptions& options) {
               "choose another run.output_directory, or move the file");
 }
 
-std::string prepared_directory(const RunFileOptions& options, std::optional<DirectoryLock>& lock) {
+std::string prepared_directory(RunFileOptions& options) {
   ensure_output_directory(options.directory);
-  if (!options.lock) lock.emplace(options.directory);
+  if (!options.lock) options.lock = std::make_shared<DirectoryLock>(options.directory);
   if (options.resumed_at) return options.directory;
   const std::vector<std::string> old = files_of_a_run(options.directory);
   if (!old.empty() && !options.overwrite)
@@ -64,7 +64,7 @@ std::string moment(const SnapshotHeader& header) {
 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), place_(place),
-      stop_(speaks() ? prepared_directory(options, lock_) : "", speaks() ? options.time_limit : 0, options.begun,
+      stop_(speaks() ? prepared_directory(options_) : "", speaks() ? options.time_limit : 0, options.begun,
             options.signals),
       progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options)), snapshot_writer_(place),
       restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
@@ -85,7 +85,59 @@ StepLog& RunFiles::log() {
   return *log_;
 }
 
+void RunFiles::keep_directory() {
+  if (options_.lock && !options_.lock->holds()) take_directory_again();
+}
+
+void RunFiles::take_directory_again() {
+  const std::string& directory = options_.directory;
+  const std::string place = options_.lock->place();
+  std::error_code ignored;
+  const bool removed = !std::filesystem::is_directory(directory, ignored);
+  try {
+    ensure_output_directory(directory);
+  } catch (const Error&) {  // a restart or an output will say so
+    return;
+  }
+  seek_restart(place);
+  try {
+    options_.lock->take_again();
+  } catch (const Error&) {
+    give_up_directory(place);
+  }
+  if (run_in(directory).name.value_or(options_.run) != options_.run) give_up_directory(place);
+  lost_directory_ = true;
+  if (log_) log_->reopen();
+  message(!place.empty() ? fmt::format("'{0}' was renamed to '{1}' while the run wrote to it. The run goes on in a new "
+                                       "'{0}'; its files so far are in '{1}'.",
+                                       directory, place)
+          : removed      ? fmt::format("'{}' was removed while the run wrote to it. It is made again, for what the run "
+                                            "writes from here on.",
+                                       directory)
+                         : fmt::format("The lock file of '{}' was removed, and is made again.", directory));
+}
+
+// The last restart is in the directory with its new name, or is gone; the next one is due.
+void RunFiles::seek_restart(const std::string& place) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (restart_.empty() || (place.empty() && fs::exists(restart_, ignored))) return;
+  restart_ = place.empty() ? "" : (fs::path(place) / fs::path(restart_).filename()).string();
+  last_restart_ = -options_.restart_interval;
+  last_restart_step_ = 0;
+}
+
+void RunFiles::give_up_directory(const std::string& place) {
+  options_.lock.reset();
+  stop_.forget_file();
+  throw Error(fmt::format("'{}' is the directory of another run by now", options_.directory),
+              fmt::format("that of this run was {} while the run wrote to it",
+                          place.empty() ? "removed, or its lock file was," : "renamed to '" + place + "'"),
+              "leave a directory its name as long as a run writes to it");
+}
+
 void RunFiles::begin_files() {
+  keep_directory();
   if (std::exchange(files_begun_, true)) return;
   if (!options_.resumed_at) withdraw_earlier_run();
   open_log();
@@ -144,8 +196,10 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   if (const std::optional<RestartOutcome> restart = restart_writer_.look()) told(*restart);
   if (const std::optional<SnapshotOutcome> snapshot = snapshot_writer_.look(kOutputShare * metrics.seconds))
     told(*snapshot);
-  if (log_)
+  if (log_) {
+    if (log_->waits()) log_->reopen();
     for (const std::string& news : log_->news()) message(news);
+  }
   progress_.step(
       {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
@@ -192,6 +246,7 @@ void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) 
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
   Provenance provenance = provenance_;
   provenance.force_error = state.force_error;
+  lost_directory_ = false;
   const std::vector<std::string> files = snapshot_writer_.begin(path(name), std::move(set), provenance, write);
   snapshot_line_ = output_line(state, std::filesystem::path(files.front()).filename().string());
   snapshot_moment_ = moment(state.header);
@@ -200,11 +255,17 @@ void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) 
 }
 
 void RunFiles::settle_snapshot() {
-  if (snapshot_writer_.busy()) told(snapshot_writer_.wait());
+  if (!snapshot_writer_.busy()) return;
+  const SnapshotOutcome snapshot = snapshot_writer_.wait();
+  keep_directory();
+  told(snapshot);
 }
 
 void RunFiles::told(const SnapshotOutcome& snapshot) {
-  if (!snapshot.problem.empty()) throw Error(snapshot.problem);
+  if (!snapshot.problem.empty()) {
+    if (largest_of(ranks(), std::uint64_t{lost_directory_ ? 1u : 0u}) == 0) throw Error(snapshot.problem);
+    return message(fmt::format("{}: {}. The run goes on without it.", snapshot_moment_, snapshot.problem));
+  }
   longest_snapshot_ = std::max(longest_snapshot_, snapshot.seconds);
   event(snapshot_line_);
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
@@ -234,6 +295,9 @@ void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
   settle_snapshot();
   settle_restart();
+  keep_directory();
+  if (options_.lock) options_.lock->touch();
+  if (log_) log_->reopen();
   last_restart_step_ = step;
   restarts_.insert(step);
   const RestartInfo info = restart_info(kept->state);
@@ -325,6 +389,7 @@ void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   settle_snapshot();
   settle_restart();
+  keep_directory();
   log_links();
   write_report(result, timers);
   const std::string memory = memory_of_largest(true);
@@ -357,7 +422,8 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
 
 std::string RunFiles::way_on() const {
   const sites::Sites& sites = *place_.sites;
-  return resume_command(options_.directory, sites.alone() ? "" : sites.name(sites.me()));
+  const std::string there = std::filesystem::path(restart_).parent_path().string();
+  return resume_command(there.empty() ? options_.directory : there, sites.alone() ? "" : sites.name(sites.me()));
 }
 
 void RunFiles::fail(const std::string& error) noexcept {

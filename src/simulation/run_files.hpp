@@ -59,7 +59,7 @@ struct RunFileOptions {
   std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;        // nullptr: silent
   bool json_progress = false;
-  bool signals = true;  // SIGTERM and SIGINT stop the run; false: the caller handles signals
+  bool signals = true;  // those of StopRequest stop the run; false: the caller handles signals
   // Beginning of the time that the log counts: before initial conditions are made or a restart is read.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
@@ -78,7 +78,8 @@ class RunFiles : public RunObserver {
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
   void sites_record(const SitesRecord& record, const SitesTraffic& traffic) override;
   // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
-  // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error.
+  // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error; not one that was
+  // lost with the directory.
   void output(const OutputState& state) override;
   std::string stop_reason(double next_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
@@ -101,7 +102,7 @@ class RunFiles : public RunObserver {
   void finish(const RunResult& result, const PhaseTimers& timers);
   // Tells of the error that ends the run, in the log too where that can still be written, and how to go on.
   void fail(const std::string& error) noexcept;
-  void let_go() { lock_.reset(), options_.lock.reset(); }  // frees the directory for other runs, as the destructor does
+  void let_go() { options_.lock.reset(); }  // frees the directory for other runs, as the destructor does
 
   const std::string& directory() const { return options_.directory; }
   std::string path(const std::string& name) const;
@@ -114,8 +115,14 @@ class RunFiles : public RunObserver {
   void no_restart(std::uint64_t step, const std::string& problem);
   void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins the snapshot
   void count_output_traffic();  // adds messages between sites for an output to the report
+  // Before files are written: makes the directory and its lock file again where they were removed or renamed. Throws
+  // Error, on the first rank, where the directory's name is another run's by now.
+  void keep_directory();
 
  private:
+  void take_directory_again();
+  void seek_restart(const std::string& place);
+  [[noreturn]] void give_up_directory(const std::string& place);
   StepLog& log();
   void begin_files();  // before any other file, as it removes the files of an earlier run; collective, at all sites
   // Removes the restarts of an earlier run, at all sites before any of them names the new run: however this is cut
@@ -144,7 +151,6 @@ class RunFiles : public RunObserver {
   RunFileOptions options_;
   Provenance provenance_;
   RunPlace place_;
-  std::optional<DirectoryLock> lock_;  // held by rank 0
   StopRequest stop_;
   Progress progress_;
   bool files_begun_ = false;
@@ -155,6 +161,7 @@ class RunFiles : public RunObserver {
   std::vector<std::string> first_words_;                              // messages before the log exists
   SnapshotWriter snapshot_writer_;
   std::string snapshot_line_, snapshot_moment_;        // of the unfinished snapshot: its event and its time
+  bool lost_directory_ = false;                        // since it was begun; on the first rank
   RestartWriter restart_writer_;                       // destroyed before the lock on the directory
   double last_restart_ = 0;                            // time of the last restart, seconds since the start
   double longest_restart_ = 0, longest_snapshot_ = 0;  // seconds that the writing of one took

@@ -166,12 +166,13 @@ StepLog::StepLog(const std::string& directory, const RunHead& head, const Proven
                  std::optional<std::uint64_t> resumed_at)
     : metrics_(resumed_at ? metrics_path_in(directory) : emptied(metrics_path_in(directory), overwrite)),
       log_(resumed_at ? log_path_in(directory) : emptied(log_path_in(directory), overwrite)) {
-  std::string text;
+  std::string& text = log_head_;
   if (resumed_at) {
     cut_after(metrics_path_in(directory), *resumed_at);
     text = fmt::format("\n# resumed after step {}\n", *resumed_at);
   }
-  metrics_.add(head_line(head, provenance, resumed_at));
+  metrics_head_ = head_line(head, provenance, resumed_at);
+  metrics_.add(metrics_head_);
   text += fmt::format("# {}, git {}\n# compiler: {}\n# device: {}\n#\n", provenance.version, provenance.git_hash,
                       provenance.compiler, provenance.device);
   std::istringstream configuration(provenance.configuration);
@@ -205,6 +206,11 @@ std::vector<std::string> StepLog::news() {
   for (LineFile* file : {&metrics_, &log_})
     if (std::string news = file->news(); !news.empty()) told.push_back(std::move(news));
   return told;
+}
+
+void StepLog::reopen() {
+  metrics_.reopen(metrics_head_ + '\n');
+  if (log_.reopen(log_head_ + '\n')) lines_since_header_ = -1;
 }
 
 void StepLog::settle() const {

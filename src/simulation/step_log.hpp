@@ -72,11 +72,15 @@ class StepLog {
   void finish(const std::string& times, const std::string& memory);
   // Lines for the user about files whose lines have begun to wait, or are all written, since the last call.
   std::vector<std::string> news();
+  // Goes on in the files that have the names by now (LineFile::reopen), new ones with the provenance.
+  void reopen();
+  bool waits() const { return metrics_.waits() || log_.waits(); }
   // Throws Error where lines of a file still wait.
   void settle() const;
 
  private:
   LineFile metrics_, log_;
+  std::string metrics_head_, log_head_;
   int lines_since_header_ = -1;
 };
 

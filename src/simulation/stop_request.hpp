@@ -13,8 +13,8 @@ namespace maki {
 // The reason for a run ended by a person, who may resume it by hand.
 inline constexpr const char* kStopFileReason = "a file named stop in the output directory";
 
-// While an object of this class exists, SIGTERM, SIGINT and SIGHUP (unless ignored, as by nohup) only set a request; a
-// second SIGINT ends the process. The earlier handlers, such as those of a Python interpreter, are restored afterwards.
+// While an object of this class exists, SIGTERM, SIGINT, SIGHUP (unless ignored, as by nohup), SIGUSR1, SIGUSR2 and
+// SIGXCPU only set a request; a second SIGINT ends the process. The earlier handlers, such as those of a Python interpreter, are restored afterwards.
 // At most one object at a time.
 class StopRequest {
  public:
@@ -34,6 +34,9 @@ class StopRequest {
 
   // A call that returns whether reason() would give one; for any thread, also after this object's end.
   std::function<bool()> made() const;
+
+  // Leaves a stop file alone from here on, as it is for another run.
+  void forget_file() { stop_file_.clear(); }
 
   double elapsed() const;  // seconds
 

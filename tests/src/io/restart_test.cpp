@@ -45,7 +45,7 @@ TEST(Restart, TheOneThatAllSitesHaveStays) {
   TempDir dir;
   for (const std::uint64_t step : {3u, 6u, 9u, 12u, 15u}) write(dir.path(), step, 10, 100);
   const auto prune = [&](std::uint64_t needed) {
-    restart_folder::prune(dir.path(), dir / "restart_000015", 2, needed);
+    restart_folder::prune(dir.path(), find_restarts(dir / "restart_000015").at(0), 2, needed);
   };
   prune(6);
   EXPECT_EQ(steps_in(dir.path()), (Steps{3, 6, 12, 15})) << "the newest two, that one, and the one before it";
@@ -53,6 +53,15 @@ TEST(Restart, TheOneThatAllSitesHaveStays) {
   EXPECT_EQ(steps_in(dir.path()), (Steps{6, 12, 15}));
   prune(20);
   EXPECT_EQ(steps_in(dir.path()), (Steps{12, 15}));
+}
+
+TEST(Restart, ThoseOfAnotherRunStay) {
+  TempDir dir;
+  RestartInfo other = test::info_of_step(5);
+  other.run = "another";
+  test::write_restart(dir.path(), other, some_numbers(), {particle_rows(0, 10), escaper_rows(0, 3)}, 2);
+  for (const std::uint64_t step : {3u, 6u, 9u}) write(dir.path(), step, 10);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{5, 6, 9}));
 }
 
 TEST(Restart, ComesBackBitByBit) {
@@ -143,9 +152,10 @@ TEST(Restart, RefusesDamageAndOtherFormats) {
   expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "damaged", "checksum", "earlier"});
   fs::remove(file);
   expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "No such file"});
-  std::ofstream(dir / "restart_000008/complete.toml") << "format = 99\nstep = 8\nversion = \"Maki 9\"\n";
+  std::ofstream(dir / "restart_000008/complete.toml") << "format = 99\nstep = 8\nversion = \"Maki 9\"\n"
+                                                         "git_hash = \"abc12\"\n";
   info = find_restarts(dir.path()).at(0);
-  expect_contains(error_of([&] { read_restart(info); }), {"restart_000008", "format 99", "Maki 9"});
+  expect_contains(error_of([&] { read_restart(info); }), {"restart_000008", "format 99", "Maki 9, commit abc12"});
 }
 
 TEST(Restart, AFullDiskLeavesTheFormerOnes) {

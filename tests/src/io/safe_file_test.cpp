@@ -9,6 +9,7 @@
 
 #include "src/io/run_directory.hpp"
 #include "src/simulation/run_files.hpp"
+#include "src/simulation/step_log.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
@@ -129,7 +130,7 @@ TEST(EnsureOutputDirectory, RefusesAFileInTheWay) {
 
 TEST(DirectoryLock, IsHeldByOneAndLeavesNothing) {
   TempDir dir;
-  EXPECT_EQ(is_locked(dir / ""), false);
+  EXPECT_EQ(is_locked(dir / ""), std::nullopt) << "it may have been removed";
   std::ofstream(dir / ".maki.lock").close();  // of a process that was killed
   EXPECT_EQ(is_locked(dir / ""), false);
   std::optional<DirectoryLock> first(dir / "");
@@ -153,6 +154,98 @@ TEST(DirectoryLock, KeepsARunOutOfADirectoryInUse) {
     EXPECT_TRUE(std::filesystem::exists(dir / "stop"));
   }
   EXPECT_NO_THROW(RunFiles(options, {}));
+}
+
+// A directory that is renamed or removed while a run writes to it.
+
+struct ToldRun : RunFiles {
+  ToldRun(const std::string& directory, const std::string& name) : RunFiles(options_of(directory, name), {}) {}
+  static RunFileOptions options_of(const std::string& directory, const std::string& name) {
+    RunFileOptions options;
+    options.directory = directory;
+    options.run = name;
+    options.progress = nullptr;
+    return options;
+  }
+  void message(const std::string& text) override {
+    told += text;
+    RunFiles::message(text);
+  }
+  void step() { RunFiles::step({}, PhaseTimers(), 0); }
+  std::string told;
+};
+
+TEST(DirectoryOfARun, ThatIsRenamedIsNotSoughtInItsSuccessor) {
+  TempDir dir;
+  std::optional<ToldRun> first(std::in_place, dir / "run", "first");
+  first->step();
+  std::filesystem::rename(dir / "run", dir / "old");
+  std::optional<ToldRun> second(std::in_place, dir / "run", "second");
+  const auto refused = [&] {
+    const std::string error = error_of([&] { first->step(); });
+    expect_contains(error, {"' is the directory of another run", "renamed to '", "/old"});
+    first->fail(error);
+  };
+  refused();  // the second has made no file yet
+  second->step();
+  const std::string log = text_of(dir / "run/log.txt");
+  std::ofstream(dir / "run/stop") << "for the second";
+  first.reset();
+  EXPECT_EQ(text_of(dir / "run/log.txt"), log);
+  EXPECT_TRUE(std::filesystem::exists(dir / "run/stop"));
+  EXPECT_EQ(is_locked(dir / "run"), true);
+  expect_contains(text_of(dir / "old/log.txt"), {"The run ends by an error", "another run"});
+  second.reset();
+  first.emplace(dir / "third", "third");
+  first->step();
+  std::filesystem::rename(dir / "third", dir / "old_third");
+  std::filesystem::rename(dir / "run", dir / "third");
+  refused();  // the second has ended
+}
+
+TEST(DirectoryOfARun, ThatIsGoneIsMadeAgain) {
+  TempDir dir;
+  ToldRun run(dir / "run", "mine");
+  run.step();
+  std::filesystem::remove_all(dir / "run");
+  run.step();
+  expect_contains(run.told, {"run' was removed while the run wrote to it"});
+  std::filesystem::rename(dir / "run", dir / "old");
+  run.step();
+  expect_contains(run.told, {"run' was renamed to '", "/old'"});
+  for (const std::string& folder : {dir / "old", dir / "run"}) {
+    EXPECT_EQ(run_in(folder).name, "mine");
+    expect_contains(text_of(folder + "/log.txt"), {"# compiler", "while the run wrote to it", "E error"});
+  }
+  EXPECT_EQ(is_locked(dir / "run"), true);
+}
+
+TEST(DirectoryOfARun, IsLockedAgainWhereTheLockFileWasRemoved) {
+  TempDir dir;
+  ToldRun run(dir / "run", "mine");
+  run.step();
+  std::filesystem::remove(dir / "run/.maki.lock");
+  run.step();
+  expect_contains(run.told, {"The lock file of '"});
+  EXPECT_EQ(is_locked(dir / "run"), true);
+  std::filesystem::remove(dir / "run/.maki.lock");
+  const DirectoryLock other(dir / "run");
+  expect_contains(error_of([&] { run.step(); }), {"another run", "or its lock file was"});
+}
+
+TEST(LineFile, GoesOnInTheFileThatHasItsName) {
+  TempDir dir;
+  LineFile file(dir / "log.txt");
+  file.add("one");
+  EXPECT_FALSE(file.reopen("head\n"));
+  std::filesystem::rename(dir / "log.txt", dir / "log.txt.1");
+  EXPECT_TRUE(file.reopen("head\n"));
+  file.add("two");
+  EXPECT_EQ(text_of(dir / "log.txt"), "head\ntwo\n");
+  std::filesystem::rename(dir / "log.txt.1", dir / "log.txt");
+  EXPECT_TRUE(file.reopen("head\n"));
+  file.add("three");
+  EXPECT_EQ(text_of(dir / "log.txt"), "one\nthree\n");
 }
 
 // A disk that fills up. (Snapshots on one: snapshot_ranks_test.)

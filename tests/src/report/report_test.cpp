@@ -190,6 +190,8 @@ TEST_F(ReportOfARun, IsWatchedWhenItDied) {
   write_metrics(lines);
   test::expect_words(test::call("watch --once " + directory()), {"Under way"});
   fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  test::expect_words(test::call("watch --once " + directory()), {"It seems to have stopped writing"});
+  std::ofstream(file(".maki.lock")).close();  // a killed run leaves it; without it nobody knows
   const test::Result dead = test::call("watch " + directory());
   EXPECT_EQ(dead.code, 1);
   test::expect_words(dead, {"The run has died: no line for 1 h 00 min", "It has left no restart"});

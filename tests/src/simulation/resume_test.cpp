@@ -248,6 +248,22 @@ TEST_F(ResumeFiles, ARestartThatCannotBeWrittenEndsNoRun) {
   EXPECT_EQ(told, static_cast<std::size_t>(files.restarts - 1));
 }
 
+// The snapshot loses its folder while it is written, unless it is fast.
+TEST_F(ResumeFiles, ADirectoryThatIsRemovedEndsNoRun) {
+  struct Removed : RunFiles {
+    using RunFiles::RunFiles;
+    void output(const OutputState& state) override {
+      RunFiles::output(state);
+      if (state.index == 0) std::filesystem::remove_all(directory());
+    }
+  } files(options_, provenance_);
+  const Prepared run = universe();
+  EXPECT_EQ(run_with(files, run, run.initial).result.stopped_by, "");
+  files.settle_snapshot();
+  EXPECT_FALSE(find_restarts(options_.directory).empty());
+  EXPECT_GT(steps().size(), 0u);
+}
+
 // The thread that writes loses its folder: the run hears of it at the end of a step, and goes on.
 TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
   struct Messages : RunFiles {
