@@ -243,7 +243,7 @@ bool leads_to(const std::string& path, int descriptor) {
   struct stat named {};
   struct stat opened {};
   if (stat(path.c_str(), &named) != 0) return errno != ENOENT && errno != ENOTDIR;
-  return fstat(descriptor, &opened) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  return fstat(descriptor, &opened) == 0 && opened.st_ino == named.st_ino;
 }
 
 void ensure_output_directory(const std::string& path) {

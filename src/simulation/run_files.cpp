@@ -114,7 +114,7 @@ void RunFiles::take_directory_again() {
           : removed      ? fmt::format("'{}' was removed while the run wrote to it. It is made again, for what the run "
                                             "writes from here on.",
                                        directory)
-                         : fmt::format("The lock file of '{}' was removed, and is made again.", directory));
+                         : fmt::format("The lock file of '{}' was gone, and is made again.", directory));
 }
 
 // The last restart is in the directory with its new name, or is gone; the next one is due.
