@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -120,7 +119,7 @@ int usual_threads() {
   const OnMachine here = on_this_machine();
   const double quota = processor_quota() / here.ranks;
   if (quota >= (here.cores > 0 ? here.cores : omp_get_num_procs())) return here.cores;
-  return std::max(static_cast<int>(std::lround(quota)), 1);
+  return std::max(static_cast<int>(quota + 1e-9), 1);
 }
 
 std::string describe_ranks(const Communicator& ranks) {

@@ -59,7 +59,7 @@ MAKI_HD float rounded_by_chance(double t, std::uint64_t chance) {
   bits += std::signbit(rest) == std::signbit(nearest) ? 1u : ~0u;
   float other;
   memcpy(&other, &bits, sizeof other);
-  const double distance = widened(std::fabs(other - nearest));  // a power of two
+  const double distance = std::fabs(widened(other) - widened(nearest));  // a power of two
   return static_cast<double>(chance) * (0x1p-53 * distance) < std::fabs(rest) ? other : nearest;
 }
 

@@ -44,13 +44,16 @@ MAKI_HD std::uint32_t shifted(std::uint32_t reference, float sides) {
 struct Moments {
   std::int32_t origin[3] = {};  // the first point, from the cell's reference point, in units of the last bit
   float mass = 0, x = 0, y = 0, z = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+  float excess = 0;  // of `mass`, which one place may have of 10^5 particles (Kahan's sum)
   // `d`: a point from the cell's reference point.
   MAKI_HD void add(float m, const std::int32_t d[3]) {
     if (mass == 0)
       for (int a = 0; a < 3; ++a) origin[a] = d[a];
     const float dx = sides(d[0], origin[0]), dy = sides(d[1], origin[1]), dz = sides(d[2], origin[2]);
     const float mx = m * dx, my = m * dy, mz = m * dz;
-    mass += m;
+    const float missing = m - excess, total = mass + missing;
+    excess = (total - mass) - missing;
+    mass = total;
     x += mx;
     y += my;
     z += mz;

@@ -56,10 +56,6 @@ void check_times(const Config& config, const UnitSystem& units, double start) {
 }
 
 void check_mesh(const Config::Gravity& gravity, double softening, double side) {
-  if (gravity.assignment == Assignment::kCic && gravity.gradient == Gradient::kAnalytic)
-    throw Error("gravity.gradient = \"analytic\" does not fit gravity.assignment = \"cic\"",
-                "its cloud's gradient jumps between cells: forces are off by 4 %",
-                "choose \"spectral\" or \"four-point\", or the assignment \"tsc\" or \"pcs\"");
   check_even(*gravity.mesh, "gravity.mesh");
   const double cell = side / static_cast<double>(*gravity.mesh);
   if (*gravity.r_cut >= kMaxReach * static_cast<double>(*gravity.mesh)) {

@@ -177,8 +177,9 @@ class Reader {
     }
   }
 
-  // "0.5" of ".5", which is no number in TOML.
+  // "0.5" of ".5", which is no number in TOML. Quoted texts stay as they are.
   static std::string with_leading_zeros(const std::string& text) {
+    if (text.find_first_of("\"'") != std::string::npos) return text;
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
       const bool after_digit = i > 0 && is_digit(text[i - 1]);

@@ -69,13 +69,16 @@ void fill(Auto<T>& field, U value) {
   if (!field) field = static_cast<T>(value);
 }
 
+// The gradient of CIC's cloud jumps between cells: forces are off by 2 to 4 %.
+bool gradient_jumps(Assignment assignment, Gradient gradient) { return assignment == kCic && gradient == kAnalytic; }
+
 void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint64_t particles) {
   fill(gravity.split, Split::kPolynomial);
   fill(gravity.split_order, numbers.split_order);
   fill(gravity.r_cut, *gravity.split == Split::kS2 ? 3.0 : numbers.r_cut);
   fill(gravity.assignment, numbers.assignment);
   fill(gravity.interlacing, numbers.interlacing);
-  fill(gravity.gradient, numbers.gradient);
+  fill(gravity.gradient, gradient_jumps(*gravity.assignment, numbers.gradient) ? kFourPoint : numbers.gradient);
   if (gravity.mesh) return;
   const double per_side = std::cbrt(static_cast<double>(particles));
   const std::int64_t least = good_mesh(std::max(*gravity.r_cut / kMaxReach + 0.1, 8.0));
@@ -428,6 +431,10 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
   if (cosmological) shorten_steps_of_few(config, facts, units, notes);
   resolve_presets(config, facts.particles);
   check_numbers(config, units, facts.file);
+  if (cosmological && gradient_jumps(*config.gravity.assignment, *config.gravity.gradient))
+    notes.push_back(
+        "Warning: gravity.gradient = \"analytic\" of gravity.assignment = \"cic\" jumps between cells: forces "
+        "are off by 2 to 4 %. Take another gradient, or the assignment \"tsc\" or \"pcs\".");
   check_subset(config, facts.particles);
 }
 

@@ -320,9 +320,9 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   const GroupFrame units = group_frame(frame, header, distance);
   const double mass = sum_of(ranks, total_mass(stream, particles.source.data(), particles.size()));
   check_density(mass, units);
-  const MassRange masses = mass_range(ranks, stream, particles.source.data(), particles.size());
-  if (masses.smallest < masses.largest)
-    catalogue.lightest_distance = std::cbrt(masses.smallest * static_cast<double>(catalogue.particles) / mass);
+  const MassTotals masses = mass_totals(ranks, stream, particles.source.data(), particles.size());
+  if (masses.range.smallest < masses.range.largest && 2 * masses.heaviest <= catalogue.particles)
+    catalogue.lightest_distance = std::cbrt(masses.range.smallest * static_cast<double>(catalogue.particles) / mass);
   divide(stream, ranks, particles);
   const SortedParticles own = sort_particles(stream, particles);
   const RankBoxes boxes(own, ranks);

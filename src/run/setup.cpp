@@ -18,6 +18,7 @@
 #include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/film.hpp"
+#include "src/simulation/frame.hpp"
 #include "wan/sites/site_mesh.hpp"
 
 namespace maki {
@@ -191,17 +192,11 @@ void leave_far_particles(Prepared& run, IsolatedBox& box, const UnitSystem& unit
   run.aside = far;
 }
 
-// A message where pairs may be much closer than groups of the tree are wide: separations have 24 bits of a group's
-// extent.
-constexpr double kTightPair = 1e-5;  // sides: forces of a tree then err by some 1e-3
 void note_tight_pairs(Prepared& run) {
   const Config::Gravity& gravity = run.config.gravity;
   const double softening = number_of(*gravity.softening, "gravity.softening", run.config, run.units);
   if (gravity.method != Method::kTree || softening >= kTightPair * run.side || run.particles < 3) return;
-  run.notes.push_back(fmt::format(
-      "The softening is less than 1e-5 of the box: between particles closer than {:.3g} forces of the tree may err by "
-      "1e-3 and more. gravity.method = \"direct\" has exact separations.",
-      kTightPair * run.side));
+  run.notes.push_back(note_of_tight_pairs(run.side));
 }
 
 Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {

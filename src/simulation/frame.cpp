@@ -34,6 +34,13 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
   return frame;
 }
 
+std::string note_of_tight_pairs(double side) {
+  return fmt::format(
+      "The softening is less than 1e-5 of the box: between particles closer than {:.3g} forces of the tree may err by "
+      "1e-3 and more. gravity.method = \"direct\" has exact separations.",
+      kTightPair * side);
+}
+
 void double_frame(Frame& frame) {
   for (double& corner : frame.corner) corner -= 0.5 * frame.side;
   frame.side *= 2;

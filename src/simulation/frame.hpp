@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "kernels/particles/particles.hpp"
 #include "src/io/snapshot.hpp"
@@ -23,6 +24,11 @@ struct Frame {
 
 // Doublings for particles that leave the box; where bound ones do, there are more (GravityField::bound_ones_leave).
 inline constexpr int kMaxDoublings = 4;
+// Pairs of a tree, in sides: separations have 24 bits of a group's extent, and forces between closer particles err by
+// some 1e-3.
+inline constexpr double kTightPair = 1e-5;
+std::string note_of_tight_pairs(double side);
+
 // A particle farther than this from the middle on some axis, in units of the last bit, has left the middle half of
 // the box: the nearest image of another particle could be the wrong one.
 inline constexpr std::int64_t kMiddleHalf = (std::int64_t{1} << 30) - 1;

@@ -220,6 +220,9 @@ void GravityField::enlarge_box() {
   gravity_.box_doubled();
   agreement_.decided(static_cast<std::uint64_t>(frame_.doublings));
   log_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
+  const bool tight = step_options_.softening < kTightPair * frame_.side;
+  if (tight && step_options_.softening >= kTightPair / 2 * frame_.side && !gravity_.options().direct)
+    log_(note_of_tight_pairs(frame_.side));
 }
 
 bool GravityField::softening_fits_doubled() const {
@@ -227,12 +230,13 @@ bool GravityField::softening_fits_doubled() const {
 }
 
 // Whether particles outside of the middle half will come back and are enough for a larger box, in which the tree has
-// fewer levels for the others.
+// fewer levels and pairs have fewer digits for the others.
 bool GravityField::bound_ones_leave() {
-  constexpr std::uint64_t kOneOf = 10'000;
+  const bool exact = step_options_.softening >= kTightPair * 2 * frame_.side;
+  const std::uint64_t one_of = exact ? 10'000 : 100;
   const SetCentre centre = centre_of_set();
   const HostParticles out = copies_beyond(stream_, particles_, kMiddleHalf);
-  return bound_over_all(out, centre, true) * kOneOf >= total_;
+  return bound_over_all(out, centre, true) * one_of >= total_;
 }
 
 std::uint64_t GravityField::bound_over_all(const HostParticles& out, const SetCentre& centre, bool among) {
@@ -271,8 +275,8 @@ std::uint64_t GravityField::keep_aside(const HostParticles& out, double t) {
   escapers_.total += left.count;
   for (std::size_t axis = 0; axis < 3; ++axis) escapers_.momentum[axis] += left.momentum[axis];
   escapers_.energy += left.kinetic - frame_.potential_unit() * centre.mass * left.nearness;
-  log_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.{}",
-                   left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total,
+  log_(fmt::format("{} particle{} left the box and {} set aside ({} so far): they keep their velocity.{}", left.count,
+                   left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total,
                    bound == 0 ? ""
                               : fmt::format(" Warning: {} of them would have come back: give a box.size above {:g}.",
                                             bound, frame_.side)));

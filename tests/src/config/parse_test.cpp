@@ -144,6 +144,7 @@ TEST(ParseConfig, OverridesNeedNoLeadingZero) {
   EXPECT_EQ(config.gravity.softening, (Quantity{0.02, ""}));
   EXPECT_EQ(config.output.redshifts, (std::vector<double>{2, 0.5}));
   EXPECT_EQ(config.run.name, ".5");
+  EXPECT_EQ(parse_config("", "run.toml", {"run.name=\"a.5\""}).run.name, "a.5");
   expect_contains(refusal("", {"end_redshift=-.95"}), {"-0.95"});
   expect_contains(refusal("", {"theta=1.2.5"}), {"\"1.2.5\" does not fit"});
 }
