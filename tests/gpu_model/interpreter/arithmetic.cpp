@@ -22,6 +22,13 @@ struct Fma {
   static float of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
   static double of(double a, double b, double c) { return __builtin_fma(a, b, c); }
 };
+// The second number with the sign of the first.
+struct CopySign {
+  template <class T>
+  static T of(T sign, T size) {
+    return std::copysign(size, sign);
+  }
+};
 struct Abs {
   template <class T>
   static T of(T a) {
@@ -130,6 +137,10 @@ Handler arithmetic(const Words& words, Instruction& i) {
   if (op == "max") return binary_of<Max>(type);
   if (op == "abs") return for_type(type, []<class T>(T) { return unary<T, Abs>; });
   if (op == "neg") return for_type(type, []<class T>(T) { return unary<Modulo<T>, Neg>; });
+  if (op == "copysign")
+    return type == "f32"   ? Handler{binary<float, CopySign>}
+           : type == "f64" ? Handler{binary<double, CopySign>}
+                           : nullptr;
   if (op == "div") return binary_of<Div>(type);
   if (op == "rem") return whole<Rem>(type);
   if (op == "dp2a") return words[1] == "lo" && has(words, "u32") ? dot_product_2 : nullptr;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/particles/types.hpp"
 #include "tests/gpu_model/tests/each_thread.cuh"
 
 namespace gpu_model {
@@ -93,7 +94,7 @@ TEST(Intrinsics, Bits) {
 
 struct Reals {
   float root, fused, product, sum, difference, quotient, square_root, least;
-  double root_of_double, least_of_double;
+  double root_of_double, least_of_double, with_sign, wider;
   unsigned bits;
 };
 
@@ -106,6 +107,7 @@ __global__ void reals(const float2* in, Reals* out, unsigned n) {
   r.product = __fmul_rn(x, y), r.sum = __fadd_rn(y, x), r.difference = __fsub_rn(y, x);
   r.quotient = __fdiv_rn(x, y), r.square_root = __fsqrt_rn(x);
   r.least = fminf(x, y), r.least_of_double = fmax(static_cast<double>(x), 1.0 / y);
+  r.with_sign = copysign(r.least_of_double, static_cast<double>(r.difference)), r.wider = widened(r.difference);
   r.bits = __float_as_uint(x) ^ static_cast<unsigned>(__double2hiint(__hiloint2double(7, 9)));
 }
 
@@ -129,6 +131,8 @@ TEST(Intrinsics, RealNumbers) {
     ASSERT_EQ(r.square_root, static_cast<float>(std::sqrt(xd)));
     ASSERT_EQ(r.least, std::min(x, y));
     ASSERT_EQ(r.least_of_double, std::max(xd, 1.0 / y));
+    ASSERT_EQ(r.with_sign, std::copysign(r.least_of_double, r.difference));
+    ASSERT_EQ(r.wider, static_cast<double>(r.difference));
     unsigned expected = 0;
     std::memcpy(&expected, &x, sizeof expected);
     ASSERT_EQ(r.bits, expected ^ 7u);
