@@ -378,9 +378,10 @@ void TurnedAway::close() {
 }
 
 std::optional<bool> answers_after(const wan::Path& path, wan::WallClock::time_point call) {
+  const double called = seconds_since(call);  // read first: time that passes between the two readings is no answer
   const wan::PathStatus there = path.status();
   if (!there.up) return false;
-  if (there.silent < seconds_since(call)) return true;
+  if (there.silent < called) return true;
   return {};
 }
 
