@@ -239,6 +239,30 @@ std::string preset_text(const Key& key) {
   return key.name == "mesh" ? text + " for 128^3 particles" : text;
 }
 
+// The key for a parameter of GADGET's files; null for other words. Without case and underscores, up to a number.
+const char* key_for_gadgets(const std::string& plain) {
+  static constexpr std::pair<std::string_view, const char*> kParameters[] = {{"boxsize", "box.size"},
+                                                                             {"cputimebetrestartfile",
+                                                                              "run.restart_interval"},
+                                                                             {"errtolforceacc", "gravity.error"},
+                                                                             {"errtolintaccuracy", "time.eta"},
+                                                                             {"errtoltheta", "gravity.theta"},
+                                                                             {"initcondfile", "initial.file"},
+                                                                             {"maxsizetimestep", "time.max_dlna"},
+                                                                             {"outputdir", "run.output_directory"},
+                                                                             {"outputlistfilename", "output.redshifts"},
+                                                                             {"pmgrid", "gravity.mesh"},
+                                                                             {"softeningcomoving", "gravity.softening"},
+                                                                             {"softeningmaxphys",
+                                                                              "gravity.max_physical_softening"},
+                                                                             {"timebegin", "initial.redshift"},
+                                                                             {"timelimitcpu", "run.time_limit"},
+                                                                             {"timemax", "time.end_redshift"}};
+  const auto begins = [&](const auto& parameter) { return plain.starts_with(parameter.first); };
+  const auto* found = std::ranges::find_if(kParameters, begins);
+  return found == std::end(kParameters) ? nullptr : found->second;
+}
+
 // [sites] is printed only for runs over several sites.
 bool is_printed(const Key& key, const Config& config) {
   return key.applies_to(config) && !key.hidden && (key.section != "sites" || !config.sites.ring.empty());
@@ -250,6 +274,7 @@ std::string nearest_key(const std::string& word) {
   const bool with_section = word.find('.') != std::string::npos;
   const std::string wanted = plain_word(word);
   const std::string wanted_name = plain_word(word.substr(word.find('.') + 1));
+  if (const char* key = key_for_gadgets(wanted_name)) return key;
   std::string best;
   std::size_t smallest = ~std::size_t{0};
   for (const Key& key : config_keys()) {

@@ -293,16 +293,26 @@ void resolve_box(Config& config, const InitialFacts& facts, const UnitSystem& un
   size = units.with_h ? Quantity{mpc, "Mpc/h"} : Quantity{mpc, "Mpc"};
 }
 
-void resolve_softening(Config& config, const InitialFacts& facts, const UnitSystem& units) {
+// A thirtieth of the mean distance, in a zoom of that of its light particles.
+void resolve_softening(Config& config, const InitialFacts& facts, const UnitSystem& units,
+                       std::vector<std::string>& notes) {
   if (config.gravity.softening) return;
   if (config.run.kind == RunKind::kIsolated) {
     throw Error("gravity.softening is not set", "isolated sets have no natural one",
                 "set it, such as gravity.softening = 0.01");
   }
-  const double spacing =
-      number_of(*config.box.size, "box.size", config, units) / std::cbrt(static_cast<double>(facts.particles));
+  const auto n = static_cast<double>(facts.particles);
+  const bool mixed = facts.lightest > 2 * n;
+  const double spacing = number_of(*config.box.size, "box.size", config, units) /
+                         std::cbrt(mixed && facts.mostly_light ? facts.lightest : n);
   const double kpc = spacing / 30 * (units.length_cgs / kMpcCgs) * 1e3;
   config.gravity.softening = Quantity{kpc, units.with_h ? "kpc/h" : "kpc"};
+  if (mixed && facts.mostly_light)
+    notes.push_back("gravity.softening is 1/30 of the mean distance of particles as light as the lightest.");
+  else if (mixed)
+    notes.push_back(
+        "Warning: gravity.softening is 1/30 of the mean distance of all particles, and some are lighter than most: set "
+        "it for a zoom.");
 }
 
 // Throws Error where a subset has less than one expected particle; as IDs choose it, the number scatters.
@@ -427,7 +437,7 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
   if (cosmological) resolve_cosmology(config.cosmology, facts.file, notes);
   const UnitSystem units = run_units(config, facts.file);
   resolve_box(config, facts, units);
-  resolve_softening(config, facts, units);
+  resolve_softening(config, facts, units, notes);
   if (cosmological) shorten_steps_of_few(config, facts, units, notes);
   resolve_presets(config, facts.particles);
   check_numbers(config, units, facts.file);

@@ -72,6 +72,10 @@ struct InitialFacts {
   // Particles as heavy as the second heaviest that would make up the mass: fewer than `particles` where a few have most
   // of it. 0: unknown.
   double alike = 0;
+  // Particles as light as the lightest that would make up the mass; 0: unknown. Whether at least half of the particles
+  // are as light (to a factor of two), as in a zoom.
+  double lightest = 0;
+  bool mostly_light = false;
 };
 
 // Fills all keys that have a rule and checks the physics. Adds the sources of values to `notes`, a sentence each.

@@ -185,7 +185,7 @@ void GroupColumns::write_all() const {
   write<float>("GroupAscale", 1, pure("Scale factor"),
                [&](const FofGroup&, std::size_t) { return catalogue_.header.time; });
 
-  const double box = catalogue_.header.box_size, root = std::sqrt(catalogue_.header.time);
+  const double box = catalogue_.header.box_size, a = catalogue_.header.time;
   const auto in_box = [box](double x) {  // a number that would round to the side becomes 0
     return static_cast<float>(x) >= static_cast<float>(box) ? 0 : x;
   };
@@ -198,8 +198,8 @@ void GroupColumns::write_all() const {
   write<float>("GroupCM", 3, lengths("Centre of mass of the members in units of U_L"),
                [&](const FofGroup& g, std::size_t k) { return in_box(g.centre_of_mass[k]); });
   write<float>("GroupCMOffset", lengths("Distance of GroupCM from GroupPos in units of U_L"), &FofGroup::offset);
-  write<float>("GroupVel", 3, {"Mean peculiar velocity over the root of a in units of U_V", 0.5, 0, 0, 0, 1},
-               [root](const FofGroup& g, std::size_t k) { return g.velocity[k] / root; });
+  write<float>("GroupVel", 3, {"Mean peculiar velocity times a in units of U_V", -1, 0, 0, 0, 1},
+               [a](const FofGroup& g, std::size_t k) { return g.velocity[k] * a; });
   write<float>("GroupVelDisp", velocities("Dispersion of peculiar velocities on one axis in units of U_V"),
                &FofGroup::velocity_dispersion);
 

@@ -78,6 +78,8 @@ double total_mass(const Snapshot& share, const Communicator& ranks);
 
 // A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no cosmology.
 std::string density_note(const SnapshotHeader& header, double mass);
+// Throws Error where it is off by more than a tenth.
+void require_density(const SnapshotHeader& header, double mass);
 
 // "it holds 20971 of the 2097152 particles of its run: a fraction of 0.01 by their IDs"; empty where the set is whole.
 std::string text_of(const ParticleSelection& selection, std::uint64_t particles);

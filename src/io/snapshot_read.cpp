@@ -342,6 +342,16 @@ std::string density_note(const SnapshotHeader& header, double mass) {
                            note);
 }
 
+void require_density(const SnapshotHeader& header, double mass) {
+  constexpr double kMostOff = 0.1;  // what a smooth component, as of neutrinos, may lack
+  const double ratio = gadget::mean_density_ratio(header, mass);
+  if (!(ratio > 0) || std::abs(ratio - 1) <= kMostOff) return;
+  throw Error("the particles' masses do not fit the cosmology",
+              fmt::format("their mean density is {:.6g} times what Omega0 = {} asks for", ratio, header.omega0),
+              "correct the units (units.length and the others for a file that states none), with or without h, the "
+              "masses, or cosmology.omega0");
+}
+
 std::uint64_t count_particles(const std::string& path, const Communicator& ranks) {
   return rows_of(gadget::read_set_headers(path, ranks));
 }

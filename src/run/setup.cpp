@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 
@@ -143,11 +144,24 @@ double alike_in(const Snapshot& share, const Communicator& ranks) {
   return all[1] > 0 ? std::round(total_mass(share, ranks) / static_cast<double>(all[1])) : 1;
 }
 
-void finish(Prepared& run, const SnapshotHeader* file, double isolated_side, double alike = 0) {
+// Sets InitialFacts::lightest and mostly_light.
+void count_light(const Snapshot& share, const Communicator& ranks, InitialFacts& facts) {
+  constexpr float kSameKind = 2;  // masses to this factor are of one kind
+  float least = std::numeric_limits<float>::max();
+  for (const float mass : share.masses) least = std::min(least, mass);
+  for (const float mass : gathered(ranks, least)) least = std::min(least, mass);
+  if (!(least > 0) || facts.particles == 0) return;
+  const auto light = std::ranges::count_if(share.masses, [&](float mass) { return mass <= kSameKind * least; });
+  facts.lightest = std::round(total_mass(share, ranks) / static_cast<double>(least));
+  facts.mostly_light = sum_of(ranks, static_cast<std::uint64_t>(light)) >= (facts.particles + 1) / 2;
+}
+
+void finish(Prepared& run, const InitialFacts& facts) {
   Config& config = run.config;
+  const SnapshotHeader* file = facts.file;
   const std::vector<std::string> idle = idle_keys(config);
   run.notes.insert(run.notes.end(), idle.begin(), idle.end());
-  resolve(config, {run.particles, file, isolated_side, alike}, run.notes);
+  resolve(config, facts, run.notes);
   run.units = run_units(config, file);
   run.gravitational_constant = run_gravitational_constant(config, run.units, file);
   run.side = number_of(*config.box.size, "box.size", config, run.units);
@@ -210,7 +224,9 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
     leave_far_particles(run, box, run_units(run.config, from_file ? &run.initial.header : nullptr), ranks);
   }
   run.centre = box.centre;
-  finish(run, from_file ? &run.initial.header : nullptr, box.side, alike_in(run.initial, ranks));
+  InitialFacts facts{run.particles, from_file ? &run.initial.header : nullptr, box.side, alike_in(run.initial, ranks)};
+  count_light(run.initial, ranks, facts);
+  finish(run, facts);
   SnapshotHeader& header = run.initial.header;
   if (!header.comoving) {
     header.gravitational_constant = run.gravitational_constant;
@@ -244,7 +260,7 @@ Prepared prepare_cosmological(Config config, bool with_particles, const Communic
   run.config = std::move(config);
   const auto side = static_cast<std::uint64_t>(run.config.initial.particles_per_side);
   run.particles = side * side * side;
-  finish(run, nullptr, 0);
+  finish(run, {run.particles});
   note_table(run);
   if (with_particles) run.initial = make_cosmological_set(run.config, run.units, ranks);
   return run;
@@ -290,7 +306,8 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
 namespace {
 
 // By the user's cosmology; the reader may have said the same by the file's.
-void note_density(Prepared& run, double mass) {
+void check_density(Prepared& run, double mass) {
+  require_density(run.initial.header, mass);
   const std::string density = density_note(run.initial.header, mass);
   if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
 }
@@ -301,7 +318,7 @@ Prepared prepare(Config config, Snapshot share, ReadReport report, const Communi
   settle_units(config, report, share.header, report.notes);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
   run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
-  note_density(run, report.mass);
+  check_density(run, report.mass);
   return run;
 }
 
@@ -309,7 +326,7 @@ Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
   require_units(config, share.header, "the set");
   const double mass = total_mass(share, ranks);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
-  note_density(run, mass);
+  check_density(run, mass);
   return run;
 }
 

@@ -89,7 +89,7 @@ TEST(GroupCatalogue, HasGadgetsLayout) {
   expect_column(path, "Group/GroupLen", H5T_STD_I32LE, {40, 39, 38});
   expect_column(path, "Group/GroupMass", H5T_IEEE_F32LE, {3000, 2000, 1000});
   expect_column(path, "Group/GroupPos", H5T_IEEE_F32LE, {1, 2, 0, 2, 3, 0, 3, 4, 0});
-  expect_column(path, "Group/GroupVel", H5T_IEEE_F32LE, {200, 0, 14, 200, -100, 14, 200, -200, 14});
+  expect_column(path, "Group/GroupVel", H5T_IEEE_F32LE, {25, 0, 1.75, 25, -12.5, 1.75, 25, -25, 1.75});
   expect_column(path, "Group/GroupCMOffset", H5T_IEEE_F32LE, {0.5, 1.5, 2.5});
   expect_column(path, "Group/GroupVelDisp", H5T_IEEE_F32LE, {200, 201, 202});
   expect_column(path, "Group/Group_M_Mean200", H5T_IEEE_F32LE, {1500, 1000, 500});
@@ -107,7 +107,7 @@ TEST(GroupCatalogue, HasGadgetsLayout) {
     EXPECT_EQ(ids.values[static_cast<std::size_t>(offsets.values[6 * k + 1])], 1000.0 * static_cast<double>(k));
 
   H5Id velocity = open_dataset(file, "Group/GroupVel"), radius = open_dataset(file, "Group/Group_R_Mean200");
-  EXPECT_EQ(read_scalar<double>(velocity, "a_scaling"), 0.5);
+  EXPECT_EQ(read_scalar<double>(velocity, "a_scaling"), -1);
   EXPECT_EQ(read_scalar<double>(radius, "a_scaling"), 1);
   EXPECT_EQ(read_scalar<double>(radius, "h_scaling"), -1);
   EXPECT_EQ(read_scalar<double>(radius, "to_cgs"), UnitSystem{}.length_cgs);
