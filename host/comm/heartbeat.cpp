@@ -142,7 +142,8 @@ void look_after(double passed) {
 }
 
 // On rank 0, once a beat: whether all ranks wait for each other; prints a line where some wait for ranks at work.
-void look_who_waits(int& beats, double passed, double& told) {
+// `beats`: for which some have waited; `next_line`: seconds to the next line.
+void look_who_waits(int& beats, double passed, double& next_line) {
   std::vector<int> at_work;
   int waiting = watch->waiting;
   if (!waiting) at_work.push_back(0);
@@ -152,12 +153,12 @@ void look_who_waits(int& beats, double passed, double& told) {
     if (peer.heard && !peer.waiting) at_work.push_back(r);
   }
   beats = waiting > 0 ? beats + 1 : 0;
-  told = waiting > 0 ? told - passed : watch->timeout / 2;
+  next_line = waiting > 0 ? next_line - passed : watch->timeout / 2;
   watch->all_wait = beats > kSure && at_work.empty();
-  if (beats <= kSure || at_work.empty() || told > 0) return;
+  if (beats <= kSure || at_work.empty() || next_line > 0) return;
   std::fprintf(stderr, "maki: waiting for %s, at work for %.0f s or more\n", name_ranks(at_work).c_str(),
                watch->timeout);
-  told = watch->timeout;
+  next_line = watch->timeout;
 }
 
 // Ends the process for a main thread that does not do so.
@@ -175,7 +176,7 @@ void run() {
   // Spreads the datagrams of all ranks over a beat.
   auto looked = Clock::now() - std::chrono::duration_cast<Clock::duration>(kBeat * (watch->rank % 16) / 16);
   const double patience = kHandOver + 2 * std::min(watch->rank, 5);  // so that one rank speaks first
-  double lost_for = 0, told = 0;
+  double lost_for = 0, next_line = 0;
   if (watch->rank != 0) send_to_first();
   for (int beats = 0;;) {
     for (auto now = Clock::now(); now < looked + kBeat; now = Clock::now()) {
@@ -191,7 +192,7 @@ void run() {
     const double passed = std::min<Seconds>(now - looked, 2 * kBeat).count();
     looked = now;
     look_after(passed);
-    watch->rank == 0 ? look_who_waits(beats, passed, told) : send_to_first();
+    watch->rank == 0 ? look_who_waits(beats, passed, next_line) : send_to_first();
     lost_for = watch->lost.empty() || watch->ending ? 0 : lost_for + passed;
     if (lost_for > patience) end_process();
   }

@@ -89,7 +89,6 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   return {};
 }
 
-// A rank's share of its machine, and the log's description of ranks: see job.hpp.
 int usual_device() { return on_this_machine().number % std::max(device_count(), 1); }
 
 CoreSet own_cores() {

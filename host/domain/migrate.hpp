@@ -13,16 +13,15 @@
 
 namespace maki {
 
-// One block of bytes for each rank, with its particles of several arrays, packed and unpacked on the device.
-//
-// Block r holds n_r particles and begins at a multiple of 16 bytes: their source records, then ids, then momenta along
-// x, y, z, then each extra array, then remainders. Arrays follow each other without padding.
+// Further arrays of the particles' length that go with them.
 using ExtraArrays = std::span<DeviceBuffer<float>* const>;
 
-// The begins of the blocks, ranks + 1 entries each: the first particle of each block, and its first byte.
+// The places of the blocks of a packed set, one for each rank. A block begins at a multiple of 16 bytes and holds its
+// particles' source records, then ids, then momenta along x, y, z, then each extra array, then remainders, without
+// padding.
 struct BlockPlaces {
-  std::vector<std::uint64_t> first;
-  std::vector<std::uint64_t> begin;
+  std::vector<std::uint64_t> first;  // particle of each block; ranks + 1 entries
+  std::vector<std::uint64_t> begin;  // bytes; ranks + 1 entries
   std::size_t particle_bytes = 0;
 
   BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t bytes);

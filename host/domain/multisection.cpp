@@ -12,9 +12,9 @@
 namespace maki {
 namespace {
 
-// A cut that has `fraction` of the samples at a coordinate below it. They count as spread halfway to the coordinate's
-// neighbours, so that cuts follow samples smoothly. Samples at the cut's own coordinate go whole to the side that
-// leaves the smaller error.
+// The cut with `fraction` of the samples at coordinate `at` below it, as if these were spread halfway to the next
+// coordinates with samples (or ends of the box), `before` and `after`: cuts then follow samples smoothly. In fact all
+// of them lie on one side of the cut: below it from a fraction of 1/2 on.
 std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t after, double fraction) {
   const std::uint64_t low = before + (at - before + 1) / 2;  // in (before, at], or 0
   const std::uint64_t high = at + (after - at + 1) / 2;      // in (at, after]
@@ -90,8 +90,8 @@ std::uint32_t roundest(Window w) {
   return w.high & ~(highest_difference - 1);
 }
 
-// A window always has a coordinate about as round as its width, which gains nothing: cells of that size are halved
-// instead of cut into slivers, and the samples are less even. Cuts move only to faces of cells this many times as wide.
+// Cuts move only to faces of cells at least this many times as wide as their window. Every window contains a face of
+// cells of about its own width; a cut there gains nothing, and divides the samples less evenly.
 // Interactions times imbalance at 8 ranks and a rounding of 0.03, Plummer sphere, uniform and clumps of 60 000
 // particles off the middle of the box, means of four: 1.241 1.192 1.156 with 0, 1.227 1.173 1.135 with 8, 1.228 1.174
 // 1.138 without rounding.

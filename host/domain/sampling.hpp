@@ -52,13 +52,13 @@ class CostSums {
 void group_costs(const Stream& stream, const std::uint32_t* cell_count, const ListView& lists, std::uint32_t cell_cost,
                  std::uint32_t* cost, bool add = false);
 
-// Largest over mean cost after five steps, 8 ranks, 200 000 particles in clumps or one Plummer sphere: 1.001 with 2000
-// samples a rank, 1.006 with 500, 1.012 with 100, 1.04 with 30; on 4096 ranks (a model of the cuts alone) 1.06 with 500
-// and 1.27 with 64. Cutting 2^18 samples takes about 0.1 s.
+// The number of samples. Largest over mean cost after five steps, 8 ranks, 200 000 particles in clumps or one Plummer
+// sphere: 1.001 with 2000 samples a rank, 1.006 with 500, 1.012 with 100, 1.04 with 30; on 4096 ranks (a model of the
+// cuts alone) 1.06 with 500 and 1.27 with 64. Cutting 2^18 samples takes about 0.1 s.
 struct SamplingRate {
-  std::uint64_t per_rank = 2000;    // samples over ranks
-  std::uint64_t most = 1ull << 18;  // samples in all, but on many ranks:
-  std::uint64_t least_per_rank = 500;
+  std::uint64_t per_rank = 2000;       // at most `most` in all,
+  std::uint64_t most = 1ull << 18;     // but on many ranks
+  std::uint64_t least_per_rank = 500;  // a rank
   std::uint64_t samples(std::uint64_t ranks) const {
     return std::min(per_rank * ranks, std::max(most, least_per_rank * ranks));
   }

@@ -126,7 +126,7 @@ struct PlaceCells {
   CellGeometryView g;
   std::uint32_t* multipoles;
 
-  // The blocks up to that of cell i have one root each, stored elsewhere.
+  // Roots are stored apart: of the cells before cell i, which is below one, block + 1 are roots.
   MAKI_HD std::uint32_t place_of(std::uint32_t block, std::size_t i) const {
     if (i == in.blocks.cell[block]) return roots_at + block;
     return below_at + static_cast<std::uint32_t>(i - block - 1);
@@ -148,7 +148,7 @@ struct PlaceCells {
   }
 };
 
-// Refers to the middle of the box: no domain reaches beyond half a side from it.
+// Reference points of the domain tree's nodes for the first sweep: the middle of the box, at most half a side from all.
 struct ReferToMiddle {
   CellGeometryView g;
   MAKI_HD void operator()(std::size_t cell) const { g.x[cell] = g.y[cell] = g.z[cell] = 0x80000000u; }

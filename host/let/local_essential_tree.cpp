@@ -40,7 +40,7 @@ constexpr float kTouch = 1e-3f;
 
 constexpr int kTag = 4701;  // distinct from other messages in flight between the same ranks
 
-// A rank's message to the others about its tree.
+// The box of a tree's root, as all ranks learn it; extents in sides. 0 cells: there is no tree.
 struct RootBox {
   std::uint32_t cells = 0, x = 0, y = 0, z = 0;
   float hx = 0, hy = 0, hz = 0;
@@ -182,7 +182,7 @@ void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const S
   for (std::size_t b = 0; b < from.size(); ++b)
     received.push_back({from[b], in.packed.data() + in.blocks.begin(b), in.blocks.message_bytes(b, shapes)});
   count(sent, received);
-  // If a peer is lost, a walk already queued must end: trees without shapes have no cycles.
+  // Zeros are empty leaves: where a peer is lost, walks that are queued already come to an end.
   if (shapes && payload.path() == PayloadPath::kNccl) fill_zero(stream, in.packed.data(), in.blocks.bytes());
   under_way = true;
   begun = WallClock::now();

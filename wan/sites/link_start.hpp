@@ -110,8 +110,8 @@ class LinkStart {
   std::vector<std::unique_ptr<LinkCaller>> callers_;  // by link; null where the neighbour calls
 };
 
-// Whether the job at the other end is there after a second one of its site has called: empty until it is heard after
-// that, or its path is down.
+// Whether the job at the other end still answers, after a second one of its site has called: true where it was heard
+// after that, false where its path is down, empty while neither is known.
 std::optional<bool> answers_after(const wan::Path& path, wan::WallClock::time_point call);
 
 // Tells the site at the other end why the run ends; that site throws an error with this text. Never waits or throws.

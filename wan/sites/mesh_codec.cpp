@@ -52,7 +52,8 @@ class Cells {
 
   Cell* at(int x, int y) { return first_.data() + step_ * (counted(x) * counted(b_.rows) + counted(y)) + kPad; }
   // First mesh: 5/8 of the three known neighbours, -3/8 of the three across an edge, 2/8 of the one across the corner.
-  // Sums are in 32nds and leave out the cell before in the row; the return value replaces it at the row's beginning.
+  // sums_ holds 32 times the prediction, without the row's preceding cell, which fill() adds. Returns the cell that
+  // takes its place at the row's beginning.
   Cell sum_preceding(int x, int y) {
     const Cell* above = y > 0 ? at(x, y - 1) : x > 0 ? at(x - 1, y) : zeros_.data() + kPad;
     const Cell* behind = x > 0 ? at(x - 1, y) : above;
@@ -86,7 +87,7 @@ class Cells {
   std::vector<Cell> zeros_, shifted_, inner_, outer_, sums_;  // rows
 };
 
-// Calls f(x, y, zeros) for each row that is sent; `zeros`: the lowest bits of its cells that are zero.
+// Calls f(x, y, zeros) for each row that is sent; `zeros`: how many of the lowest bits are zero in all its cells.
 template <class F>
 void each_row(const MeshBlock& b, int mesh, const F& f) {
   for (int x = 0; x < b.planes; ++x) {
@@ -96,8 +97,8 @@ void each_row(const MeshBlock& b, int mesh, const F& f) {
   }
 }
 
-// A residual is coded as a token and low bits. Below 8 the token is the residual itself; else it holds the three
-// leading bits and the number of low bits that follow.
+// A residual is coded as a token, 4 n + (residual >> n), and its n low bits: n = 0 below 8, else all but the three
+// leading bits.
 int low_bits(std::uint8_t token) { return std::max(token >> 2, 1) - 1; }
 
 class BitWriter {

@@ -189,6 +189,7 @@ namespace {
 // Time for other threads to read the notice of a peer that has closed its path, and what it sent before the notice.
 constexpr auto kNoticeDelay = std::chrono::milliseconds(500);
 
+// What was seen of the loss: the error's text without its advice.
 std::string observation(const wan::PathError& error) {
   const std::string text = error.what();
   if (error.seconds_down() <= 0) return text;

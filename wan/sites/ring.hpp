@@ -71,10 +71,10 @@ class Ring {
   // another number: then the sites are not in step.
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
 
-  // While receive() and close() wait they call `asked` once a second. Where it returns true they throw SiteLost while a
-  // neighbour's path is down, and once the wait is longer than kLeaveAfter seconds, or the path's patience where that is
-  // shorter, and than twice any earlier wait for messages of the phase: a site that is to end waits neither for a path's
-  // patience nor for a site that hangs. Not called while another thread is in receive() or close().
+  // While receive() and close() wait they call `asked` once a second: whether this site is to end. If so they throw
+  // SiteLost where a neighbour's path is down, and where they have waited longer than the paths' patience or
+  // kLeaveAfter, whichever is less, and than twice any earlier wait for messages of the phase. Not called while another
+  // thread is in receive() or close().
   virtual void leave_when(std::function<bool()>) {}
 
   // Limit of the bytes of what others send, on this machine.

@@ -41,7 +41,7 @@ struct RingPlan {
   std::string agreement;  // lines "key = value" that have to be equal at all sites: configuration, cosmology
   std::vector<std::uint64_t> restarts;  // steps of which this site holds a restart; others may read them
 
-  double wait_limit = 0;  // limit of waiting for the other sites at the start; 0: none
+  double wait_limit = 0;  // seconds to wait for the other sites at the start; 0: no limit
   // Limit of the bytes of messages that wait here to be received or passed on, and of the parts that one call receives
   // (Sites::receive_parts()). Beyond it the run ends with an error, before this machine runs out of memory.
   std::size_t memory_limit = 0;                    // 0: half of what is available to this job (host_memory_available())

@@ -48,7 +48,7 @@ struct SiteMesh::Parts {
 
   explicit Parts(Sites& s) : sites(s) {}
 
-  // Whether only this site has masses in a plane: the widest cloud reaches 2 cells, and its integers are rounded.
+  // Whether only this site has masses in a plane: the widest cloud reaches 2 cells, and rounding a little further.
   bool is_exclusive(int cells, int mesh, int plane) const;
   Plane kind(const MeshBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
   std::vector<MeshChunk> chunks_of(const MeshBox& box, const MassUnit& unit, const Counts& counts) const;

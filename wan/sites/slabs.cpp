@@ -128,7 +128,7 @@ class WorkBelow {
     return sum;
   }
 
-  // Sample k of n has (2 k + 1) / 2 n of the site's work to its left.
+  // Of the site's work, (2 k + 1) / (2 n) is to the left of sample k = 0 ... n - 1, which is knot k + 1.
   static std::uint64_t part(const std::vector<std::uint64_t>& knots, std::uint64_t x, std::uint64_t load) {
     if (x <= knots.front()) return 0;
     if (x >= knots.back()) return load;
@@ -155,8 +155,8 @@ std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint6
   return rounded >= from - most && rounded <= from + most ? rounded : to;
 }
 
-// Pushes boundaries apart that are nearer than the thinnest slab. They stay between their old neighbours: whatever
-// pushes has itself moved by no more than half an old slab, and all old slabs are as thick.
+// Pushes boundaries apart that are nearer than `thinnest`. None passes an old neighbour: the one that pushes has moved
+// at most half an old slab, and no old slab is thinner.
 void keep_thickness(std::vector<std::uint64_t>& starts, std::uint64_t thinnest) {
   std::uint64_t before = 0;
   for (std::size_t i = 1; i < starts.size(); ++i) before = starts[i] = std::max(starts[i], before + thinnest);
