@@ -1,7 +1,7 @@
 // The checksum of a file's bytes: XXH3 with 128 bits, fast enough to cost nothing beside a disk. It detects damage;
 // against forgery there is the path's encryption.
 //
-// For all-zero blocks it hashes only their offsets: a peer can claim a hole of any length.
+// All-zero blocks are not hashed, only the offset of the data behind them: a peer can claim a hole of any length.
 #pragma once
 
 #include <xxhash.h>

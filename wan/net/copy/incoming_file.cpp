@@ -213,7 +213,7 @@ namespace {
 constexpr std::size_t kMostFiles = 4096;
 constexpr std::uint64_t kMaxBytes = 64 << 20;
 constexpr std::chrono::seconds kMaxAge(3);
-constexpr std::size_t kShares = 8;  // a copy uses at most this fraction of the process's open files
+constexpr std::size_t kShares = 8;  // a copy uses at most the process's open files, divided by this
 constexpr std::size_t kSingle = 4;  // up to this number, fsync each, which does not flush others' data
 
 // Files of all copies of the process.

@@ -16,7 +16,7 @@ namespace maki::wan::copy {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle(5);  // at first an order is in flight
+constexpr std::chrono::seconds kIdle(5);  // without an order: as long as a new client's may be in flight
 constexpr double kGone = 15;              // seconds that a client without a stream has to come back
 
 }  // namespace

@@ -69,7 +69,8 @@ void Watch::scan() {
   if (fstat(root_.folder("")->descriptor(), &watched) != 0 || stat(folder_.c_str(), &named) != 0 ||
       named.st_ino != watched.st_ino || named.st_dev != watched.st_dev)
     throw Error("the folder '" + printable(folder_) + "' was removed or replaced", "", "begin again");
-  // A file's close event may be among the lost ones; if not, its next event opens it again. truncate(2) has no such event.
+  // Files that nobody is known to write: the close event was lost, or truncate(2) has changed them, which has none. The
+  // next event opens them again.
   for (auto& [path, file] : waiting_)
     if (file.open &&
         (lost_ ? is_written(path) != true : Clock::now() - file.due > settle_ && is_written(path) == false))

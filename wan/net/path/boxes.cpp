@@ -199,7 +199,7 @@ void Inbox::abandoned(Landing& landing) {
   std::erase(message.open, &landing);
   if (message.posted) return;
   if (landing.own_) unmatched_bytes_ -= landing.frame_.length + kUnmatchedCost;
-  // An unwanted message without data here leaves nothing behind.
+  // A message without a receive and without data here is forgotten.
   if (!message.pieces.empty() || !message.open.empty()) return;
   const auto found = messages_.find({landing.frame_.tag, landing.frame_.index});
   if (found != messages_.end() && found->second.get() == &message) messages_.erase(found);
@@ -225,7 +225,7 @@ namespace {
 
 constexpr std::size_t kSmall = 16 << 10;   // these go before bulk data
 constexpr std::size_t kRecord = 16 << 10;  // of TLS: a chunk with its header fills whole records
-constexpr std::size_t kSharesLeft = 2;     // near the end of the queue, each stream gets this fraction of its share
+constexpr std::size_t kSharesLeft = 2;     // near the end of the queue a chunk is a stream's share, divided by this
 
 // The smallest piece can be sent at once even on a stream that has paused: TCP's initial window is ten segments of 1448
 // bytes, one of which is left for an acknowledgement sent before.

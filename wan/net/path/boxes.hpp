@@ -1,5 +1,5 @@
-// Incoming and outgoing messages of a path, and the requests that wait for them. Used only in the path's thread,
-// except:
+// Incoming and outgoing messages of a path, and the requests that wait for them. Used only in the path's thread, except
+// Operation.
 #pragma once
 
 #include <condition_variable>
@@ -74,7 +74,7 @@ class Landing {
   ~Landing();
   Landing(const Landing&) = delete;
 
-  std::byte* where = nullptr;                          // place of the payload; null: unwanted
+  std::byte* where = nullptr;                          // place of the payload; null: nowhere, it is dropped
   bool wanted() const { return message_ != nullptr; }  // false: the chunk is arriving again on another stream
 
  private:
@@ -95,9 +95,8 @@ class Inbox {
   // `matched(tag, index)` is called when a message and its receive have met.
   Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit, std::function<void(Tag, std::uint64_t)> matched);
   void set_memory(std::shared_ptr<HeldMemory> memory) { memory_ = std::move(memory); }  // for gaps; none: not counted
-  void set_promised(Holding promised) {
-    promised_ = std::move(promised);
-  }  // counted while unmatched_limit may be filled
+  // The account of unmatched_limit: all of it until close(), then what complete messages still hold.
+  void set_promised(Holding promised) { promised_ = std::move(promised); }
 
   void post(Tag tag, Receive receive);
   // Throws ProtocolError if a chunk contradicts its message, overlaps another or exceeds the limits, and

@@ -15,8 +15,8 @@
 
 namespace maki::wan {
 
-// One new connection, until it is authenticated and answered: TLS, Hello, Welcome. Callers with TLS where there is
-// none, or without, are told so in plain bytes, which affect only error messages.
+// One new connection, until it is authenticated and answered: TLS, Hello, Welcome. Where only one side has TLS the
+// caller is told so in plain bytes, which affect only its error message.
 class Greeter final : public Pollable {
  public:
   // known: the peer has proved its identity; may delete other Greeters, not this one. decide: returns the answer to its

@@ -70,7 +70,7 @@ std::uint64_t HeldMemory::room_for_path(std::uint64_t wanted, std::uint64_t othe
   const std::uint64_t part = std::max(own + left_of(process.all, process.bytes), process.all / process.count);
   const std::uint64_t limit = std::min(most, part);
   const std::uint64_t room = left_of(limit, own == 0 ? 0 : own + limit / 8);
-  const std::uint64_t for_each = limit / std::max<std::uint64_t>(1, most / least);  // the least, or its part of a share
+  const std::uint64_t for_each = limit / std::max<std::uint64_t>(1, most / least);  // about least * limit / most
   return room < least ? 0 : std::clamp(left_of(room, others * for_each) / 2, least, wanted);
 }
 

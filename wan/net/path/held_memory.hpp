@@ -19,8 +19,8 @@ struct HeldMemoryLimits {
 // Promised to each path that wants as much.
 inline constexpr std::uint64_t kLeastPromise = 4 << 20;
 
-// Bytes charged for a range of numbers, bytes charged at once, and bytes free for each path, so that a path whose
-// receives are all posted does not depend on what others have filled.
+// Memory of the ranges between gaps in what came: bytes of a range, bytes charged at a time, and bytes that are not
+// charged, so that a path whose receives are all posted does not depend on what others have filled.
 inline constexpr std::uint64_t kRangeCost = 64, kRangeStep = 4 << 10, kOwnRanges = 64 << 10;
 
 constexpr std::uint64_t beyond_own(std::uint64_t bytes) { return bytes > kOwnRanges ? bytes - kOwnRanges : 0; }
@@ -46,7 +46,7 @@ class HeldMemory {
   std::atomic<std::uint64_t> bytes_{0};
 };
 
-// A share of it, given back on destruction.
+// Bytes taken from a HeldMemory, given back on destruction.
 class Holding {
  public:
   Holding() = default;

@@ -203,7 +203,7 @@ PathStatus PathCore::status() {
 namespace {
 
 constexpr std::size_t kCopiedMessage = 64 << 10;      // a send up to this size is copied and returns at once,
-constexpr std::size_t kCopiedAtMost = 64 << 20;       // unless more than this is waiting
+constexpr std::size_t kCopiedAtMost = 64 << 20;       // unless copied_ exceeds this
 constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
 constexpr double kPacingBurst = 0.01;  // seconds of the rate that may be sent at once, to make up for late timers

@@ -93,7 +93,7 @@ class Stream final : public Pollable {
   std::size_t payload_filled_ = 0;
   std::unique_ptr<Landing> landing_;
   std::vector<std::byte> control_payload_, waste_;
-  // False once the stream is deleted, which may happen inside a call of the path.
+  // False once the stream is deleted: for work posted before.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

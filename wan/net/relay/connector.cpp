@@ -14,11 +14,10 @@
 namespace maki::wan {
 namespace {
 
-// Seconds without an answer after which the next address is tried in parallel. Longer than most round trips. An attempt
-// that must make room for another has had time for a retransmission of the system's, too.
+// Seconds without an answer after which the next address is tried in parallel: longer than most round trips.
 constexpr double kHeadStart = 0.4;
-// A system retransmits its SYN after 1, 2, 4, ... s. If the network was down meanwhile, a new attempt gets through
-// sooner.
+// Seconds between attempts once kAtOnce run, or all were tried. A system repeats its SYN after 1, 2, 4, ... s: an
+// attempt that makes room has had one repetition, and if the network was down a new one gets through sooner.
 constexpr double kAskAgain = 2;
 
 }  // namespace

@@ -150,7 +150,7 @@ namespace {
 
 using admission::Want;
 
-// After so recent a sign of life the registered listener is alive, and another one wants its name.
+// A listener heard within so many seconds is alive: its name is refused to others.
 constexpr double kAlive = 2.5 * kControlBeat;
 
 // Limits unsent bytes in a socket, which delay all later ones.

@@ -101,7 +101,7 @@ class RelaySession {
     Socket socket;
     SplicePipe onward;  // to the other end
     bool watched = false;
-    bool hung_up = false;  // reported while it could not be handled
+    bool hung_up = false;  // seen while nothing can be moved: not watched until something can
   };
 
   End& other(const End& end) { return &end == &caller_ ? target_ : caller_; }

@@ -151,8 +151,8 @@ void RelaySession::on_ready(End& end, bool readable, bool writable) {
   if (readable && end.onward.wants_source()) {
     if (!flow(end)) return;
   } else if (const int hang_up = readable ? hang_up_of(end.socket.descriptor()) : 0; hang_up != 0) {
-    // Without one the event is older than the read of its bytes.
-    // After an orderly end, with the way back still open, this can only be a break.
+    // Without a hang-up the event is stale: its bytes have been read since.
+    // After an orderly end, with the way back still open, a hang-up can only be a break.
     if (end.onward.finished() && !peer.onward.finished()) {
       if (!fail(end)) return;
     } else {

@@ -30,7 +30,7 @@ void adopt(Path& path, const BenchOrder& order) {
 }
 
 constexpr double kStopEvery = 0.25;  // seconds
-constexpr double kLongestRest = 3;   // of a caller that is there and does nothing, in longest silences
+constexpr double kLongestRest = 3;   // times longest_silence: for a caller that is there and does nothing
 
 // The path of a caller. No wait on it is endless: others may wait for theirs, and `stop` ends it.
 class CallerPath {
@@ -75,7 +75,7 @@ class CallerPath {
         end(fmt::format("{}, and others may wait: it was ended", rest));
     }
   }
-  // The memory of what is under way is the caller's again.
+  // Closes the path first: no transfer uses its buffer after this.
   [[noreturn]] void end(const std::string& why) {
     path_.close(0);
     throw Error(why);

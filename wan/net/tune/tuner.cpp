@@ -13,7 +13,7 @@ constexpr double kWorthIt = 0.97;
 // Round trips in seconds: from the first on network queues matter, from the second on the cost of a lost packet and of
 // silence.
 constexpr double kLongWay = 0.002, kVeryLongWay = 0.01;
-constexpr double kOneLine = 0.7;  // of the higher rate
+constexpr double kOneLine = 0.7;  // of the higher rate: a lower one above it is of the same line
 constexpr std::size_t kFirstSize = 256 << 10;
 
 // Rounded to three digits.
