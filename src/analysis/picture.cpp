@@ -182,8 +182,8 @@ double between(const Map& coarse, std::size_t x, std::size_t y) {
          fy * ((1 - fx) * coarse.at(i, j + 1) + fx * coarse.at(i + 1, j + 1));
 }
 
-// Draws the particles of `loose` at this width where `full`, the picture with all particles, is dense enough, and the
-// rest at twice the width, up to `coarsest` pixels a side. `area`: of a pixel, in pixels of the finest picture.
+// The particles of `loose`, drawn at this width where `full`, the picture with all particles, is dense enough; the rest
+// in a picture half as fine, down to `coarsest` pixels a side. `area`: of a pixel, in pixels of the finest picture.
 Map smoothed(const Map& full, Map loose, double area, std::size_t coarsest) {
   if (full.size / 2 < coarsest) return blurred(blurred(loose));
   const Map around = blurred(full);

@@ -48,7 +48,7 @@ std::vector<double> smooth_where_sparse(const std::vector<double>& counts, std::
 
 // The projected density of a snapshot as a PNG file.
 struct ImageOptions {
-  double low = 0, high = 0;  // ends of the colour scale, in units of the mean; 0: from the data (high 0: both)
+  double low = 0, high = 0;  // ends of the colour scale, in units of the mean; 0: from the data
   double side = 0;           // width of the picture in length units; 0: no scale bar
   std::string length_unit = "Mpc/h";
   std::string label = {};  // upper left corner: "z = 0.00"

@@ -21,8 +21,8 @@ struct GroupCatalogue {
   std::vector<FofGroup> groups;  // longest first; on rank 0
   // This rank's even share (share_of()) of the IDs of the members of one group after another, the most bound first.
   std::vector<std::uint64_t> member_ids;
-  // Mean distance of a box full of the lightest particles, in mean distances between particles: below 1 where masses
-  // differ, as in zooms; 1 also where most particles have the largest mass.
+  // Mean distance between particles if all had the least mass (and the box its mass), over that of the set: below 1
+  // where masses differ, as in zooms. 1 also where most particles have the largest mass.
   double lightest_distance = 1;
   std::uint64_t members() const;  // of all groups; on rank 0
 };

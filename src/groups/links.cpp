@@ -86,7 +86,7 @@ JoinedSet join_ghosts(const SortedParticles& own, const RankBoxes& boxes, double
   return set;
 }
 
-// Converts labels of sorted particles to labels of the given set, where sorted particle i has index[i].
+// The friend_labels() of a set from labels of its particles after sorting: sorted particle i is number index[i] of it.
 std::vector<std::uint32_t> least_of_given(const std::vector<std::uint64_t>& index,
                                           const std::vector<std::uint32_t>& labels) {
   std::vector<std::uint32_t> least(labels.size(), ~0u), given(labels.size());

@@ -120,8 +120,8 @@ struct Member {
   std::uint32_t place;
 };
 
-// First the group in which a rank's share of the members begins, then where this and the others that begin within the
-// share begin; empty for an empty share.
+// For a rank's share of the members: the row of the first group in it, then the begins (CatalogueGroups) of this group
+// and of the later ones in the share; empty for an empty share.
 std::vector<std::uint64_t> groups_of_share(const std::vector<std::uint64_t>& begins, const Share& share) {
   if (share.size() == 0) return {};
   const auto first = std::ranges::upper_bound(begins, share.first) - 1;

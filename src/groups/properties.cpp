@@ -34,14 +34,14 @@ class Measurement {
                         std::uint64_t* ids) const;
   // A sphere that should be wide enough for measure_spheres(), in trial `trial`.
   SphereQuery wide_sphere(int trial) const;
-  // False where the sphere's density does not fall below all thresholds within it, and the sphere could be wider.
+  // False where a wider sphere is needed: few particles are in this one, or its density stays above lowest_density().
   bool measure_spheres(const Sphere& sphere);
   const FofGroup& group() const { return group_; }
 
  private:
   Vector in_box(const Vector& from_centre) const;  // sides to length units
   Vector velocity(const ParticleRecord& particle) const;
-  double thinnest() const;  // mass / side^3
+  double lowest_density() const;  // of the spheres, mass / side^3
   double spin_within(const Sphere& sphere, const Overdensity& virial) const;
 
   const GroupFrame& frame_;
@@ -105,13 +105,13 @@ void Measurement::order_by_binding(const ParticleRecord* begin, const ParticleRe
   for (const auto& [value, id] : energy) *ids++ = id;
 }
 
-double Measurement::thinnest() const {
+double Measurement::lowest_density() const {
   const double side = frame_.side;
   return *std::min_element(frame_.densities.begin(), frame_.densities.end()) * side * side * side;
 }
 
 SphereQuery Measurement::wide_sphere(int trial) const {
-  const double radius = 1.2 * std::cbrt(3 * group_.mass / (4 * std::numbers::pi * thinnest()));
+  const double radius = 1.2 * std::cbrt(3 * group_.mass / (4 * std::numbers::pi * lowest_density()));
   return {centre_, std::min(0.5, radius * std::pow(1.4, trial))};
 }
 
@@ -142,7 +142,7 @@ double Measurement::spin_within(const Sphere& sphere, const Overdensity& virial)
 }
 
 bool Measurement::measure_spheres(const Sphere& sphere) {
-  if (sphere.radius() < 0.5 && (sphere.size() < kInnermost || !overdensity(sphere, thinnest()))) return false;
+  if (sphere.radius() < 0.5 && (sphere.size() < kInnermost || !overdensity(sphere, lowest_density()))) return false;
   const double side = frame_.side, volume = side * side * side;
   for (std::size_t kind = 0; kind < kSphereKinds; ++kind)
     group_.spheres[kind] = overdensity(sphere, frame_.densities[kind] * volume).value_or(Overdensity{});

@@ -113,14 +113,16 @@ constexpr std::size_t kAtOnce = 32;  // chunks passed to HDF5 between two steps:
 
 }  // namespace
 
-std::uint64_t Chunks::last(int rank) const { return std::max(first(rank), (begin(rank + 1) + rows_ - 1) / rows_); }
+std::uint64_t Chunks::end_chunk(int rank) const {
+  return std::max(begin_chunk(rank), (begin_row(rank + 1) + rows_ - 1) / rows_);
+}
 
 int Chunks::owner(std::uint64_t chunk) const {
   const auto after = std::upper_bound(begins_.begin(), begins_.end(), chunk * rows_);
   return static_cast<int>(after - begins_.begin()) - 1;
 }
 
-std::uint64_t Chunks::end(int rank) const { return std::min(last(rank) * rows_, begins_.back()); }
+std::uint64_t Chunks::end_row(int rank) const { return std::min(end_chunk(rank) * rows_, begins_.back()); }
 
 ChunkedRows::ChunkedRows(const Part& part, RowSource source, const Storage& storage)
     : part_(part), source_(std::move(source)), storage_(storage), chunks_(part) {
@@ -130,17 +132,17 @@ ChunkedRows::ChunkedRows(const Part& part, RowSource source, const Storage& stor
   std::vector<Communicator::Incoming> in;
   Bytes head;
   all_succeed(part.ranks, [&] {
-    const std::uint64_t own = std::min(part.end(), chunks_.first(rank) * chunks_.rows());
+    const std::uint64_t own = std::min(part.end(), chunks_.begin_chunk(rank) * chunks_.rows());
     if (own > part.begin()) {
       head.resize((own - part.begin()) * bytes);
       source_.fill(0, own - part.begin(), head.data());
-      out.push_back({chunks_.owner(chunks_.first(rank) - 1), head.data(), head.size()});
+      out.push_back({chunks_.owner(chunks_.begin_chunk(rank) - 1), head.data(), head.size()});
     }
-    if (chunks_.last(rank) == chunks_.first(rank)) return;
-    tail_.resize((std::max(chunks_.end(rank), part.end()) - part.end()) * bytes);
-    for (int r = rank + 1; r < part.ranks.size() && chunks_.begin(r) < chunks_.end(rank); ++r) {
-      const std::uint64_t count = std::min(chunks_.begin(r + 1), chunks_.end(rank)) - chunks_.begin(r);
-      if (count > 0) in.push_back({r, tail_.data() + (chunks_.begin(r) - part.end()) * bytes, count * bytes});
+    if (chunks_.end_chunk(rank) == chunks_.begin_chunk(rank)) return;
+    tail_.resize((std::max(chunks_.end_row(rank), part.end()) - part.end()) * bytes);
+    for (int r = rank + 1; r < part.ranks.size() && chunks_.begin_row(r) < chunks_.end_row(rank); ++r) {
+      const std::uint64_t count = std::min(chunks_.begin_row(r + 1), chunks_.end_row(rank)) - chunks_.begin_row(r);
+      if (count > 0) in.push_back({r, tail_.data() + (chunks_.begin_row(r) - part.end()) * bytes, count * bytes});
     }
   });
   part.ranks.exchange(out, in);
@@ -161,7 +163,7 @@ ChunkedRows::Bytes ChunkedRows::rows_of(std::uint64_t chunk) const {
 
 void ChunkedRows::filter_own() {
   const int rank = part_.ranks.rank();
-  for (std::uint64_t chunk = chunks_.first(rank); chunk < chunks_.last(rank); ++chunk) {
+  for (std::uint64_t chunk = chunks_.begin_chunk(rank); chunk < chunks_.end_chunk(rank); ++chunk) {
     const Bytes rows = rows_of(chunk);
     filtered_.push_back(filtered(rows.data(), rows.size() / source_.width, source_.width, storage_));
   }
@@ -171,7 +173,7 @@ bool ChunkedRows::hand_over(hid_t dataset) {
   const Communicator& ranks = part_.ranks;
   const int me = ranks.rank();
   const std::uint64_t count = std::min<std::uint64_t>(kAtOnce, chunks_.count() - next_);
-  const auto mine = [&](std::size_t i) -> Bytes& { return filtered_[next_ + i - chunks_.first(me)]; };
+  const auto mine = [&](std::size_t i) -> Bytes& { return filtered_[next_ + i - chunks_.begin_chunk(me)]; };
   std::array<std::uint64_t, kAtOnce> sizes{};
   for (std::size_t i = 0; i < count; ++i)
     if (chunks_.owner(next_ + i) == me) sizes[i] = mine(i).size();

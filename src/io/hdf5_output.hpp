@@ -24,18 +24,19 @@ std::vector<unsigned char> filtered(const void* numbers, std::size_t count, std:
 
 namespace maki::gadget {
 
-// Division of a dataset's chunks among ranks: the rank with a chunk's first row filters it.
+// Division of a dataset's chunks among ranks: the rank with a chunk's first row owns the chunk and filters all of it.
+// A rank holds the rows [begin_row, next rank's begin_row) and owns the chunks [begin_chunk, end_chunk).
 class Chunks {
  public:
   explicit Chunks(const Part& part) : begins_(part.begins), rows_(chunk_rows(part.rows())) {}
 
   std::uint64_t rows() const { return rows_; }  // of a chunk
   std::uint64_t count() const { return (begins_.back() + rows_ - 1) / rows_; }
-  std::uint64_t first(int rank) const { return (begin(rank) + rows_ - 1) / rows_; }
-  std::uint64_t last(int rank) const;
+  std::uint64_t begin_chunk(int rank) const { return (begin_row(rank) + rows_ - 1) / rows_; }
+  std::uint64_t end_chunk(int rank) const;
   int owner(std::uint64_t chunk) const;
-  std::uint64_t begin(int rank) const { return begins_[static_cast<std::size_t>(rank)]; }
-  std::uint64_t end(int rank) const;  // one past the last row that the rank filters
+  std::uint64_t begin_row(int rank) const { return begins_[static_cast<std::size_t>(rank)]; }
+  std::uint64_t end_row(int rank) const;  // of the rank's chunks
 
  private:
   std::vector<std::uint64_t> begins_;

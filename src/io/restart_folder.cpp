@@ -157,7 +157,7 @@ std::vector<std::string> list(const std::string& directory) {
 
 void prune(const std::string& directory, const RestartInfo& newest, int keep, std::uint64_t needed) {
   int others = 0;
-  std::uint64_t newer = 0;  // the complete one that was looked at before
+  std::uint64_t newer = 0;  // step of the complete restart that follows in time
   std::vector<std::string> folders = list(directory);
   std::reverse(folders.begin(), folders.end());
   for (const std::string& folder : folders) {

@@ -13,7 +13,7 @@ namespace maki {
 std::string new_run_name(const Communicator& ranks = Communicator::self());
 
 // Whether a run may have made a file or folder of this name: log, metrics, snapshots, spectra, pictures, films, groups,
-// links, restarts, reports, and unfinished ones of a lost run.
+// links, restarts, light cones, reports, and unfinished ones of a lost run.
 bool is_of_a_run(const std::string& name);
 
 // The command that resumes the run in this directory, for a shell.
@@ -40,8 +40,8 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // Whether the directory's name still leads to the lock. It does not where the directory was renamed or removed, or the
-  // lock file was.
+  // Whether the directory's name still leads to the lock: not where the directory or the lock file was renamed or
+  // removed.
   bool holds() const;
   // The directory of the lock by its present name; "" where the lock file was removed.
   std::string place() const;
@@ -59,8 +59,8 @@ class DirectoryLock {
   int process_;  // a forked one does not hold it
 };
 
-// Whether a run holds the directory, without taking the lock; none where that cannot be known, as where the lock file is
-// missing, which a killed run leaves. On file systems whose locks are those of one machine, runs on others are not seen.
+// Whether a run holds the directory, without taking the lock; none where that cannot be known, as without the lock file
+// (a killed run leaves it). On file systems whose locks are those of one machine, runs on others are not seen.
 std::optional<bool> is_locked(const std::string& directory);
 
 }  // namespace maki

@@ -88,10 +88,10 @@ class LineFile {
   // Writes what waits, then `line` and a line feed. Throws Error where the file has reached a limit on sizes of files,
   // and where more than `most_waiting` bytes wait.
   void add(std::string_view line);
-  // Goes on in the file of that name where that is another one by now, as after a rename or a removal, or where its file
-  // system was mounted anew; in an empty one with `head`, whole lines. Returns whether it does.
+  // Opens the file of that name anew where the open file has lost it (renamed, removed, file system mounted anew). An
+  // empty file first gets `head`, whole lines. Returns whether it was opened anew.
   bool reopen(std::string_view head);
-  // What a user has to know since the last call: that lines began to wait, and why, or that all are written; else "".
+  // A message for the user: since the last call lines began to wait (and why), or have all been written; else "".
   std::string news();
   bool waits() const { return problem_ != 0; }
   // Throws Error where lines still wait.

@@ -35,11 +35,11 @@ struct Common {
   std::uint64_t largest_id = 0;
   float mass = 0;     // of the first particle
   bool equal = true;  // masses
-  // If the extent of a set without a box is needed: the largest coordinate, and the sum of the logarithms of the
-  // particles' largest ones (of those that are not 0: `placed`).
+  // For fixed32 without a box, from each particle's largest |coordinate|: the largest of all, the sum of the logarithms
+  // of those above 0, and the number of those.
   double farthest = 0, logarithms = 0;
   std::uint64_t placed = 0;
-  float fastest = 0;  // component of a velocity, if needed
+  float fastest = 0;  // for half: the largest |component| of a velocity
 };
 
 // Largest |value(axis)|.

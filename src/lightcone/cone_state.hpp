@@ -1,7 +1,7 @@
-// An incomplete light cone on the disk. Spools: the particles of a shell, a file for each rank, until the shell is
-// complete: records without a header, to which steps append, so that a restart needs only their lengths and checksums.
-// The state of an incomplete light cone for a restart: lengths and checksums of each rank's spools, and the maps of
-// unfinished shells. One file for each rank beside the light cone's files: state_000123.2.hdf5 for step 123 and rank 2.
+// An incomplete light cone on the disk, beside its files.
+// A spool holds the particles of an incomplete shell that one rank has met: ShellParticle records without a header, to
+// which steps append. A state, of one rank for one restart, holds lengths and checksums of the spools and the maps of
+// incomplete shells: state_000123.2.hdf5 for step 123 and rank 2.
 #pragma once
 
 #include <cstddef>

@@ -28,6 +28,7 @@ std::vector<std::size_t> open_shells(const ConeShells& shells, double before, do
 
 std::int64_t fine_units(double sides) { return std::llround(sides * kSideToFine); }
 
+// A bound for the particles in a pixel: all images within the distance.
 double most_in_a_pixel(std::uint64_t particles, double side, double distance) {
   return static_cast<double>(particles) * 4.2 * std::pow(distance / side + 1, 3);
 }
@@ -49,7 +50,7 @@ LightCone::LightCone(const LightConeOptions& options, std::size_t observer, cons
 
 std::string LightCone::path(const std::string& name) const { return (fs::path(place_.folder) / name).string(); }
 
-// Spools that this rank writes: its own, and those of ranks that no longer exist.
+// The spools of this rank, and of ranks of earlier jobs that equal it modulo the number of ranks.
 std::vector<std::string> LightCone::own_spools() const {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -299,7 +300,7 @@ void LightCone::end() {
   drop_spools(last_step_);
 }
 
-// Removes spools that only a restart of `oldest` or later could need, where no restart has a state.
+// remove_spools() where there is no state on the disk; where there is one, save() removes spools.
 void LightCone::drop_spools(std::uint64_t oldest) {
   if (std::none_of(written_.begin(), written_.end(), [&](const auto& shell) { return shell.second <= oldest; })) return;
   std::uint64_t states = 0;
@@ -308,8 +309,8 @@ void LightCone::drop_spools(std::uint64_t oldest) {
   if (states == 0) remove_spools(oldest);
 }
 
-// Removes spools of shells whose files a run resumed from `oldest` or later will not write again.
-// Ranks stay alike where one cannot remove a file.
+// Removes the spools of shells whose files were written by step `oldest`: only a restart before it needs these.
+// `written_` changes first, so that ranks stay alike where one cannot remove a file.
 void LightCone::remove_spools(std::uint64_t oldest) {
   const auto written = written_;
   std::erase_if(written_, [&](const auto& shell) { return shell.second <= oldest; });

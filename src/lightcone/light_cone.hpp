@@ -76,7 +76,7 @@ class LightCone {
   std::uint64_t last_step_ = 0;
   double quantum_ = 0;                            // mass of a count of the maps
   std::map<std::size_t, SkyMap> maps_;            // of open shells
-  std::map<std::size_t, std::uint64_t> written_;  // shells whose spools may still exist: the step of their files
+  std::map<std::size_t, std::uint64_t> written_;  // by shell: the step of its files; until its spools are removed
   std::optional<std::uint64_t> resumed_at_;
   std::vector<ConeState> old_;                        // of the restart, until begin()
   std::map<std::string, spool::RunningMark> spools_;  // by name, of shells not written yet
