@@ -15,7 +15,7 @@
 namespace maki {
 namespace {
 
-constexpr double kSquareness = 1.05;  // a squarer grid may have a fullest rank this much above the least
+constexpr double kMostLoad = 1.05;  // load of the fullest rank, over the least possible, that a squarer grid may have
 
 void check(int m, int ranks) {
   even_cells(m);
@@ -40,7 +40,7 @@ PencilGrid choose_grid(int m, int ranks) {
     for (int q = 1; q <= std::min(ranks / p, m); ++q) {
       const double load = fullest(m, {p, q});
       const double skew = std::abs(std::log(double(p) / q));
-      if (load > kSquareness * least) continue;
+      if (load > kMostLoad * least) continue;
       if (best_skew >= 0 && (skew > best_skew || (skew == best_skew && load >= best_load))) continue;
       best = {p, q};
       best_skew = skew;

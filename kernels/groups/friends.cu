@@ -182,7 +182,7 @@ struct MeetUnits {
     return Next::kSkip;
   }
 
-  // Joins the friends of a dense cell in `some`; with `one_for_all` one friend joins all.
+  // Joins the particles in `some` with a friend in the dense cell; one_for_all: `some` is dense, and one joins all.
   MAKI_HD void join_dense(std::uint32_t some, bool one_for_all, std::uint32_t dense) const {
     const std::uint32_t whole = tree.first[dense];
     if (one_for_all && sets.joined(tree.first[some], whole)) return;

@@ -23,7 +23,7 @@ struct Wide {
   MAKI_HD bool operator<(Wide other) const { return high < other.high || (high == other.high && low < other.low); }
 };
 
-// x| below 2^62; in halves of 32 bits.
+// The square of x, |x| below 2^62, by halves of 32 bits.
 MAKI_HD Wide squared(std::int64_t x) {
   const auto size = static_cast<std::uint64_t>(x < 0 ? -x : x);
   const std::uint64_t upper = size >> 32, lower = size & 0xffffffffu, mixed = upper * lower;

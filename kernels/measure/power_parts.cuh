@@ -64,7 +64,7 @@ struct BinSum {
 
 // The contribution of one mode to its bin.
 struct ModeShare {
-  double waves, power, factor;  // of the deconvolution; `power` has it once, add_to() applies it again
+  double waves, power, factor;  // factor: the deconvolution's; `power` has it once, add_to() applies it again
   std::uint32_t weight;
 
   MAKI_HD void add_to(BinSum& bin) const {

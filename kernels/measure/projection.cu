@@ -32,8 +32,8 @@ struct AddToPicture {
   std::uint32_t equal_units;
   double units_per_mass;
 
-  // Positions in the window in pixels, 2^-32, of a particle at most a pixel outside: none, one, or two where the window
-  // is nearly the whole box. Returns their number.
+  // A coordinate's positions in the window, in 2^-32 pixels: none where it is more than a pixel outside, two where the
+  // window is nearly the whole box, else one. Returns their number.
   MAKI_HD int positions(std::uint32_t p, std::uint32_t from, int n, std::int64_t* found) const {
     const std::uint32_t inside = p - from, before = from - p;
     const std::uint64_t pixel = extent / static_cast<std::uint32_t>(n);

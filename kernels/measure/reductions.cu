@@ -81,16 +81,16 @@ struct LargerReach {
   MAKI_HD std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a > b ? a : b; }
 };
 
-// Parts to a square of the largest value: 2^31, or fewer where the total would not fit 63 bits. 0 where the largest is
-// zero or not usable.
+// Units to a square: 2^31 to that of the largest value, or fewer where `total` times as many would not fit 63 bits. 0
+// where the largest value is zero or not finite.
 MAKI_HD double square_scale(double largest, std::uint64_t total) {
   if (!(largest > 0)) return 0;
   const double most = 9223372036854775808.0 / static_cast<double>(total);
   return (most < 2147483648.0 ? most : 2147483648.0) / (largest * largest);
 }
 
-// What is below this part of the largest square counts as that in the mean logarithm, so that a few particles without
-// force do not set it.
+// Least square in the mean logarithm, over the largest: smaller ones count as this, so that a few particles without
+// force do not set the mean.
 constexpr double kLeastSquare = 0x1p-80;
 
 struct SquareScales {

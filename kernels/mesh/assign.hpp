@@ -32,7 +32,7 @@ struct CountBox {
   std::array<std::size_t, 2> mesh_steps;
 };
 // mesh = (unit.rounded(counts) - unit.mean) quantum. `done` (host memory, or null), by row [x][y] of the counts: 1 for
-// rows to skip. Returns whether the other rows' counts are zero afterwards; otherwise they are undefined.
+// rows to skip. Returns whether the counts of the rows converted are zero afterwards; else they are undefined.
 bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);
 
@@ -62,8 +62,8 @@ class MassCounter {
     const MassUnit& unit;
     float* mesh;
   };
-  // As the first count(), but where makes_masses() own rows become masses at once, and nothing is written to their
-  // `counts`.
+  // As the first count(). Where makes_masses() is true, own rows become masses at once, and their `counts` are not
+  // written.
   void count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
   // Whether count() makes masses of own rows, while their counts are in the cache: on the CPU. On the GPU it leaves all
   // rows to counts_to_masses().

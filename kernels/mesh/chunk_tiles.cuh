@@ -50,7 +50,7 @@ struct ChunkJob {
 template <int S>
 ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, const MeshBox& box, std::uint32_t half_cells) {
   const int m = box.cells;
-  constexpr int room = kTileSide - S;  // first cells of clouds in a tile, less one
+  constexpr int room = kTileSide - S;  // the last place in a tile for the first cell of a cloud
   int level = 0, along = m;            // cells of a Morton cell, rounded up
   while (along > room) along = (m + (1 << ++level) - 1) >> level;
   return {particles,

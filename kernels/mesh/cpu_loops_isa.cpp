@@ -12,7 +12,7 @@ namespace maki::MAKI_INSTRUCTION_SET {
 namespace {
 
 // add_row: cells[i] += weights[i] * units for S neighbouring 64-bit counts, each product first rounded to
-// (product + half) & kept where kRounds. The last two are as wide() makes them.
+// (product + half) & kept where kRounds; half and kept by wide().
 #if defined(__AVX2__)
 // Four 32-bit weights, each in a 64-bit lane.
 template <int S>

@@ -40,7 +40,7 @@ struct WavesAtCells {
   }
 };
 
-// The weight of a mode and its conjugate, which is not stored: n along the axis of which half is stored.
+// The weight of a mode that stands for its conjugate too; `n`: along the axis of which half the modes are stored.
 MAKI_HD double times(int n, int m) { return n == 0 || 2 * n == m ? 1.0 : 2.0; }
 
 // The sum along one row of modes, at S cells along it.

@@ -56,10 +56,10 @@ bool alike(const MassRange& range) {
 }
 int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilogb(range.largest); }
 
-// Bits to drop from a cell's sum; `quanta`: of a particle, the lightest where masses differ, as the light ones of a zoom
-// would lose their mass else; `crowd`: particles a cell. The error of a rounded cell, over the square of a cell's side,
-// relative to a particle's pull at the mean distance, may be 2^-mass_bits: quanta crowd^(2/3) 2^-mass_bits may be
-// dropped. No roots, so that the result does not depend on a math library's last digit.
+// Bits to drop from a cell's sum. `quanta`: of a particle, the lightest where masses differ, so that those of a zoom
+// keep their mass; `crowd`: particles a cell. The pull of what is dropped, one cell away, may be 2^-mass_bits of a
+// particle's at the mean distance: quanta crowd^(2/3) 2^-mass_bits may be dropped. No roots, so that the result does
+// not depend on a math library's last digit.
 int bits_to_drop(double quanta, double crowd, int mass_bits) {
   if (mass_bits <= 0 || quanta <= 0) return 0;
   const int cube = std::ilogb(quanta * quanta * quanta * crowd * crowd);

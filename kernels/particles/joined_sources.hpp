@@ -10,9 +10,8 @@ namespace maki {
 
 // Sources of this rank (the first `own`) and others, sorted by Morton key, and among equal keys by the coordinate bits
 // that a key leaves out. So a tree over them has the same cells with the same particles in the same order on every
-// rank, as far as all particles are there. (Sources at the very same position keep their input order. That shows where
-// their masses differ, where they part before the next join(), and where more of them than a group holds share a
-// position.)
+// rank, as far as all particles are there. (Sources at the very same position keep their input order. Ranks may then
+// differ where these have different masses, part before the next join(), or are more than a group holds.)
 //
 // Memory, bytes a source: 20, and 20 more during the sort, of which 8 stay until the keys are released.
 class JoinedSources {

@@ -85,7 +85,7 @@ struct Reopened {
     return far_enough(gap, opening_distance(stale.rule, t, g.size_of(c)));
   }
 
-  // The decisions of a walk.
+  // The decisions of a walk without a cutoff.
   template <class Take>
   MAKI_HD void children(const WalkTarget& t, std::uint32_t top, Take& take) const {
     std::uint32_t waiting[8 * kWalkLevels];  // every level leaves at most seven siblings

@@ -89,10 +89,10 @@ constexpr double tree_bytes(bool periodic, double leaf_size) { return (periodic 
 void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,
                   Octree& tree);
 
-// Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first. Sums
-// are in double, in the order of particles and children, relative to the last box centre. Moments: M, centre of mass,
-// sum m d_i d_j. Both orders give the same bits: all leaves in one launch and then the divided cells of each level, or
-// all cells level by level.
+// Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first.
+// Moments: M, centre of mass, sum m d_i d_j, as float sums about a cell's first point, in the order of particles and
+// children; boxes about the last box centre. Both orders give the same bits: all leaves in one launch and then the
+// divided cells of each level, or all cells level by level.
 enum class SweepOrder { kLeavesFirst, kByLevel };
 #if defined(MAKI_BACKEND_CUDA)
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;

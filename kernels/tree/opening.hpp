@@ -18,10 +18,10 @@ namespace maki {
 inline constexpr float kSideInUnits = 4294967296.0f;
 
 struct OpeningRule {
-  float of_size;        // least opening distance over a cell's size; in units to a side
+  float of_size;        // least opening distance, in units, over a cell's size, in sides
   float reach_squared;  // square of the cutoff, in units; without a cutoff above every distance
   float
-      of_error_length;  // opening distance over error length, for an error scale of 1; in units to a side; 0: not read
+      of_error_length;  // opening distance, in units, over error length, in sides, for an error scale of 1; 0: by angle
 };
 
 // The error length of a cell of mass m and size s is (m s^3)^(1/5). The quadrupole leaves out the octupole, an error of

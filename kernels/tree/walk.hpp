@@ -141,9 +141,9 @@ struct Reopening {
   float margin;   // by which a cell is too near
   ListView view;  // of the lists
 };
-// Opens the divisible cells that have come near: their descendants that a walk would take replace them. Unlike a new
-// walk this visits only the kept list's cells and their descendants, so it needs no particles beyond its reach. Words
-// are added after those in use.
+// Opens the divisible cells that have come near: the descendants that a walk without a cutoff would take replace them.
+// Unlike a new walk this visits only the kept list's cells and their descendants, so it needs no particles beyond its
+// reach. Words are added after those in use.
 void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists);
 
 // queue_reopen() and finish_reopen(): reopen_lists() without waiting. Lists without room stay unchanged: *record, which
