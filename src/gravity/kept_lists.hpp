@@ -16,7 +16,7 @@ namespace maki {
 
 class KeptLists {
  public:
-  // Memory reserved for lists over their size when they are made: lists that are walked again leave gaps behind.
+  // Memory reserved for kept lists over the size of fresh ones: lists that are walked again leave gaps.
   static constexpr double kRoom = 1.6;
 
   // Lists of all groups by a fresh walk. `budget` (bytes, 0: no limit) bounds the memory reserved beforehand, not the
@@ -72,10 +72,9 @@ class KeptLists {
   double longer_ = 0;                           // expected length of a list that is walked again, over the mean
 };
 
-// A tree whose sources act on this rank's groups, and the lists over it.
-
 class TreeImports;
 
+// A tree whose sources act on this rank's groups, and the lists over it.
 struct Sources {
   Octree& tree;
   SourceView view;

@@ -43,7 +43,7 @@ WalkOptions ListForces::walk(double theta) const {
 void ListForces::open_by_error(double reference_acceleration) {
   const bool changed = opens_by_error() != (reference_acceleration > 0);
   reference_acceleration_ = static_cast<float>(reference_acceleration);
-  if (!changed) return;  // otherwise lists have another length: opened by error they are half as long as by angle
+  if (!changed) return;  // lists opened by error are half as long as by angle
   own_lists_.forget_length();
   for (TreeImports* const imports : imports_) imports->lists().forget_length();
 }

@@ -45,7 +45,7 @@ bool are_sums(const SiteMeasures& m) {
                        m.last_force_seconds, m.reach_length, std::abs(m.mean_logarithm), std::abs(m.time)});
 }
 
-// But for rounding, which near t = 0 is that of the time `before`.
+// Whether two times are equal but for rounding, which near t = 0 is that of the earlier time `before`.
 bool is_one_time(double a, double b, double before) {
   return std::abs(a - b) <= 1e-6 * (std::abs(a) + std::abs(b) + std::abs(before));
 }
@@ -125,8 +125,8 @@ std::uint64_t SiteAgreement::requests() const {
   return all;
 }
 
-// Messages name each site's newest restart. One that another followed within a long step is not named; an earlier one
-// is the common one then.
+// Messages name each site's newest restart. One that is followed by another within a long step is in no message, and
+// so an earlier one is common.
 void SiteAgreement::find_common_restart() {
   for (std::size_t i = 0; i < all_.size(); ++i) restarts_[i].insert(all_[i].restart);
   const auto all_have = [this](std::uint64_t step) {

@@ -71,8 +71,8 @@ AllSources::View AllSources::gather(const Stream& stream, const Particles& parti
 namespace {
 
 constexpr float kReachSkin = 0.02f;
-// Sites of unequal speed stay so: the waste of one step recurs in many (kWasteStays), and new slabs would save it.
-// Slabs are cut once the waste exceeds the cost of a rebuild (kRebuildCost), but not for noise.
+// Factor on the waste of a step, which recurs in later steps with the same slabs, and the part of it that is noise.
+// New slabs are due once the sum exceeds the cost of a rebuild (kRebuildCost).
 constexpr double kWasteStays = 4, kNoise = 0.03;
 
 // The dense middle of an isolated set is a small part of its box, the more so after the box has doubled: boundaries are
@@ -104,7 +104,7 @@ sites::Slabs slabs_at_first(int count, const GravityOptions& options, double thi
 
 // A slab between two others must separate them by more than the reach of forces.
 double thinnest_slab(double r_cut, int ghost_level, int sites) {
-  const double ghosts = ghost_level > 0 && sites > 2 ? whole_cell_margin(ghost_level) : 0;  // two have only each other
+  const double ghosts = ghost_level > 0 && sites > 2 ? whole_cell_margin(ghost_level) : 0;  // two separate no others
   return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
 }
 

@@ -22,10 +22,10 @@ struct Frame {
   double potential_unit() const { return gravitational_constant / side; }              // velocity^2
 };
 
-// Doublings for particles that leave the box; where bound ones do, there are more (GravityField::bound_ones_leave).
+// Doublings for any particle that leaves the box; more are for bound ones only (GravityField::bound_ones_leave).
 inline constexpr int kMaxDoublings = 4;
-// Pairs of a tree, in sides: separations have 24 bits of a group's extent, and forces between closer particles err by
-// some 1e-3.
+// Distance (sides) below which forces of pairs err by some 1e-3 in a tree, where separations have 24 bits of a group's
+// extent.
 inline constexpr double kTightPair = 1e-5;
 std::string note_of_tight_pairs(double side);
 

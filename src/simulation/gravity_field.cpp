@@ -229,8 +229,8 @@ bool GravityField::softening_fits_doubled() const {
   return step_options_.softening / (2 * frame_.side) * kSideToUnits >= kLeastSofteningUnits;
 }
 
-// Whether particles outside of the middle half will come back and are enough for a larger box, in which the tree has
-// fewer levels and pairs have fewer digits for the others.
+// Whether those outside of the middle half that will come back are enough to justify a larger box, in which the others
+// have fewer levels of the tree and fewer digits.
 bool GravityField::bound_ones_leave() {
   const bool exact = step_options_.softening >= kTightPair * 2 * frame_.side;
   const std::uint64_t one_of = exact ? 10'000 : 100;

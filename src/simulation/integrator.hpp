@@ -64,10 +64,10 @@ struct StepReport {
 };
 
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
-// the mesh. Adjacent kicks are one kick, unless synchronise() is called between them: momenta are at the middle of a
-// step, positions at its end. Lengths of steps are chosen from reductions of earlier steps (docs/design.md, "The walk
-// of a step"): maxima in each step and one sum in each long step, over all ranks and over all sites, whose messages
-// have arrived by then. All calls are collective.
+// the mesh. Adjacent kicks are one kick, unless synchronise() is called between them: after a step positions are at its
+// end, momenta at its middle. Lengths of steps are chosen from reductions of earlier steps (docs/design.md, "The walk
+// of a step"): maxima in each step and sums in each long step, over all ranks and over all sites, whose messages have
+// arrived by then. All calls are collective.
 class Integrator {
  public:
   // All references have to outlive this.
@@ -141,12 +141,10 @@ class Integrator {
     double acceleration;  // mass / side^2
   };
   std::optional<Bounds> farthest_;
-  // The measure at the end of a step decides the next step (1, only with StepOptions::by_newest) or the one after it
-  // (2).
+  // Steps from a measure to the end of the step that it decides: 1 (at one site with StepOptions::by_newest) or 2.
   int lag_;
-  // Measures over all sites. `decisive_`, from the end of the step `lag_` steps before the next one, and `older_`, from
-  // one step earlier, choose the next step; `later_` holds the known measures of later steps, one for each step to
-  // come.
+  // Measures over all sites. `decisive_`, and `older_` from one step before it, chose the present step; `later_` holds
+  // the known ones of the steps after it, each of which will be the decisive one of a coming step.
   StepMeasure decisive_, older_;
   std::deque<StepMeasure> later_;
   std::optional<std::uint64_t> taken_;  // the last evaluation whose measures of all sites were taken

@@ -24,7 +24,7 @@ struct SiteRecord {
   double force_seconds = 0;        // of its slowest rank: lists walked and evaluated (t_calc of SUSHI's eq. 1)
   std::uint64_t interactions = 0;  // pairs, of all its ranks
   std::uint64_t particles = 0;     // of all its ranks
-  double begin = 0, end = 0;       // its slab in x, sides, when these forces were evaluated
+  double begin = 0, end = 0;       // its slab in x at the step of the line, sides
 };
 
 struct SitesRecord {

@@ -49,7 +49,7 @@ class Progress {
   bool line_open_ = false;
 };
 
-// "3 s", "12 min", "5 h 07 min"
+// "3 s", "12 min 05 s", "5 h 07 min"; "?" from 1e9 s on.
 std::string duration_text(double seconds);
 std::string progress_line(const ProgressState& state, double mean_seconds);
 // {"step": 397, "a": 0.44, "z": 1.26, "seconds": ..., "elapsed": ..., "steps_left": ..., "seconds_left": ...,

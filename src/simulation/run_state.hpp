@@ -76,7 +76,7 @@ struct RunState {
   double elapsed = 0;                // wall-clock time in steps
   std::uint64_t outputs = 0;         // index of the next one
   double file_time = 0;              // scale factor, or time, of the state
-  std::vector<std::uint32_t> slabs;  // starts of the sites' slabs in x; empty where there is one site
+  std::vector<std::uint32_t> slabs;  // starts of the sites' slabs in x; one site has one, 0
 };
 
 // All numbers of the state by name, as a restart holds them.

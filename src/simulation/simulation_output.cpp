@@ -152,8 +152,8 @@ OutputState Simulation::state(int index) const {
 }
 
 void Simulation::write_output(int index) {
-  StepMetrics of_last;  // receives messages in transit before others of their kind
-  finish_energy(of_last);
+  StepMetrics unused;  // sums in transit have to be received before other messages of Phase::kOutput
+  finish_energy(unused);
   const PhaseTimers::Scope scope(timers_, "output");
   OutputState output = state(index);
   if (options_.error_targets > 0 && index >= 0) {

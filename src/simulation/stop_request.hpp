@@ -14,8 +14,8 @@ namespace maki {
 inline constexpr const char* kStopFileReason = "a file named stop in the output directory";
 
 // While an object of this class exists, SIGTERM, SIGINT, SIGHUP (unless ignored, as by nohup), SIGUSR1, SIGUSR2 and
-// SIGXCPU only set a request; a second SIGINT ends the process. The earlier handlers, such as those of a Python interpreter, are restored afterwards.
-// At most one object at a time.
+// SIGXCPU only set a request; a second SIGINT ends the process. Afterwards the earlier handlers are back, such as those
+// of a Python interpreter. At most one object at a time.
 class StopRequest {
  public:
   // Watches for a file named `stop` in `directory` (empty: no file), which may be there already: it was made while the

@@ -36,9 +36,9 @@ struct EnergyState {
   double bulk = 0;     // kinetic energy of the centre of mass at the first full sample
 };
 
-// The centre of mass of an isolated set: its kinetic energy P^2 / 2M, and what that has gained since the start: by
-// roundings of momenta and the net force of a tree, which count V times as much in a set that moves with V. The change
-// of momentum itself is StepMetrics::momentum_drift.
+// Kinetic energy P^2 / 2M of an isolated set's centre of mass, and its gain since the start: V times the change of P by
+// roundings of momenta and the net force of a tree, in a set that moves with V. That change itself is
+// StepMetrics::momentum_drift.
 struct BulkEnergy {
   double kinetic = 0, gained = 0;
 };

@@ -279,7 +279,7 @@ ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std
   double total_mass = 0;
   for (const double m : masses) total_mass += m;
   sum({&total_mass, 1});
-  // Images of the nearest image that the near sum reaches. The mean of the near part is subtracted (mean Phi = 0).
+  // Images on each side of the nearest one that the near sum reaches, and minus the near part's mean (mean Phi = 0).
   const int images = static_cast<int>(std::ceil(std::max(0.0, kReach / options.alpha - 0.5)));
   const double background = total_mass * (M_PI / (options.alpha * options.alpha) - softening_integral(options));
   ReferenceForces forces = sums_at(targets, sum, [&](const Vector3& at) {
