@@ -69,8 +69,8 @@ struct InitialFacts {
   std::uint64_t particles = 0;
   const SnapshotHeader* file = nullptr;
   double isolated_side = 0;  // of an isolated set: the box that suits it (src/run/setup.hpp)
-  // Particles as heavy as the second heaviest that would make up the mass: fewer than `particles` where a few have most
-  // of it. 0: unknown.
+  // Total mass over the mass of the second heaviest particle: below `particles` where a few have most of the mass.
+  // 0: unknown.
   double alike = 0;
   // Particles as light as the lightest that would make up the mass; 0: unknown. Whether at least half of the particles
   // are as light (to a factor of two), as in a zoom.

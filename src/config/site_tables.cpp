@@ -45,7 +45,7 @@ void refuse_elsewhere(const std::string& key, bool of_link) {
   if (of_link && of_all) throw Error("it is alike for all links", "", "set it in [sites.path]");
 }
 
-// `key_file` belongs to the table `all`, of all links or of one.
+// Sets a key of a [path] table: `all` has its values, `key_file` is the key beside it; `of_link`: that of one link.
 void set_path_value(std::vector<PathValue>& all, std::string& key_file, bool of_link, const std::string& name,
                     const Value& value) {
   const PathKey* key = find_path_key(name);

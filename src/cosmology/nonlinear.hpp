@@ -77,9 +77,9 @@ double tree_bispectrum(const std::array<double, 3>& sides, const std::array<doub
 struct WaveShell {
   double begin, end;
 };
-// The mean over the triangles with one side in each shell, with modes spaced by `wave` = 2 pi / side of the box. Shells
-// below 10 waves: over the triangles of the lattice; beyond, where the number of triangles with given sides is
-// proportional to the numbers of modes of these lengths over k1 k2 k3.
+// The mean over the triangles with one side in each shell, with modes spaced by `wave` = 2 pi / side of the box. Where
+// all shells end below 10 waves: over the triangles of the lattice. Else over sampled sides k1, k2, k3, weighted by the
+// number of such triangles, proportional to N1 N2 N3 / (k1 k2 k3) with Ni modes of length ki.
 double mean_tree_bispectrum(const std::function<double(double)>& power, const std::array<WaveShell, 3>& shells,
                             double wave);
 

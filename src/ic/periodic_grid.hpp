@@ -110,8 +110,8 @@ class PeriodicGrid {
   void to_modes();   // values -> modes, the inverse (1/n^3 included)
 
  private:
-  // The array holds plane_ complex numbers for each x of points(). During a transform its layout is, in turn,
-  //   [x][y][z or mz]  points    [x][y][mz]  y and fewer mz whole    [my][x][mz]  modes, with as many my as it had x.
+  // The array holds plane_ complex numbers for each x of points(). From points to modes its layouts are
+  //   [x][y][z], [x][y][all mz], [x][all y][mz] and [my][all x][mz], with as many my in the last as x in the others.
   std::size_t point_row(int ix, int iy) const {
     return static_cast<std::size_t>(ix - points_.along[0].first) * plane_ +
            static_cast<std::size_t>(iy - points_.along[1].first) * (static_cast<std::size_t>(half()) + 1);

@@ -44,7 +44,7 @@ struct MakiConstants {
   double interactions = 0;          // a particle, of the calibration
   double reach = 2;                 // its r_cut in mean distances of particles
   double made = 0, fixed_made = 0;  // with new lists, without forces by lists: seconds a particle, and a step
-  double near = 0, doubling = 0;    // `made` grows by `doubling` with each doubling beyond `near` particles; 0: not
+  double near = 0, doubling = 0;    // beyond `near` particles each doubling adds `doubling` to `made`; 0: never
   double kept = 0, fixed_kept = 0;  // the same as `made` and `fixed_made` with kept lists
   double mesh_particle = 0;         // seconds a particle: assignment and interpolation
   double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step

@@ -72,7 +72,7 @@ double maki_tree_bytes(const MakiRun& run) {
   return kTreeBytes * faces * std::pow(run.particles, 2.0 / 3) * reach(run);
 }
 
-// Each site's part goes the shorter way around to all others: half of the parts pass each direction of a link.
+// Each site's part goes the shorter way around to all others: sites / 2 parts (rounded down) pass a link each way.
 double maki_mesh_bytes(const MakiRun& run) { return kMeshBytes * run.cells / run.sites * (run.sites / 2); }
 
 MakiStep maki_step(const MakiRun& run, const Machine& machine) {

@@ -133,7 +133,7 @@ End end_of(const ptree& line) {
   return end;
 }
 
-// A new child goes behind what is below its parent.
+// A new path goes behind its parent and all that is below that.
 void add(PhaseSeconds& sums, const std::string& path, const MinMeanMax& seconds) {
   auto behind = sums.end();
   const std::string family = path.substr(0, path.rfind('/') + 1);  // "" at the top of the tree

@@ -106,8 +106,8 @@ double memory_at_the_peak(const RunRecords& records);
 // Takes lines one after another, as they are written.
 class RecordReader {
  public:
-  // Takes one of each `every` lines of steps: the very first, then one at a varying place. Its seconds of phases count
-  // `every` times.
+  // Of each `every` lines of steps takes one: at first the first, later one at a varying place. Its seconds of phases
+  // count `every` times.
   explicit RecordReader(std::uint64_t every = 1) { records_.every = every; }
   void line(const std::string& text);
   void take_last();  // reads the last line of a step, where it was left out

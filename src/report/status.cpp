@@ -194,8 +194,8 @@ bool Follower::read_on() {
   return any;
 }
 
-// Time between two looks is that of this process: the file's clock may be another machine's, and the clock here may be
-// set.
+// Silence from look to look is by the steady clock: the time of writing may be another machine's, and the wall clock
+// may be set.
 void Follower::listen(bool heard, std::time_t written) {
   const auto now = std::chrono::steady_clock::now();
   const double passed = looked_ ? std::chrono::duration<double>(now - *looked_).count() : INFINITY;

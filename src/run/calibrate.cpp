@@ -20,7 +20,8 @@ constexpr double kSpacing = 0.78125;              // Mpc/h between particles, as
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The least seconds of steps with new lists and with kept ones: in the lists' forces, in the mesh, in the rest.
+// The least seconds in parts of a step: forces by lists, mesh, and the rest with new lists (`made`) or with kept ones.
+// `interactions` are those of the last step.
 class Watch : public RunObserver {
  public:
   double evaluate = kNever, mesh = kNever, made = kNever, kept = kNever, interactions = 0;

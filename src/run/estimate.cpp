@@ -124,7 +124,7 @@ std::string number_text(const Config& config, std::uint64_t n) {
   return fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n))));
 }
 
-// In a CPU build all ranks of the machine, whose memory is the device's.
+// The number of ranks that share this rank's device; in a CPU build all ranks of its machine.
 int ranks_on_this_device(const Communicator& ranks, int machine) {
   struct Place {
     int machine;

@@ -144,15 +144,15 @@ RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std:
   return options;
 }
 
-// The steps before a run resumes that may fail at only one site.
+// What a run resumes with; its making (make_ready()) may fail at one site alone.
 struct Ready {
   RestartInfo info;
   std::optional<KeptState> from;
   Admission admission;
   Prepared run;
 };
-// Makes the end of the run before an output where the new end is later: the run may have written it, and the new end
-// must not take its number.
+// Adds the end of `before` to the outputs where the new end is later: the run may have written that output, and the one
+// at the new end must not take its number.
 void keep_end(Config& config, const Config& before, const UnitSystem& units) {
   const auto end = [&](const Config& of) { return number_of(of.time.end_time, "time.end_time", of, units); };
   if (config.run.kind == RunKind::kCosmology) {
@@ -304,7 +304,7 @@ std::string without_slash(std::string directory) {
   return directory;
 }
 
-// The directory is held from before its restarts are looked at: another run there may still write them.
+// The options with a lock on the directory, taken before its restarts are read: another run may still write there.
 FiledRun::Options locked(const std::string& directory, FiledRun::Options options, const Communicator& ranks) {
   root_succeeds(ranks, [&] {
     if (fs::is_directory(directory)) options.lock = std::make_shared<DirectoryLock>(directory);

@@ -133,7 +133,7 @@ GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, GroupCatalogu
   return found;
 }
 
-// Lightest particles of an eighth of the mean mass or less get a word of the linking length.
+// The largest lightest_distance with which summary_of() tells of the linking length: masses of an eighth of the mean.
 constexpr double kAlikeDistance = 0.5;
 
 std::string summary_of(const GroupCatalogue& catalogue) {

@@ -250,8 +250,8 @@ void RunProducts::write_products(const DeviceSet& set, int index) {
   }
 }
 
-// A run goes on without a picture, a spectrum or a catalogue that cannot be written, on a full disk for example; ranks of
-// a site throw such an error together. They can be made from its snapshots.
+// A run goes on without a picture, a spectrum or a catalogue that cannot be written, on a full disk for example: it can
+// be made from a snapshot. All ranks of a site throw such an error, or rank 0 alone after the last collective call.
 void RunProducts::spare_the_run(const std::function<void()>& write) {
   try {
     write();

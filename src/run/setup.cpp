@@ -99,8 +99,8 @@ void require_units(const Config& config, const SnapshotHeader& header, const std
 }
 
 // The units of a set whose file states none: those of the configuration. Where it gives none, those that fit the mean
-// density of a comoving set; for an isolated one pure numbers where only Newton's constant is given, else GADGET's usual
-// ones, with a warning.
+// density of a comoving set; for an isolated one pure numbers where only Newton's constant is given, else GADGET's
+// usual ones, with a warning.
 void settle_units(const Config& config, const ReadReport& report, SnapshotHeader& header,
                   std::vector<std::string>& notes) {
   const Config::Units& given = config.units;
@@ -179,8 +179,8 @@ double distance_from(const std::array<double, 3>& centre, const std::array<doubl
   return distance;
 }
 
-// Where the softening is too small for a box that holds all particles of a set: a box for all but a few, up to
-// kMostAside of them, which the run begins with set aside. Sets run.aside where there is one.
+// Where the softening is too small for a box around all particles: replaces `box` by one around all but a few, at most
+// the fraction kMostAside. The run begins with these few set aside; run.aside is their number.
 constexpr double kMostAside = 0.1;
 void leave_far_particles(Prepared& run, IsolatedBox& box, const UnitSystem& units, const Communicator& ranks) {
   const Config& config = run.config;

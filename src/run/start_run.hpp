@@ -1,5 +1,5 @@
-// Common parts of `maki run` and `maki resume`, from a configuration to a simulation that can begin, and the performance
-// model of this machine.
+// Common parts of `maki run` and `maki resume`, from a configuration to a simulation that can begin; and constants of
+// this machine for the performance model.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,10 @@ int leave_sites(const OpenSites& ring, const RunResult& result);
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
 // The predicted time of a step for `maki run --estimate`; empty without a machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
-// The constants of that model, measured on this machine (src/model/maki.hpp): a machine as TOML with [maki], of one rank
-// with all cores or the GPU. Makes short runs of the standard preset from z = 49, of `side`^3 particles (0: 128, on a
-// GPU 256), of (side / 2)^3 with the preset's mesh and with a coarser one, and of (side / 4)^3, and takes the least time
-// of each kind of step; the machine should be idle. `say` gets a line for each run. Throws as a run does.
+// The constants of that model (src/model/maki.hpp), measured on this machine: a machine as TOML with [maki], of one
+// rank with all cores or the GPU. Makes short runs of the standard preset from z = 49, of `side`^3 particles (0: 128,
+// on a GPU 256), of (side / 2)^3 with the preset's mesh and with a coarser one, and of (side / 4)^3, and takes the
+// least time of each kind of step; the machine should be idle. `say` gets a line for each run. Throws as a run does.
 std::string calibrate(int side, const std::function<void(const std::string&)>& say);
 
 // Options of a run's snapshots.
@@ -55,7 +55,7 @@ WriteOptions whole_set_options(const Config& config, SnapshotFormat format = Sna
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
 // A summary of the run in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);
-// Both print on the first rank; say_now() flushes, for readers of a log that is otherwise silent.
+// All three print on the first rank alone. say_now() flushes too, for readers of a log that is otherwise silent.
 void say_now(const std::string& line);
 // say_now() in the form of run.progress.
 std::function<void(const std::string&)> announcer(const Config& config);

@@ -143,7 +143,7 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(group, name, meaning, example, options, [=](Options given) {
     refuse_existing(given.svg, given.overwrite);
-    const bool of_run = given.particles == 0;  // else those of a process
+    const bool of_run = given.particles == 0;  // CONFIG has particles of the whole run, --particles those of a process
     take_from_config(given);
     const model::Machine machine = machine_of(given);
     if (given.kind.empty()) given.kind = machine.maki ? "maki" : machine.sites.empty() ? "fdps" : "sushi";
