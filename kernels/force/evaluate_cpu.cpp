@@ -18,7 +18,7 @@ GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrup
   return {sources.particles, sources.cells,      sources.cell_first,      sources.cell_count,
           lists.words + range.begin, range.cells, range.leaves,            lists.groups[index],
           quadrupoles,       out.acceleration.x, out.acceleration.y,      out.acceleration.z,
-          out.potential,     sources.group_particles(), out.add};
+          out.potential,     sources.group_particles(), sources.at_points, out.add};
   // clang-format on
 }
 

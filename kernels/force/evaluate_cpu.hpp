@@ -25,6 +25,7 @@ struct GroupTask {
   bool quadrupoles;
   float *ax, *ay, *az, *potential;
   const SourceParticle* targets;  // hold the group's particles: `particles`, or another array
+  bool at_points;                 // as in SourceView
   bool add;                       // to the output arrays, instead of overwriting
 };
 

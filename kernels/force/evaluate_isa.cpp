@@ -249,8 +249,8 @@ class GroupEvaluation {
     for (unsigned w = 0; w < task_.leaf_words; ++w) {
       prefetch_leaf(words, w);
       const unsigned first = task_.cell_first[words[w]], count = task_.cell_count[words[w]];
-      const bool own =
-          task_.potential && task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
+      const bool overlap = task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
+      const bool own = task_.potential && (task_.at_points || overlap);
       add_particles(task_.particles + first, count, own);
     }
     flush(k_, kernels_.particles, far_);

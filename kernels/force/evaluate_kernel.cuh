@@ -65,8 +65,9 @@ __device__ __forceinline__ Batch load_batch(const Part& part, const std::uint32_
     const std::uint32_t word = words[lane];
     first = part.monopoles ? word : part.sources.cell_first[word];
     batch.count = part.monopoles ? 1 : part.sources.cell_count[word];
-    batch.own = !part.monopoles && part.sources.targets == nullptr && first < part.first + part.count &&
-                part.first < first + batch.count;
+    batch.own = !part.monopoles &&
+                (part.sources.at_points || (part.sources.targets == nullptr && first < part.first + part.count &&
+                                            part.first < first + batch.count));
   }
   std::uint32_t end = batch.count;
 #pragma unroll

@@ -80,12 +80,13 @@ struct AddToPicture {
 };
 
 void check_options(const ProjectionOptions& o) {
-  if (o.axis < 0 || o.axis > 2 || o.width < 4 || o.height < 4 || !(o.depth > 0 && o.depth <= 1) ||
-      !(o.extent > 0 && o.extent <= 1))
+  constexpr double kLeast = 1e-8;  // some units of coordinates
+  const auto fits = [](double fraction) { return fraction >= kLeast && fraction <= 1; };
+  if (o.axis < 0 || o.axis > 2 || o.width < 4 || o.height < 4 || !fits(o.depth) || !fits(o.extent))
     throw Error("cannot project the density",
                 "axis " + std::to_string(o.axis) + ", " + std::to_string(o.width) + " x " + std::to_string(o.height) +
                     " pixels, depth " + std::to_string(o.depth) + ", extent " + std::to_string(o.extent),
-                "use an axis from 0 to 2, at least 4 x 4 pixels, and depth and extent in (0, 1]");
+                "use an axis from 0 to 2, at least 4 x 4 pixels, and depth and extent of 1e-8 to 1");
 }
 
 std::uint64_t units(double fraction) { return static_cast<std::uint64_t>(fraction * kSideToUnits + 0.5); }

@@ -151,6 +151,7 @@ void MeshSolver::long_range_at(const Stream& stream, const MeshParticles& source
       choose_mass_unit(stream, options_.assignment, options_.cells, sources.particles, sources.n, options_.mass_bits);
   particles_ = points.particles;
   n_ = points.n;
+  has_lone_ = false;
   density(stream, sources.particles, sources.n, unit);
   forces(stream, acceleration, potential_out);
 }

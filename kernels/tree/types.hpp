@@ -44,7 +44,8 @@ struct SourceView {
   const std::uint32_t* cell_first;  // by cell index: first particle
   const std::uint32_t* cell_count;  // by cell index: number of particles
   const SourceParticle* targets =
-      nullptr;  // the array that groups index, where it is not `particles` (imported sources)
+      nullptr;             // the array that groups index, where it is not `particles` (imported sources)
+  bool at_points = false;  // targets are points, and a particle at one has no term of its own there
 
   MAKI_HD const SourceParticle* group_particles() const { return targets ? targets : particles; }
 };

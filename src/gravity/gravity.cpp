@@ -222,6 +222,11 @@ void Gravity::release_potentials() {
   long_potential_.release();
 }
 
+void Gravity::set_theta(double theta) {
+  options_.theta = theta;
+  tree_.set_theta(theta);
+}
+
 void Gravity::refine_roots(bool yes) {
   options_.law.refine_root = yes;
   tree_.set_law(options_.law);

@@ -56,7 +56,7 @@ class Gravity {
   const DeviceBuffer<float>& long_potential() const { return long_potential_; }
   void release_potentials();
 
-  void set_theta(double theta) { tree_.set_theta(theta); }
+  void set_theta(double theta);
   void refine_roots(bool yes);                         // Newton step in reciprocal roots (ForceLaw), without a rebuild
   void set_law(const ForceLaw& law);                   // new softening (also after double_box)
   void request_rebuild() { tree_.request_rebuild(); }  // the next evaluation rebuilds

@@ -53,6 +53,7 @@ void TreeGravity::drifted(double rms_sides) {
 void TreeGravity::set_theta(double theta) {
   if (theta == options_.theta) return;
   options_.theta = theta;
+  sites_.set_theta(theta);
   rebuild_due_ = true;
 }
 
@@ -276,7 +277,9 @@ void TreeGravity::replace_lists(const Stream& stream, const Particles& particles
       error = results[found];
     }
   }
-  report(over_ranks(error), particles);
+  const StepSums sums = over_ranks(error);
+  judge(sums, false);
+  report(sums, particles);
 }
 
 }  // namespace maki

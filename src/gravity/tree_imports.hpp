@@ -164,6 +164,7 @@ class AllSites final : public TreeImports {
   const sites::Slabs& slabs() const { return slabs_; }
   // Throws Error where a slab is too thin for the cutoff.
   void set_slabs(const sites::Slabs& slabs);
+  void set_theta(double theta) { options_.theta = theta; }
   TreeDrift& drift() { return drift_; }
   const TreeDrift& drift() const { return drift_; }
   SiteAgreement& agreement() { return agreement_; }

@@ -26,7 +26,10 @@ Buffer make_buffer(std::size_t n) { return Buffer(static_cast<Complex*>(fftw_mal
 fftw_complex* raw(Complex* p) { return reinterpret_cast<fftw_complex*>(p); }
 
 struct DestroyPlan {
-  void operator()(fftw_plan plan) const { fftw_destroy_plan(plan); }
+  void operator()(fftw_plan plan) const {
+    const std::lock_guard lock(fftw_planner());
+    fftw_destroy_plan(plan);
+  }
 };
 using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, DestroyPlan>;
 

@@ -42,7 +42,6 @@ nb::object image(const Snapshot& set, const PictureOptions& options) {
     const LoadedSet loaded = load(set, notes);
     density = picture_of(loaded.set(), loaded.fitted(options));
   }
-  if (density.empty()) return nb::make_tuple(nb::none(), notes);  // on ranks above 0
   const auto side = static_cast<std::size_t>(options.pixels);
   return nb::make_tuple(array_of<float>(std::move(density), {side, side}), notes);
 }

@@ -232,6 +232,7 @@ void add_tree(const Stream& stream, const GravityOptions& options, Particles& so
   acted_on.make_groups_of(stream, points, lists.groups());
   SourceView view = acting.view(sources);
   view.targets = points.source.data();
+  view.at_points = true;
   lists.begin();
   lists.serve(stream, {acting.octree(), view, lists.own_lists()}, true,
               {out.short_range.view(), out.short_potential.data()});

@@ -230,7 +230,7 @@ PowerTable power_of(const DeviceSet& set, const SpectrumOptions& options) {
 void write_power_of(const DeviceSet& set, const SpectrumOptions& options, const std::string& path,
                     const Provenance& provenance, bool overwrite) {
   const PowerTable table = power_of(set, options);
-  if (set.ranks().rank() == 0) write_power_file(path, table, set.header, provenance, overwrite);
+  root_succeeds(set.ranks(), [&] { write_power_file(path, table, set.header, provenance, overwrite); });
 }
 
 CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const SpectrumOptions& options) {
@@ -294,7 +294,6 @@ std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& given)
 bool write_picture_of(const DeviceSet& set, const PictureOptions& given, const std::string& path,
                       const Provenance& provenance, bool overwrite) {
   const std::vector<float> density = picture_of(set, given);
-  if (set.ranks().rank() > 0) return false;
   ImageOptions image;
   image.low = given.low;
   image.high = given.high;
@@ -303,7 +302,7 @@ bool write_picture_of(const DeviceSet& set, const PictureOptions& given, const s
   image.label = moment(set.header);
   image.overwrite = overwrite;
   const auto pixels = static_cast<std::size_t>(given.pixels);
-  write_image(path, density, pixels, pixels, image, provenance);
+  root_succeeds(set.ranks(), [&] { write_image(path, density, pixels, pixels, image, provenance); });
   return std::ranges::any_of(density, [](float value) { return value > 0; });
 }
 

@@ -56,6 +56,13 @@ std::string prepared_directory(RunFileOptions& options) {
   return options.directory;
 }
 
+// Of the first rank, whose errors all ranks throw; "" on others.
+std::string directory_of_run(RunFileOptions& options, const Communicator& ranks) {
+  std::string directory;
+  root_succeeds(ranks, [&] { directory = prepared_directory(options); });
+  return directory;
+}
+
 std::string moment(const SnapshotHeader& header) {
   return header.comoving ? fmt::format("z = {:.4g}", header.redshift) : fmt::format("t = {:.6g}", header.time);
 }
@@ -64,8 +71,7 @@ std::string moment(const SnapshotHeader& header) {
 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), place_(place),
-      stop_(speaks() ? prepared_directory(options_) : "", speaks() ? options.time_limit : 0, options.begun,
-            options.signals),
+      stop_(directory_of_run(options_, ranks()), speaks() ? options.time_limit : 0, options.begun, options.signals),
       progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options)), snapshot_writer_(place),
       restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {

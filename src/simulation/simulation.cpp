@@ -274,8 +274,10 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.rms_momentum = report.measure.rms_momentum;
   note_jump(report.measure);
   metrics.gravity = gravity_->counts();
-  result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
-  result_.long_steps += report.long_boundary ? 1 : 0;
+  if (report.step > 0) {
+    result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
+    result_.long_steps += report.long_boundary ? 1 : 0;
+  }
 
   const auto clock = WallClock::now();
   finish_energy(metrics);
@@ -301,7 +303,7 @@ void Simulation::report_sites() {
   const sites::Slabs& slabs = gravity_->slabs();
   SitesRecord record;
   record.step = result_.steps;
-  record.known_step = *agreement_.known();
+  record.known_step = result_.steps - (agreement_.number() - *agreement_.known());
   const Gravity::MeshOfSites mesh = gravity_->take_mesh_of_sites();
   record.transform_seconds = mesh.transforms;
   record.coding_seconds = mesh.coding;

@@ -44,7 +44,8 @@ StopRequest::~StopRequest() {
 
 std::string StopRequest::reason(double next_seconds) const {
   std::error_code ignored;
-  if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored)) *file_seen_ = true;
+  if (!stop_file_.empty() && std::filesystem::exists(stop_file_, ignored)) *file_seen_ = true;
+  if (*file_seen_) std::filesystem::remove(stop_file_, ignored);
   if (*file_seen_) return kStopFileReason;
   if (const auto signal = kStopSignals.find(int{received_signal}); signal != kStopSignals.end()) return signal->second;
   if (time_limit_ > 0 && elapsed() + next_seconds > time_limit_)

@@ -68,6 +68,12 @@ TEST(ParseConfig, UnknownKeysNameFileLineAndNearest) {
   expect_contains(refusal("softening = 0.5\n"), {"line 1", "'gravity.softening'"});
 }
 
+TEST(ParseConfig, ParametersOfGadgetLeadToTheirKeys) {
+  expect_contains(refusal("[gravity]\nPMGRID = 64\n"), {"'gravity.mesh'"});
+  expect_contains(refusal("SofteningComovingClass0 = 1\n"), {"'gravity.softening'"});
+  expect_contains(refusal("", {"TimeMax=1"}), {"'time.end_redshift'"});
+}
+
 TEST(ParseConfig, WrongTypesSayWhatWasExpected) {
   expect_contains(refusal("[gravity]\ntheta = \"wide\"\n"),
                   {"run.toml line 2", "gravity.theta", "\"wide\"", "a number", "0.05 to 1.5"});

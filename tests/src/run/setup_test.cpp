@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
 #include "src/ic/models.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -110,12 +111,17 @@ TEST(Setup, AFarParticleOfAnIsolatedSetBeginsSetAside) {
 }
 
 // A box in kpc/h whose file states neither units nor a cosmology.
-TEST(Setup, UnitsOfABareBoxFollowFromTheConfigurationsDensity) {
-  Snapshot set = test::make_snapshot(512);
-  set.header.omega0 = set.header.omega_lambda = set.header.hubble = 0;
+// A set with lengths a thousand times as large.
+Snapshot enlarged(Snapshot set) {
   set.header.box_size *= 1000;
   for (auto& position : set.positions)
     for (double& x : position) x *= 1000;
+  return set;
+}
+
+TEST(Setup, UnitsOfABareBoxFollowFromTheConfigurationsDensity) {
+  Snapshot set = enlarged(test::make_snapshot(512));
+  set.header.omega0 = set.header.omega_lambda = set.header.hubble = 0;
   test::TempDir dir;
   write_snapshot(dir / "bare", set, {}, {.format = SnapshotFormat::kGadgetBinary1});
   const Prepared run = prepare(parse_config("", "t",
@@ -174,16 +180,37 @@ TEST(Setup, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
   set.header.omega0 = 0;  // which would tell kpc from Mpc
   test::TempDir dir;
   write_snapshot(dir / "bare", set, {}, {.format = SnapshotFormat::kGadgetBinary1});
-  const auto prepared = [&](std::vector<std::string> settings) {
-    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + (dir / "bare"), "cosmology.omega0=0.3",
+  write_snapshot(dir / "in kpc", enlarged(set), {}, {.format = SnapshotFormat::kGadgetBinary1});
+  const auto prepared = [&](const char* file, std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + (dir / file), "cosmology.omega0=0.3",
                                      "cosmology.hubble_param=0.7"});
     return prepare(parse_config("[time]\nend_redshift = 0\n[output]\n", "t", settings));
   };
-  const Prepared kpc = prepared({"units.length=1 kpc/h"});
+  const Prepared kpc = prepared("in kpc", {"units.length=1 kpc/h"});
   EXPECT_NEAR(kpc.initial.header.units.length_cgs, kMpcCgs / 1000, 1e17);
-  EXPECT_DOUBLE_EQ(kpc.side, set.header.box_size);
+  EXPECT_DOUBLE_EQ(kpc.side, 1000 * set.header.box_size);
   test::expect_contains(test::text_of(kpc.notes), {"hold for the file, which states none"});
-  EXPECT_NEAR(prepared({}).initial.header.units.length_cgs, kMpcCgs, 1e20);
+  EXPECT_NEAR(prepared("bare", {}).initial.header.units.length_cgs, kMpcCgs, 1e20);
+  test::expect_contains(test::error_of([&] { prepared("bare", {"units.length=1 kpc/h"}); }),
+                        {"do not fit the cosmology", "units.length"});
+}
+
+TEST(Setup, TheSofteningOfAZoomFollowsItsLightParticles) {
+  const auto softening_of = [](double light, std::vector<std::string>& notes) {
+    Snapshot set = test::make_snapshot(512);
+    const auto n = static_cast<std::size_t>(light * 512);
+    const float all = 512 * set.masses[0], each = set.masses[0] / 64;
+    for (std::size_t i = 0; i < 512; ++i)
+      set.masses[i] = i < n ? each : (all - static_cast<float>(n) * each) / static_cast<float>(512 - n);
+    const Prepared run = prepare(parse_config("", "t", {"initial.kind=file", "initial.file=given"}), set);
+    notes = run.notes;
+    return number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units);
+  };
+  std::vector<std::string> notes;
+  EXPECT_NEAR(softening_of(0.75, notes), 50.0 / 8 / 4 / 30, 1e-6);
+  test::expect_contains(test::text_of(notes), {"particles as light as the lightest"});
+  EXPECT_NEAR(softening_of(0.25, notes), 50.0 / 8 / 30, 1e-6);
+  test::expect_contains(test::text_of(notes), {"set it for a zoom"});
 }
 
 TEST(Setup, ATableThatEndsBeforeTheBoxsWavesIsTold) {
