@@ -158,7 +158,7 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
   Particles particles;
   load_particles(stream, numbered, frame, particles);
-  Gravity gravity(gravity_options(run.config, run.units), timers);
+  Gravity gravity(gravity_options(run), timers);
   open_as_a_run(stream, run, gravity, particles);
   Measured m;
   gravity.evaluate(stream, particles, Ranges::kShort, false);

@@ -50,7 +50,7 @@ class Measurement {
  public:
   Measurement(const Options& options, const Communicator& ranks)
       : ranks_(ranks), setup_(prepare(load_config(options.config, options.settings), true, ranks)),
-        gravity_(gravity_options(setup_.config, setup_.units), timers_, ranks) {
+        gravity_(gravity_options(setup_), timers_, ranks) {
     load_particles(stream_, setup_.initial, make_frame(setup_.initial.header, setup_.side, setup_.centre), particles_);
     setup_.initial = {};
     bench::evaluate(stream_, gravity_, particles_);

@@ -99,7 +99,7 @@ void load_configured(const Stream& stream, const Options& o, Setting& setting) {
   const Prepared run = prepare(load_config(o.config, o.settings));
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   load_particles(stream, run.initial, frame, setting.particles);
-  setting.gravity = gravity_options(run.config, run.units);
+  setting.gravity = gravity_options(run);
 }
 
 void run(const Options& o) {

@@ -100,9 +100,8 @@ void compute_forces(const ForcesArguments& given) {
   use_device(run.config);
   fmt::print("{}\n", device_text());
   const Config::Gravity& gravity = run.config.gravity;
-  fmt::print("softening {:g} {}, preset {}, theta {} ({})\n",
-             number_of(*gravity.softening, "gravity.softening", run.config, run.units), length_unit_name(run.units),
-             name_of(run.config.run.preset), *gravity.theta, settings.origin);
+  fmt::print("{}, preset {}, theta {} ({})\n", softening_text(run), name_of(run.config.run.preset), *gravity.theta,
+             settings.origin);
 
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
                              : given.ewald ? ForceMethod::kEwald

@@ -61,7 +61,7 @@ SetForces run_forces(const Prepared& run, const Frame& frame) {
   Snapshot numbered = run.initial;  // ids that are indices after the sort
   std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
   load_particles(stream, numbered, frame, particles);
-  Gravity gravity(gravity_options(run.config, run.units), timers);
+  Gravity gravity(gravity_options(run), timers);
   open_as_a_run(stream, run, gravity, particles);
   gravity.evaluate(stream, particles, Ranges::kShort, true);
   gravity.evaluate(stream, particles, Ranges::kLong, true);
@@ -98,7 +98,7 @@ SetForces reference_forces(const Prepared& run, const Frame& frame, const std::v
   const std::vector<Vector3> positions = in_sides(frame, run.initial.positions);
   const std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
   const Softening kind = run.config.gravity.softening_kind;
-  const double softening = force_law(run.config, run.units).softening;
+  const double softening = start_softening(run) / run.side;
   ReferenceForces sums = frame.periodic
                              ? ewald_reference(positions, masses, targets, {.kind = kind, .softening = softening})
                              : direct_reference(positions, masses, targets, {kind, softening});
@@ -181,13 +181,12 @@ void hold_points(Prepared& run, const Snapshot& points) {
   const IsolatedBox box = isolated_box(all);
   run.side = box.side;
   run.centre = box.centre;
-  run.config.box.size = Quantity{box.side, ""};
   check_distance(number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units), box.side);
 }
 
 // Opens cells as open_as_a_run() does where forces nearly cancel, which is never coarser.
 GravityOptions point_options(const Prepared& run) {
-  GravityOptions options = gravity_options(run.config, run.units);
+  GravityOptions options = gravity_options(run);
   if (!options.periodic) return options;
   options.theta = std::min(options.theta, *run.config.gravity.theta_early);
   options.law.refine_root = true;

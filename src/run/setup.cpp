@@ -168,6 +168,7 @@ void finish(Prepared& run, const InitialFacts& facts) {
   const bool comoving = config.run.kind == RunKind::kCosmology;
   if (comoving) run.centre.fill(run.side / 2);
   run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : config.initial.redshift;
+  check_resolution(start_softening(run), run.side);
 }
 
 // The side is a little more than four times the reach, so that no particle is on the edge of the middle half.
@@ -387,9 +388,20 @@ void use_threads(const Config& config) {
 
 // ---- options --------------------------------------------------------------------------------------------------------
 
-ForceLaw force_law(const Config& config, const UnitSystem& units) {
-  const double side = number_of(*config.box.size, "box.size", config, units);
-  const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units) / side;
+double start_softening(const Prepared& run) {
+  return softening_at(step_options(run.config, run.units), 1 / (1 + run.start_redshift));
+}
+
+std::string softening_text(const Prepared& run) {
+  const std::string name = unit_name(run.units, Dimension::kLength), unit = (name.empty() ? "" : " ") + name;
+  const double most = step_options(run.config, run.units).max_physical_softening;
+  return fmt::format("softening {:g}{}{}", start_softening(run), unit,
+                     most > 0 ? fmt::format(" (physical: at most {:g}{})", most, unit) : "");
+}
+
+ForceLaw force_law(const Prepared& run) {
+  const Config& config = run.config;
+  const double softening = start_softening(run) / run.side;
   const Config::Gravity& gravity = config.gravity;
   const bool periodic = config.run.kind == RunKind::kCosmology;
   ForceLaw law = periodic ? make_force_law(*gravity.split, static_cast<int>(*gravity.split_order),
@@ -411,12 +423,13 @@ MeshOptions mesh_options(const Config& config) {
           static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};
 }
 
-GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
+GravityOptions gravity_options(const Prepared& run) {
+  const Config& config = run.config;
   const Config::Gravity& given = config.gravity;
   GravityOptions options;
   options.periodic = config.run.kind == RunKind::kCosmology;
   options.direct = given.method == Method::kDirect;
-  options.law = force_law(config, units);
+  options.law = force_law(run);
   options.mesh = mesh_options(config);
   options.theta = *given.theta;
   options.open_by_error = !options.periodic && !options.direct && given.opening == Opening::kError;
@@ -430,7 +443,7 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
   options.boundary_move = config.sites.max_boundary_move;
   options.list_budget =
       given.list_memory
-          ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, units))
+          ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, run.units))
           : device_info().memory_free / 3;  // a first guess; runs replace it by list_budget() of estimate.hpp
   return options;
 }
@@ -469,7 +482,7 @@ Timeline timeline_of(const Prepared& run) {
 SimulationOptions simulation_options(const Prepared& run) {
   const Config& config = run.config;
   SimulationOptions options;
-  options.gravity = gravity_options(config, run.units);
+  options.gravity = gravity_options(run);
   options.gravity.slabs = run.slabs;
   options.gravity.ghost_level = ghost_level(run);
   options.step_options = step_options(config, run.units);

@@ -60,10 +60,13 @@ void use_device(const Config& config);
 // Applies run.threads alone, for work without a device.
 void use_threads(const Config& config);
 
-// Options of forces from a resolved configuration; lengths in sides.
-ForceLaw force_law(const Config& config, const UnitSystem& units);
+// The comoving softening at the start, with the physical cap; length units. And as text: "softening 20 kpc/h".
+double start_softening(const Prepared& run);
+std::string softening_text(const Prepared& run);
+// Options of forces at the start; lengths in sides.
+ForceLaw force_law(const Prepared& run);
 MeshOptions mesh_options(const Config& config);
-GravityOptions gravity_options(const Config& config, const UnitSystem& units);
+GravityOptions gravity_options(const Prepared& run);
 // Lengths in the units of the run.
 StepOptions step_options(const Config& config, const UnitSystem& units);
 // GravityOptions::ghost_level: of deterministic runs of periodic boxes, else 0.

@@ -142,11 +142,9 @@ std::vector<std::string> summary(const Prepared& run) {
   const bool comoving = config.run.kind == RunKind::kCosmology;
   const std::string unit = length_unit_name(run.units);
   std::vector<std::string> lines = {device_text()};
-  lines.push_back(fmt::format("{}: {} particles, box {:g}{}, softening {:g}{}, preset {}, output in {}",
-                              config.run.name, run.particles, run.side, unit.empty() ? "" : " " + unit,
-                              number_of(*gravity.softening, "gravity.softening", config, run.units),
-                              unit.empty() ? "" : " " + unit, name_of(config.run.preset),
-                              *config.run.output_directory));
+  lines.push_back(fmt::format("{}: {} particles, box {:g}{}, {}, preset {}, output in {}", config.run.name,
+                              run.particles, run.side, unit.empty() ? "" : " " + unit, softening_text(run),
+                              name_of(config.run.preset), *config.run.output_directory));
   if (comoving) {
     lines.push_back(
         fmt::format("mesh {0}^3 ({1}, {2} interlacing, {3}), {4} split{5}, r_cut {6} cells, theta {7}", *gravity.mesh,

@@ -25,9 +25,9 @@ Points random_points(std::size_t n, double low, double high) {
   return points;
 }
 
-Prepared box() {
+Prepared box(const std::vector<std::string>& settings = {}) {
   return prepare(
-      parse_config("[box]\nsize = \"30 Mpc/h\"\n[initial]\nparticles_per_side = 16\nredshift = 4\n", "test"));
+      parse_config("[box]\nsize = \"30 Mpc/h\"\n[initial]\nparticles_per_side = 16\nredshift = 4\n", "test", settings));
 }
 
 Prepared sphere(const std::vector<std::string>& settings = {}) {
@@ -82,6 +82,21 @@ TEST(ForcesAt, APointAtAParticleFeelsTheOthers) {
     EXPECT_LT(rms_error(found, on_particles), 2e-3) << periodic;
     EXPECT_LT(largest_error(found.potential, on_particles.potential), 1e-3) << periodic;
     EXPECT_LT(rms_error(forces_at(run, exact, points), on_particles), 1e-12) << periodic;
+  }
+}
+
+// At z = 4 a physical length of 20 kpc/h is a comoving one of 100 kpc/h.
+TEST(ForcesOf, ABoxHaveTheCapOfThePhysicalSoftening) {
+  const std::vector<std::string> wide = {"gravity.softening=300 kpc/h"};
+  const Prepared capped = box({wide[0], "max_physical_softening=20 kpc/h"}), same = box({"softening=100 kpc/h"});
+  EXPECT_EQ(softening_text(capped), "softening 0.1 Mpc/h (physical: at most 0.02 Mpc/h)");
+  EXPECT_EQ(softening_text(same), "softening 0.1 Mpc/h");
+  const std::vector<std::size_t> all = spread_targets(capped.particles, 0);
+  for (const ForceMethod method : {ForceMethod::kRun, ForceMethod::kEwald}) {
+    const SetForces forces = forces_of(same, method, all);
+    EXPECT_LT(rms_error(forces_of(capped, method, all), forces), 1e-6);
+    EXPECT_GT(rms_error(forces_of(box(wide), method, all), forces), 1e-3);
+    EXPECT_LT(rms_error(forces_at(capped, method, same.initial.positions), forces), 2e-3);
   }
 }
 

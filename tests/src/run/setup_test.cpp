@@ -43,7 +43,7 @@ TEST(Setup, CosmologicalLengthsBecomeSides) {
   EXPECT_EQ(run.initial.size(), 512u);
   EXPECT_EQ(run.side, 50);
   EXPECT_EQ(run.start_redshift, 49);
-  const ForceLaw law = force_law(run.config, run.units);
+  const ForceLaw law = force_law(run);
   EXPECT_NEAR(law.softening, 0.02 / 50, 1e-9);
   EXPECT_NEAR(law.r_cut, 4.0 / 32, 1e-7);
   const StepOptions steps = step_options(run.config, run.units);
@@ -64,7 +64,7 @@ TEST(Setup, EveryInitialConditionCanBeMade) {
     EXPECT_GE(run.initial.size(), 2u) << kind;
     EXPECT_EQ(run.gravitational_constant, 1) << kind;
     EXPECT_EQ(std::exp2(std::round(std::log2(run.side))), run.side) << kind;
-    EXPECT_EQ(force_law(run.config, run.units).split, Split::kNone);
+    EXPECT_EQ(force_law(run).split, Split::kNone);
   }
 }
 
