@@ -85,6 +85,8 @@ std::vector<std::string> find_files(const std::string& path);
 // Name of file `part` of `files`: "a.hdf5" -> "a.3.hdf5", "a" -> "a.3".
 std::string part_name(const std::string& path, SnapshotFormat format, int part, int files);
 
+// Settles what the header leaves open by what is known.
+void complete_kind(FileHeader& header, const KnownOfSet& known, std::vector<std::string>& notes);
 // The reason why a set is isolated; empty where it is comoving.
 std::string why_isolated(const FileHeader& header);
 // Decides whether the set is comoving and sets time and redshift accordingly; derives units that the file does not

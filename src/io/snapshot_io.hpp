@@ -62,12 +62,17 @@ struct ReadReport {
   std::vector<std::string> notes;         // sentences on assumptions, wrapped positions and oddities
 };
 
+// What is known of a set besides its file, for what the header leaves open.
+struct KnownOfSet {
+  bool isolated = false;  // where the header also fits a comoving box of today: Time = 1, as GADGET-2 writes it of both
+};
+
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its
 // name without ".0.hdf5", ".hdf5" or ".0". Velocities are returned as peculiar ones. Units that the file does not state
 // are derived from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot()). Collective: rank r of P
 // gets the rows [N r / P, N (r + 1) / P); header and report are the same on all. Throws Error, the same on all ranks.
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
-                       const Communicator& ranks = Communicator::self());
+                       const Communicator& ranks = Communicator::self(), const KnownOfSet& known = {});
 
 // Chooses kpc/h or Mpc/h for a comoving set of this mass whose file states no units: the one with which the mean density
 // is about that of header.omega0, Mpc/h where that is 0. Returns a note about it.

@@ -140,6 +140,13 @@ std::string why_isolated(const FileHeader& header) {
   return set.omega0 > 0 || set.redshift > 0 ? "" : "it has neither Omega0 nor a Redshift";
 }
 
+void complete_kind(FileHeader& header, const KnownOfSet& known, std::vector<std::string>& notes) {
+  if (known.isolated && !header.comoving && header.set.redshift == 0 && why_isolated(header).empty()) {
+    header.comoving = false;
+    notes.push_back("the header (Time = 1, BoxSize, Omega0) fits a box of today too: run.kind = \"isolated\" decides");
+  }
+}
+
 void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes) {
   SnapshotHeader& set = header.set;
   set.comoving = why_isolated(header).empty();
@@ -356,7 +363,8 @@ std::uint64_t count_particles(const std::string& path, const Communicator& ranks
   return rows_of(gadget::read_set_headers(path, ranks));
 }
 
-Snapshot read_snapshot(const std::string& path, ReadReport* report, const Communicator& ranks) {
+Snapshot read_snapshot(const std::string& path, ReadReport* report, const Communicator& ranks,
+                       const KnownOfSet& known) {
   ReadReport own;
   ReadReport& r = report ? *report : own;
   r = {};
@@ -374,6 +382,7 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   const double mass = total_mass(s, ranks);
   r.mass = mass;
   r.has_units = header.has_units;
+  gadget::complete_kind(header, known, r.notes);
   r.why_isolated = gadget::why_isolated(header);
   gadget::complete_header(header, mass, r.notes);
   s.header = header.set;

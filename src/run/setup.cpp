@@ -116,7 +116,8 @@ void settle_units(const Config& config, const ReadReport& report, SnapshotHeader
     notes.push_back(choose_length_unit(with_density, report.mass));
     header.units = with_density.units;
   }
-  if (report.has_units || header.comoving) return require_units(config, header, file);
+  if (report.has_units) return require_units(config, header, file);
+  if (header.comoving) return;
   if (has_units(given) && !given.velocity)
     throw Error("units.velocity is missing", file + " holds velocities and states no units",
                 "give length, mass and velocity, such as \"1 kpc\", \"1e10 Msun\" and \"1 km/s\"");
@@ -290,7 +291,8 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
     ReadReport report;
-    Snapshot share = read_snapshot(config.initial.file, &report, ranks);
+    const KnownOfSet known{config.run.kind == RunKind::kIsolated};
+    Snapshot share = read_snapshot(config.initial.file, &report, ranks, known);
     require_whole("a run cannot begin with", config.initial.file, report);
     if (config.run.kind == RunKind::kCosmology && !report.why_isolated.empty())
       throw Error(fmt::format("run.kind is \"cosmology\", but '{}' is an isolated set", config.initial.file),

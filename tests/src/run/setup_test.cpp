@@ -175,6 +175,27 @@ TEST(Setup, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   test::expect_contains(test::text_of(cgs.notes), {"Warning", "cgs units and no constant of gravity"});
 }
 
+// GADGET-2 writes Omega0 and BoxSize of isolated sets too, and Time = 1 may be either's.
+TEST(Setup, TheKindOfTheRunDecidesWhereTheHeaderFitsBoth) {
+  Snapshot set = test::make_snapshot(8);
+  test::TempDir dir;
+  const auto prepared = [&](double time, std::vector<std::string> settings) {
+    set.header.time = time;
+    set.header.redshift = 1 / time - 1;
+    write_snapshot(dir / "set", set, {}, {.format = SnapshotFormat::kGadgetBinary1, .overwrite = true});
+    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + (dir / "set"), "softening=0.1"});
+    return prepare(parse_config("", "t", settings));
+  };
+  const std::vector<std::string> galaxys = {"run.kind=isolated", "end_time=2", "units.length=1 kpc",
+                                            "units.mass=1e10 Msun", "units.velocity=1 km/s"};
+  const Prepared galaxy = prepared(1, galaxys);
+  EXPECT_FALSE(galaxy.initial.header.comoving);
+  EXPECT_NEAR(galaxy.gravitational_constant, 43009, 1);
+  test::expect_contains(test::text_of(galaxy.notes), {"fits a box of today too", "run.kind"});
+  EXPECT_TRUE(prepared(1, {"end_redshift=-0.5"}).initial.header.comoving);
+  test::expect_contains(test::error_of([&] { prepared(0.5, galaxys); }), {"is a comoving box", "\"cosmology\""});
+}
+
 TEST(Setup, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
   Snapshot set = test::make_snapshot(8);
   set.header.omega0 = 0;  // which would tell kpc from Mpc
