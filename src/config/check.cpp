@@ -237,7 +237,7 @@ void check_numbers(const Config& config, const UnitSystem& units, const Snapshot
     check_opening(config);
     return check_times(config, units, file != nullptr ? file->time : 0);
   }
-  const double start = file != nullptr ? file->redshift : config.initial.redshift;
+  const double start = file != nullptr ? file->redshift : *config.initial.redshift;
   check_redshifts(config, start, file != nullptr);
   check_light_cones(config, units, start);
   check_mesh(config.gravity, softening, side);

@@ -92,7 +92,7 @@ struct Config {
     std::int64_t particles_per_side = 64;
     std::int64_t particles = 32768;
     std::int64_t seed = 1;
-    double redshift = 49;
+    Auto<double> redshift;
     std::int64_t lpt_order = 2;
     bool fixed_amplitudes = false;
     bool flip_phases = false;

@@ -142,8 +142,9 @@ struct Table {
     KEY(initial.particles).with(kPlummer, kColdSphere, kKeplerDisk).range(1, 4.2e9).means("number of particles");
     KEY(initial.seed).with(kLpt, kPlummer, kColdSphere, kKeplerDisk).range(0, kAnyCount)
         .means("of the random numbers; the same seed is the same universe at any resolution");
-    KEY(initial.redshift).with(kLpt, kPancake).range(0, 1000).above(0)
-        .means("where the run starts; a file brings its own");
+    KEY(initial.redshift).only(RunKind::kCosmology).with(kLpt, kPancake, kFile).range(0, 1000).above(0)
+        .means("where the run starts; auto: 49, or the file's; files that do not tell theirs (SWIFT's without Scale-factor, "
+               "GADGET's with Time = 0) need it");
     KEY(initial.lpt_order).with(kLpt).range(1, 2)
         .means("1: Zel'dovich, 2: second-order Lagrangian perturbation theory");
     KEY(initial.fixed_amplitudes).with(kLpt).means("every mode has the mean amplitude exactly, only phases are random");

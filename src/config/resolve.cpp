@@ -434,6 +434,7 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
                             cosmological ? "an isolated set" : "a comoving box"),
                 "", fmt::format("set run.kind = \"{}\"", cosmological ? "isolated" : "cosmology"));
   }
+  if (facts.file == nullptr) fill(config.initial.redshift, kUsualRedshift);
   if (cosmological) resolve_cosmology(config.cosmology, facts.file, notes);
   const UnitSystem units = run_units(config, facts.file);
   resolve_box(config, facts, units);

@@ -111,6 +111,9 @@ void check_kinds(const Config& config);
 // Keys that are given without an effect, a sentence each; before the configuration is resolved.
 std::vector<std::string> idle_keys(const Config& config);
 
+// Where runs start that make their own universe.
+inline constexpr double kUsualRedshift = 49;
+
 // Checks a resolved configuration: softening against box, mesh and split; output lists and end against the start (that
 // of `file` where there is one). Throws Error with the numbers.
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file);

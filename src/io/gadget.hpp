@@ -28,6 +28,7 @@ struct FileFacts {
   SnapshotHeader set;
   bool has_units = false, has_lambda = true;  // the file states units, OmegaLambda
   std::optional<bool> comoving;               // where the file says so
+  bool has_time = true;                       // the file states Time or Redshift; SWIFT's: Scale-factor or Redshift
   bool over_root_a = true;                    // velocities of a comoving set; SWIFT's are peculiar
   bool other_expansion = false;               // its universe has radiation, neutrinos or dark energy that is no Lambda
   bool light_cone = false;      // positions relative to an observer, each particle at its own time, in many images
@@ -87,6 +88,8 @@ std::string part_name(const std::string& path, SnapshotFormat format, int part, 
 
 // Settles what the header leaves open by what is known.
 void complete_kind(FileHeader& header, const KnownOfSet& known, std::vector<std::string>& notes);
+// Whether the header tells neither a scale factor nor that the set is isolated.
+bool lacks_time(const FileHeader& header);
 // The reason why a set is isolated; empty where it is comoving.
 std::string why_isolated(const FileHeader& header);
 // Decides whether the set is comoving and sets time and redshift accordingly; derives units that the file does not

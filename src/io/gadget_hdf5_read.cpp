@@ -160,6 +160,7 @@ void read_hdf5_facts(hid_t file, FileHeader& header) {
   header.set.time = time.value_or(1 / (1 + header.set.redshift));
   header.set.box_size = number({"BoxSize"}).value_or(0);
   read_cosmology(number, header);
+  header.has_time = time || redshift || header.comoving == false;
   if (!redshift && !header.comoving && time && *time > 0 && *time <= 1 && header.set.omega0 > 0)
     header.set.redshift = 1 / *time - 1;
   read_units(number, header);
@@ -286,7 +287,9 @@ void read_swift(hid_t group, FileHeader& header) {
   header.over_root_a = false;
   header.set.units.with_h = false;
   const double from_redshift = 1 / (1 + std::max(0.0, header.set.redshift));
-  const double scale_factor = read_scalar<double>(group, "Scale-factor").value_or(from_redshift);
+  const auto stated = read_scalar<double>(group, "Scale-factor");
+  const double scale_factor = stated.value_or(from_redshift);
+  header.has_time = header.comoving || stated || from_redshift < 1;
   header.comoving = header.comoving.value_or(scale_factor < 1);
   if (*header.comoving) header.set.time = scale_factor;
 }

@@ -58,6 +58,7 @@ struct ReadReport {
   double mass = 0;                        // of all particles
   bool has_units = false;                 // stated by the file
   std::string why_isolated;               // why the set is; empty where it is comoving
+  bool lacks_time = false;                // it might be comoving: the header tells no scale factor
   double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
   std::vector<std::string> notes;         // sentences on assumptions, wrapped positions and oddities
 };
@@ -65,6 +66,8 @@ struct ReadReport {
 // What is known of a set besides its file, for what the header leaves open.
 struct KnownOfSet {
   bool isolated = false;  // where the header also fits a comoving box of today: Time = 1, as GADGET-2 writes it of both
+  std::optional<double>
+      redshift;  // where the header tells no scale factor: Time is not 1 / (1 + Redshift), or neither is there
 };
 
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its

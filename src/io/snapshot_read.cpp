@@ -131,16 +131,34 @@ double mean_density_ratio(const SnapshotHeader& header, double mass) {
   return 8 * std::numbers::pi * header.newton() * density / (3 * hubble * hubble) / header.omega0;
 }
 
+namespace {
+
+bool agree(double scale_factor, double redshift) { return std::abs(scale_factor * (1 + redshift) - 1) < 1e-3; }
+
+}  // namespace
+
+bool lacks_time(const FileHeader& header) {
+  if (!header.has_time) return true;
+  return header.comoving ? *header.comoving && !(header.set.time > 0) : !agree(header.set.time, header.set.redshift);
+}
+
 std::string why_isolated(const FileHeader& header) {
   const SnapshotHeader& set = header.set;
-  if (header.comoving) return *header.comoving ? "" : "its header says so, or has no scale factor";
+  if (header.comoving && !*header.comoving)
+    return header.has_time ? "its header says so" : "its header has neither Scale-factor nor Redshift";
+  if (header.comoving) return "";
   if (!(set.box_size > 0)) return "it has no BoxSize";
-  if (!(std::abs(set.time * (1 + set.redshift) - 1) < 1e-3))
+  if (!agree(set.time, set.redshift))
     return fmt::format("its Time {} is not 1 / (1 + Redshift), with a Redshift of {}", set.time, set.redshift);
   return set.omega0 > 0 || set.redshift > 0 ? "" : "it has neither Omega0 nor a Redshift";
 }
 
 void complete_kind(FileHeader& header, const KnownOfSet& known, std::vector<std::string>& notes) {
+  if (known.redshift && lacks_time(header)) {
+    header.comoving = true;
+    header.set.time = 1 / (1 + *known.redshift);
+    notes.push_back(fmt::format("the header tells no scale factor: z = {:g}, of initial.redshift", *known.redshift));
+  }
   if (known.isolated && !header.comoving && header.set.redshift == 0 && why_isolated(header).empty()) {
     header.comoving = false;
     notes.push_back("the header (Time = 1, BoxSize, Omega0) fits a box of today too: run.kind = \"isolated\" decides");
@@ -165,7 +183,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   }
   if (!(set.time > 0)) {
     throw Error(fmt::format("the header gives the scale factor {}", set.time), "a comoving set needs a positive one",
-                "repair Time in the header");
+                "begin a run from it with initial.redshift, or repair Time in the header");
   }
   set.redshift = 1 / set.time - 1;
   if (set.omega0 > 0 && !header.has_lambda) {
@@ -384,6 +402,7 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   r.has_units = header.has_units;
   gadget::complete_kind(header, known, r.notes);
   r.why_isolated = gadget::why_isolated(header);
+  r.lacks_time = gadget::lacks_time(header);
   gadget::complete_header(header, mass, r.notes);
   s.header = header.set;
   r.selection = header.selection;

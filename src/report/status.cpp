@@ -16,6 +16,7 @@
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/report/figures.hpp"
@@ -44,7 +45,8 @@ std::string initial_words(const Config& config) {
     case InitialKind::kFile: return fmt::format("Initial conditions: {}.", initial.file);
     case InitialKind::kLpt:
       return fmt::format("Initial conditions: {} order Lagrangian perturbation theory at z = {:g}, seed {}.",
-                         initial.lpt_order == 1 ? "first" : "second", initial.redshift, initial.seed);
+                         initial.lpt_order == 1 ? "first" : "second", initial.redshift.value_or(kUsualRedshift),
+                         initial.seed);
     case InitialKind::kPancake:
     case InitialKind::kTwoBody: return fmt::format("Initial conditions: {}.", name_of(initial.kind));
     default: return fmt::format("Initial conditions: {}, seed {}.", name_of(initial.kind), initial.seed);

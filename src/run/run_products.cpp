@@ -52,7 +52,7 @@ LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
   std::vector<std::string> notes;
   resolve_cosmology(config.cosmology, nullptr, notes);
   const UnitSystem units = run_units(config, nullptr);
-  check_light_cones(config, units, config.initial.redshift);
+  check_light_cones(config, units, config.initial.redshift.value_or(kUsualRedshift));
   const Timeline timeline = Timeline::comoving(cosmology_parameters(config), units);
   const ConeShells shells = make_shells(timeline, cone.edges, static_cast<int>(cone.shells));
   const double side = number_of(*config.box.size, "box.size", config, units);

@@ -38,7 +38,7 @@ Snapshot make_lpt(const Config& config, const UnitSystem& units, const Communica
   parameters.seed = static_cast<std::uint64_t>(config.initial.seed);
   parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
   parameters.box_size = number_of(*config.box.size, "box.size", config, units);
-  parameters.redshift = config.initial.redshift;
+  parameters.redshift = *config.initial.redshift;
   parameters.second_order = config.initial.lpt_order == 2;
   parameters.fixed_amplitudes = config.initial.fixed_amplitudes;
   parameters.flip_phases = config.initial.flip_phases;
@@ -49,7 +49,7 @@ Snapshot make_pancake_set(const Config& config, const UnitSystem& units, const C
   PancakeParameters parameters;
   parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
   parameters.box_size = number_of(*config.box.size, "box.size", config, units);
-  parameters.redshift = config.initial.redshift;
+  parameters.redshift = *config.initial.redshift;
   parameters.collapse_redshift = config.initial.collapse_redshift;
   return make_pancake(parameters, Cosmology(cosmology_parameters(config), units), ranks);
 }
@@ -168,7 +168,7 @@ void finish(Prepared& run, const InitialFacts& facts) {
   run.side = number_of(*config.box.size, "box.size", config, run.units);
   const bool comoving = config.run.kind == RunKind::kCosmology;
   if (comoving) run.centre.fill(run.side / 2);
-  run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : config.initial.redshift;
+  run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : *config.initial.redshift;
   check_resolution(start_softening(run), run.side);
 }
 
@@ -215,11 +215,20 @@ void note_tight_pairs(Prepared& run) {
   run.notes.push_back(note_of_tight_pairs(run.side));
 }
 
+void require_redshift(const Config& config, const SnapshotHeader& header) {
+  const auto given = config.initial.redshift;
+  if (!header.comoving || !given || std::abs(*given - header.redshift) <= 1e-3 * (1 + *given)) return;
+  throw Error(fmt::format("initial.redshift is {}, but '{}' is of z = {:.6g}", *given, config.initial.file,
+                          header.redshift),
+              "the file tells its own", "leave initial.redshift out, or repair the file's header");
+}
+
 Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
   run.initial = std::move(share);
   run.particles = sum_of(ranks, std::uint64_t{run.initial.size()});
+  if (from_file) require_redshift(run.config, run.initial.header);
   IsolatedBox box;
   if (!run.initial.header.comoving) {
     box = isolated_box(run.initial, ranks);
@@ -291,12 +300,14 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
     ReadReport report;
-    const KnownOfSet known{config.run.kind == RunKind::kIsolated};
+    const KnownOfSet known{config.run.kind == RunKind::kIsolated, config.initial.redshift};
     Snapshot share = read_snapshot(config.initial.file, &report, ranks, known);
     require_whole("a run cannot begin with", config.initial.file, report);
     if (config.run.kind == RunKind::kCosmology && !report.why_isolated.empty())
       throw Error(fmt::format("run.kind is \"cosmology\", but '{}' is an isolated set", config.initial.file),
-                  report.why_isolated, "set run.kind = \"isolated\", or repair the file's header");
+                  report.why_isolated,
+                  report.lacks_time ? "set run.kind = \"isolated\", or, where it is a comoving box, initial.redshift"
+                                    : "set run.kind = \"isolated\", or repair the file's header");
     return prepare(std::move(config), std::move(share), std::move(report), ranks);
   }
   if (config.run.kind == RunKind::kCosmology) {

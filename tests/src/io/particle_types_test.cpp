@@ -205,6 +205,21 @@ TEST(ParticleTypes, InitialConditionsForSwift) {
   expect_particles(read_snapshot(third));
 }
 
+// SWIFT has the scale factor of its initial conditions in a file of parameters.
+TEST(ParticleTypes, InitialConditionsForSwiftWithoutAScaleFactor) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  make_swifts(path, {"Omega0", "OmegaLambda", "HubbleParam", "Time", "Redshift"});
+  ReadReport report;
+  EXPECT_FALSE(read_snapshot(path, &report).header.comoving);
+  EXPECT_TRUE(report.lacks_time);
+  expect_contains(report.why_isolated, {"neither Scale-factor nor Redshift"});
+  const Snapshot s = read_snapshot(path, &report, Communicator::self(), {.redshift = 1});
+  EXPECT_TRUE(s.header.comoving);
+  EXPECT_EQ(s.header.time, 0.5);
+  EXPECT_EQ(s.velocities[5][0], 50);
+}
+
 TEST(ParticleTypes, NegativeIdsKeepTheirBits) {
   TempDir dir;
   const std::string path = hdf5_file(dir, {});

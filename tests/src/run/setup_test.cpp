@@ -196,6 +196,26 @@ TEST(Setup, TheKindOfTheRunDecidesWhereTheHeaderFitsBoth) {
   test::expect_contains(test::error_of([&] { prepared(0.5, galaxys); }), {"is a comoving box", "\"cosmology\""});
 }
 
+// Of GADGET's headers with Time = 0.
+TEST(Setup, InitialRedshiftIsForFilesThatDoNotTellTheirs) {
+  test::TempDir dir;
+  const std::string file = dir / "set";
+  write_snapshot(file, test::make_snapshot(8), {}, {.format = SnapshotFormat::kGadgetBinary1});
+  const auto prepared = [&](std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"initial.kind=file", "initial.file=" + file});
+    return prepare(parse_config("", "t", settings));
+  };
+  const Prepared told = prepared({"initial.redshift=3"});
+  test::expect_contains(test::error_of([&] { prepared({"initial.redshift=4"}); }),
+                        {"initial.redshift is 4", "is of z = 3", "leave"});
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(76).write("\0\0\0\0\0\0\0\0", 8);
+  test::expect_contains(test::error_of([&] { prepared({}); }), {"Time 0 is not", "Redshift of 3", "initial.redshift"});
+  const Prepared run = prepared({"initial.redshift=3"});
+  EXPECT_NEAR(run.start_redshift, 3, 1e-12);
+  EXPECT_EQ(run.initial.velocities, told.initial.velocities);
+  test::expect_contains(test::text_of(run.notes), {"tells no scale factor: z = 3"});
+}
+
 TEST(Setup, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
   Snapshot set = test::make_snapshot(8);
   set.header.omega0 = 0;  // which would tell kpc from Mpc
