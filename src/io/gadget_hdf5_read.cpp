@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -231,12 +232,32 @@ void read_ids(hid_t group, const TypeRows& rows, std::uint64_t* ids) {
     for (std::uint64_t i = 0; i < rows.count; ++i) ids[i] &= 0xffffffffu;
 }
 
-[[noreturn]] void refuse_missing(hid_t file, const std::string& where, const char* name) {
+[[noreturn]] void refuse_missing(hid_t file, hid_t group, const std::string& where, const char* name) {
   const bool ours = hdf5_exists(file, "Maki");
+  const std::vector<std::string> others = link_names(group);
+  if (!ours && name == std::string("Coordinates") && !others.empty())
+    throw Error(fmt::format("particles of '{}' have no coordinates", where),
+                fmt::format("it holds {}; tracers, as AREPO's, are no masses", fmt::join(others, ", ")),
+                "copy the file without that type: its group, and its numbers in NumPart_ThisFile and NumPart_Total");
   throw Error(fmt::format("there is no dataset '{}/{}'", where, name),
               ours ? "the run that wrote the file had output.fields without it" : "",
               ours ? "take a snapshot that has it, a restart or the run's stopped.hdf5"
                    : "the file is incomplete; make it again");
+}
+
+// GADGET-4 with OUTPUT_COORDINATES_AS_INTEGERS counts positions in 2^-32 or 2^-64 of the side of a periodic box.
+void read_integers(hid_t group, const FileHeader& header, const TypeRows& rows, std::array<double, 3>* positions) {
+  const double side = header.set.box_size;
+  if (!(side > 0) || header.comoving == false)
+    throw Error(fmt::format("'{}/IntCoordinates' counts parts of an unknown length", rows.group()),
+                "the set is isolated, and GADGET-4 does not write its extent",
+                "write it without OUTPUT_COORDINATES_AS_INTEGERS");
+  H5Id dataset = open_dataset(group, "IntCoordinates");
+  H5Id type(H5Dget_type(dataset), H5Tclose);
+  const double unit = side * std::exp2(-8.0 * static_cast<double>(H5Tget_size(type)));
+  read_block(group, rows, "IntCoordinates", 3, H5T_NATIVE_DOUBLE, positions);
+  for (std::uint64_t i = 0; i < rows.count; ++i)
+    for (double& x : positions[i]) x *= unit;
 }
 
 void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snapshot& s,
@@ -250,10 +271,14 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
   H5Id group = open_group(file, where);
   const std::string velocities = present(group, {"Velocities", "Velocity"}), masses = present(group, kMassNames);
   for (const auto& [name, found] :
-       {std::pair{"Coordinates", present(group, {"Coordinates"})}, {"Velocities", velocities}}) {
-    if (found.empty()) refuse_missing(file, where, name);
+       {std::pair{"Coordinates", present(group, {"Coordinates", "IntCoordinates"})}, {"Velocities", velocities}}) {
+    if (found.empty()) refuse_missing(file, group, where, name);
   }
-  read_block(group, rows, "Coordinates", 3, H5T_NATIVE_DOUBLE, &s.positions[rows.at]);
+  if (hdf5_exists(group, "Coordinates")) {
+    read_block(group, rows, "Coordinates", 3, H5T_NATIVE_DOUBLE, &s.positions[rows.at]);
+  } else {
+    read_integers(group, header, rows, &s.positions[rows.at]);
+  }
   read_block(group, rows, velocities, 3, H5T_NATIVE_FLOAT, &s.velocities[rows.at]);
   if (header.mass_table[rows.type] > 0) {
     std::fill_n(&s.masses[rows.at], rows.count, given_mass);

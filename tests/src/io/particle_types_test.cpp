@@ -345,6 +345,36 @@ TEST(ParticleTypes, WhyASetIsIsolated) {
   EXPECT_FALSE(report.has_units);
 }
 
+// OUTPUT_COORDINATES_AS_INTEGERS of GADGET-4, with POSITIONS_IN_32BIT and _64BIT.
+TEST(ParticleTypes, IntegerCoordinatesCountPartsOfTheBox) {
+  for (const bool wide : {false, true}) {
+    TempDir dir;
+    const std::string path = hdf5_file(dir, {});
+    set_header(path, "BoxSize", 32.0);  // by which the division is exact
+    for (const char* name : {"PartType0", "PartType1", "PartType4"}) {
+      const std::vector<double> x = test::numbers_in(path, name + std::string("/Coordinates"));
+      std::vector<std::uint64_t> integers;
+      for (const double one : x) integers.push_back(static_cast<std::uint64_t>(one * 0x1p27) << (wide ? 32 : 0));
+      H5Id group = open_group(opened(path), name);
+      H5Ldelete(group, "Coordinates", H5P_DEFAULT);
+      write_rows(create_dataset(group, "IntCoordinates", wide ? H5T_STD_U64LE : H5T_STD_U32LE, x.size() / 3, 3, 0), 0,
+                 x.size() / 3, H5T_NATIVE_UINT64, integers.data());
+    }
+    expect_particles(read_snapshot(path));
+    set_header(path, "ComovingIntegrationOn", 0.0);
+    expect_contains(error_of([&] { read_snapshot(path); }), {"IntCoordinates", "isolated", "COORDINATES_AS_INTEGERS"});
+  }
+}
+
+TEST(ParticleTypes, TracersAreNamed) {
+  TempDir dir;
+  const std::string path = hdf5_file(dir, {});
+  for (const char* name : {"Coordinates", "Velocities", "Masses"})
+    H5Ldelete(open_group(opened(path), "PartType4"), name, H5P_DEFAULT);
+  expect_contains(error_of([&] { read_snapshot(path); }),
+                  {"'PartType4' have no coordinates", "holds ParticleIDs", "copy"});
+}
+
 TEST(ParticleTypes, WithoutMassesIsAnError) {
   TempDir dir;
   expect_contains(error_of([&] { read_snapshot(hdf5_file(dir, {.masses = false})); }),
