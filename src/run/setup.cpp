@@ -1,6 +1,7 @@
 #include "src/run/setup.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -326,9 +327,21 @@ void check_density(Prepared& run, double mass) {
   if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
 }
 
+// Other types than 1 lose theirs.
+void note_types(const ReadReport& report, std::vector<std::string>& notes) {
+  std::vector<std::size_t> others;
+  for (std::size_t type = 0; type < report.counts.size(); ++type)
+    if (type != 1 && report.counts[type] > 0) others.push_back(type);
+  if (others.empty()) return;
+  notes.push_back(fmt::format("particles of type{} {} become type 1, with the same softening and steps as all{}",
+                              others.size() > 1 ? "s" : "", fmt::join(others, ", "),
+                              report.counts[0] > 0 ? ": gas moves by gravity alone" : ""));
+}
+
 }  // namespace
 
 Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks) {
+  note_types(report, report.notes);
   settle_units(config, report, share.header, report.notes);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
   run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());

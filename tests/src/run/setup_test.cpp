@@ -254,6 +254,20 @@ TEST(Setup, TheSofteningOfAZoomFollowsItsLightParticles) {
   test::expect_contains(test::text_of(notes), {"set it for a zoom"});
 }
 
+TEST(Setup, TypesThatAreNotKeptAreTold) {
+  const auto notes = [](const std::array<std::uint64_t, 6>& counts) {
+    ReadReport report;
+    report.counts = counts;
+    const Config config =
+        parse_config("", "t",
+                     {"initial.kind=file", "initial.file=s", "run.kind=isolated", "softening=1", "end_time=1"});
+    return test::text_of(prepare(config, make_plummer({.particles = 8, .truncation_radius = 5}), report).notes);
+  };
+  test::expect_contains(notes({0, 1, 3, 0, 4, 0}), {"of types 2, 4 become type 1", "same softening"});
+  test::expect_contains(notes({8, 0, 0, 0, 0, 0}), {"of type 0 become type 1", "gas"});
+  EXPECT_EQ(notes({0, 8, 0, 0, 0, 0}).find("become"), std::string::npos);
+}
+
 TEST(Setup, ATableThatEndsBeforeTheBoxsWavesIsTold) {
   const test::TempDir directory;
   std::string table;
