@@ -48,7 +48,7 @@ std::uint64_t sum(const std::array<std::uint64_t, kTypes>& counts);
 // Reads one file's header. Throws Error where the file is missing, foreign or truncated.
 FileHeader read_hdf5_header(const std::string& path);
 FileHeader read_binary_header(const std::string& path);
-// Recognises the format by content: HDF5, or a record of 256 or 8 bytes in either byte order.
+// Recognises the format by content: HDF5, or a record of a label or a header in either byte order.
 FileHeader read_header(const std::string& path);
 bool looks_binary(const std::string& path);
 
@@ -117,6 +117,17 @@ struct BinaryHeader {
 static_assert(sizeof(BinaryHeader) == 256 && offsetof(BinaryHeader, box_size) == 128);
 
 inline constexpr std::uint32_t kLabelBytes = 8;
+
+// The header of GADGET-4 without GADGET2_HEADER, for N types (NTYPES), has 24 N + 48 bytes: the numbers of particles
+// in this file and in all as 64-bit integers, MassTable, time, redshift and side of the box as doubles, the number of
+// files as a 64-bit place for 32 bits, and two of merger trees. There is no cosmology in it.
+constexpr std::size_t types_of_own_header(std::uint32_t bytes) {
+  const bool fits = bytes >= 72 && bytes <= 24 * kTypes + 48 && bytes % 24 == 0;
+  return fits ? (bytes - 48) / 24 : 0;
+}
+constexpr bool is_header_size(std::uint32_t bytes) {
+  return bytes == sizeof(BinaryHeader) || types_of_own_header(bytes) > 0;
+}
 
 template <class T>
 T byte_swapped(T value) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <fstream>
 #include <limits>
@@ -30,18 +31,28 @@ class BinaryReader {
     size_ = static_cast<std::uint64_t>(in_.tellg());
     std::uint32_t first = 0;
     get(0, &first, sizeof(first));
-    swap_ = first == byte_swapped(std::uint32_t{sizeof(BinaryHeader)}) || first == byte_swapped(kLabelBytes);
+    swap_ = is_header_size(byte_swapped(first)) || first == byte_swapped(kLabelBytes);
     labelled_ = word(0) == kLabelBytes;
     const auto block = next(0, "HEAD");
-    if (block.bytes != sizeof(BinaryHeader)) {
+    if (block.bytes > sizeof(BinaryHeader) || !is_header_size(static_cast<std::uint32_t>(block.bytes))) {
       fail(fmt::format("the header has {} bytes instead of 256", block.bytes));
     }
-    get(block.offset, &header_, sizeof(header_));
+    header_at_ = block.offset;
+    own_types_ = types_of_own_header(static_cast<std::uint32_t>(block.bytes));
+    if (own_types_ == 0) get(block.offset, &header_, sizeof(header_));
     if (swap_) swap_header(header_);
     end_of_header_ = block.offset + block.bytes + sizeof(std::uint32_t);
   }
 
   const BinaryHeader& header() const { return header_; }
+  // Of GADGET-4's own header: its types, 0 for GADGET-2's; and number `index` of its 64-bit ones.
+  std::size_t own_types() const { return own_types_; }
+  template <class T>
+  T own_number(std::size_t index) {
+    T value{};
+    get(header_at_ + sizeof(std::uint64_t) * index, &value, sizeof(T));
+    return swap_ ? byte_swapped(value) : value;
+  }
   bool swapped() const { return swap_; }
   bool labelled() const { return labelled_; }
 
@@ -116,7 +127,8 @@ class BinaryReader {
 
   std::string path_;
   std::ifstream in_;
-  std::uint64_t size_ = 0, end_of_header_ = 0;
+  std::uint64_t size_ = 0, header_at_ = 0, end_of_header_ = 0;
+  std::size_t own_types_ = 0;
   bool swap_ = false, labelled_ = false;
   BinaryHeader header_{};
 };
@@ -145,16 +157,27 @@ bool looks_binary(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::uint32_t first = 0;
   if (!in.read(reinterpret_cast<char*>(&first), sizeof(first))) return false;
-  const std::uint32_t header = sizeof(BinaryHeader);
-  return first == header || first == kLabelBytes || first == byte_swapped(header) || first == byte_swapped(kLabelBytes);
+  return std::ranges::any_of(std::array{first, byte_swapped(first)},
+                             [](std::uint32_t bytes) { return is_header_size(bytes) || bytes == kLabelBytes; });
 }
 
-FileHeader read_binary_header(const std::string& path) {
-  const BinaryReader in(path);
+namespace {
+
+void read_own_header(BinaryReader& in, FileHeader& header) {
+  const std::size_t types = in.own_types(), after = 3 * types;
+  for (std::size_t type = 0; type < types; ++type) {
+    header.counts[type] = in.own_number<std::uint64_t>(type);
+    header.totals[type] = in.own_number<std::uint64_t>(types + type);
+    header.mass_table[type] = in.own_number<double>(2 * types + type);
+  }
+  header.set.time = in.own_number<double>(after);
+  header.set.redshift = in.own_number<double>(after + 1);
+  header.set.box_size = in.own_number<double>(after + 2);
+  header.files = std::max(1, in.own_number<std::int32_t>(after + 3));
+}
+
+void read_gadget2_header(const BinaryReader& in, FileHeader& header) {
   const BinaryHeader& h = in.header();
-  FileHeader header;
-  header.format =
-      fmt::format("GADGET binary type {}, {} endian", in.labelled() ? 2 : 1, in.swapped() ? "big" : "little");
   for (std::size_t type = 0; type < kTypes; ++type) {
     if (h.counts[type] < 0) in.fail(fmt::format("the header counts {} particles of type {}", h.counts[type], type));
     header.counts[type] = static_cast<std::uint64_t>(h.counts[type]);
@@ -162,13 +185,27 @@ FileHeader read_binary_header(const std::string& path) {
     header.mass_table[type] = h.mass_table[type];
   }
   header.files = std::max(1, h.files);
-  if (header.files == 1) header.totals = header.counts;
   header.set.time = h.time;
   header.set.redshift = h.redshift;
   header.set.box_size = h.box_size;
   header.set.omega0 = h.omega0;
   header.set.omega_lambda = h.omega_lambda;
   header.set.hubble = h.hubble;
+}
+
+}  // namespace
+
+FileHeader read_binary_header(const std::string& path) {
+  BinaryReader in(path);
+  FileHeader header;
+  header.format = fmt::format("{} binary type {}, {} endian", in.own_types() > 0 ? "GADGET-4" : "GADGET",
+                              in.labelled() ? 2 : 1, in.swapped() ? "big" : "little");
+  if (in.own_types() > 0) {
+    read_own_header(in, header);
+  } else {
+    read_gadget2_header(in, header);
+  }
+  if (header.files == 1) header.totals = header.counts;
   return header;
 }
 

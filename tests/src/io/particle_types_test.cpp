@@ -24,7 +24,7 @@ constexpr std::array<std::uint32_t, 6> kCounts{2, 3, 0, 0, 1, 0};
 constexpr std::array<double, 6> kTable{0, 0.5, 0, 0, 0, 0};
 constexpr std::array<float, 6> kMasses{0.25f, 0.75f, 0.5f, 0.5f, 0.5f, 2.0f};
 
-void expect_particles(const Snapshot& s) {
+void expect_particles(const Snapshot& s, bool cosmology = true) {
   ASSERT_EQ(s.size(), 6u);
   const float a = 0.5f;  // the scale factor; peculiar velocities are sqrt(a) times those of the file
   for (std::size_t i = 0; i < 6; ++i) {
@@ -35,8 +35,8 @@ void expect_particles(const Snapshot& s) {
     EXPECT_FLOAT_EQ(s.masses[i], kMasses[i]);
     EXPECT_EQ(s.ids[i], 100 + i);
   }
-  EXPECT_EQ(s.header.omega0, 0.3);
-  EXPECT_EQ(s.header.hubble, 0.7);
+  EXPECT_EQ(s.header.omega0, cosmology ? 0.3 : 0);
+  EXPECT_EQ(s.header.hubble, cosmology ? 0.7 : 0);
   EXPECT_NEAR(s.header.redshift, 1, 1e-12);
 }
 
@@ -65,8 +65,9 @@ class Bytes {
   bool big_endian_;
 };
 
-// A GADGET-2 file as its user guide describes it; type 2 has a foreign block before the masses.
-std::string binary_file(const TempDir& dir, int type, bool big_endian) {
+// A GADGET-2 file as its user guide describes it; type 2 has a foreign block before the masses. Or with GADGET-4's own
+// header, for NTYPES = types.
+std::string binary_file(const TempDir& dir, int type, bool big_endian, std::size_t types = 0) {
   Bytes out(big_endian);
   const auto block = [&](const char* label, std::uint32_t bytes, auto write) {
     if (type == 2) out.label(label, bytes);
@@ -74,7 +75,15 @@ std::string binary_file(const TempDir& dir, int type, bool big_endian) {
     write();
     out.put(bytes);
   };
-  block("HEAD", 256, [&] {
+  const auto own_header = [&] {
+    for (std::size_t i = 0; i < 2 * types; ++i) out.put(std::uint64_t{kCounts[i % types]});
+    for (std::size_t i = 0; i < types; ++i) out.put(kTable[i]);
+    out.put(0.5), out.put(1.0), out.put(20.0);  // time, redshift, box
+    out.put(1), out.put(0);                     // files, padding
+    out.put(std::uint64_t{0}), out.put(std::uint64_t{0});
+  };
+  block("HEAD", types > 0 ? static_cast<std::uint32_t>(24 * types + 48) : 256, [&] {
+    if (types > 0) return own_header();
     const std::size_t end = out.size() + 256;
     for (const auto n : kCounts) out.put(n);
     for (const auto m : kTable) out.put(m);
@@ -113,6 +122,18 @@ TEST(ParticleTypes, BinaryFilesOfBothTypesAndByteOrders) {
       expect_contains(report.format, {type == 1 ? "type 1" : "type 2", big_endian ? "big" : "little"});
     }
   }
+}
+
+TEST(ParticleTypes, BinaryFilesWithGadget4sOwnHeader) {
+  for (const std::size_t types : {5u, 6u})
+    for (const int type : {1, 2})
+      for (const bool big_endian : {false, true}) {
+        TempDir dir;
+        ReadReport report;
+        expect_particles(read_snapshot(binary_file(dir, type, big_endian, types), &report), false);
+        expect_contains(report.format, {"GADGET-4 binary", type == 1 ? "type 1" : "type 2"});
+        expect_contains(test::text_of(report.notes), {"no cosmology", "configuration"});
+      }
 }
 
 struct Hdf5Style {
