@@ -55,10 +55,19 @@ ForceSettings force_settings(const ForcesArguments& given) {
   return found;
 }
 
-// The configuration gives the method for forces; kind, box and units come from the set itself.
+// "run.kind=..." where it is on the command line; else "".
+std::string given_kind(const ForcesArguments& given) {
+  std::string kind;
+  for (const std::string& line : given.settings)
+    if (line.starts_with("run.kind=")) kind = line;
+  return kind;
+}
+
+// The configuration gives the method for forces; box, units and, unless it is given, kind come from the set itself.
 Config forces_config(const ForcesArguments& given, const ForceSettings& run, const Snapshot& set) {
-  const std::vector<std::string> of_set{set.header.comoving ? "run.kind=cosmology" : "run.kind=isolated",
-                                        "initial.kind=file", "initial.file=" + given.snapshot};
+  std::string kind = given_kind(given);
+  if (kind.empty()) kind = set.header.comoving ? "run.kind=cosmology" : "run.kind=isolated";
+  const std::vector<std::string> of_set{kind, "initial.kind=file", "initial.file=" + given.snapshot};
   const auto with = [&](const std::vector<std::string>& changes) {
     std::vector<std::string> settings = run.lines;
     settings.insert(settings.end(), changes.begin(), changes.end());
@@ -88,7 +97,10 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 void compute_forces(const ForcesArguments& given) {
   refuse_existing(given.output, given.overwrite, {given.snapshot});
   ReadReport report;
-  Snapshot snapshot = read_snapshot(given.snapshot, &report);
+  KnownOfSet known;
+  if (const std::string kind = given_kind(given); !kind.empty())
+    known.isolated = parse_config("", "command line", {kind}).run.kind == RunKind::kIsolated;
+  Snapshot snapshot = read_snapshot(given.snapshot, &report, Communicator::self(), known);
   require_whole("there are no forces of the run in", given.snapshot, report);
   const ForceSettings settings = force_settings(given);
   const Config config = forces_config(given, settings, snapshot);

@@ -333,6 +333,21 @@ TEST_F(Program, SetsThatNeedRepairRun) {
     EXPECT_LT(relative_difference(path("a.hdf5"), path("b.hdf5"), name), 0.01) << name;
 }
 
+// Its header, of Time = 1, would fit a box of today too.
+TEST_F(Program, ForcesOfASetWhoseKindIsGiven) {
+  Snapshot set = make_snapshot(512);
+  set.header.time = 1;
+  set.header.redshift = 0;
+  write_snapshot(path("set"), set, {}, {.format = SnapshotFormat::kGadgetBinary1});
+  const std::string forces = "forces " + path("set") + " --overwrite -o " + path("a.hdf5") + " softening=0.5";
+  expect_end(call(forces + " run.kind=isolated --direct"), 0, {"fits a box of today too", "Mpc", "are assumed"});
+  expect_end(call(forces + " --direct"), 1, {"direct sums are for isolated sets"});
+  set.header.time = 0.5;
+  set.header.redshift = 1;
+  write_snapshot(path("set"), set, {}, {.format = SnapshotFormat::kGadgetBinary1, .overwrite = true});
+  expect_end(call(forces + " run.kind=isolated"), 1, {"run.kind is \"isolated\"", "is a comoving box"});
+}
+
 // Far from the origin on one axis, points that differ are not taken for one.
 TEST_F(Program, SetsFarFromTheOriginHaveNoTwins) {
   Snapshot set = make_snapshot(512);
