@@ -83,7 +83,7 @@ struct Table {
     KEY(run.restart_interval).own().unit(Dimension::kWallTime, "s").at_least(0)
         .means("wall-clock time between restarts, from which maki resume goes on (over sites that of the first site counts); 0: none for this reason");
     KEY(run.restart_steps).range(0, kAnyCount)
-        .means("a restart after so many steps; 0: none for this reason. A run that is stopped writes one too");
+        .means("a restart after so many steps; 0: none for this reason. A run that is stopped or ends writes one too");
     KEY(run.restarts_kept).own().range(0, 1000)
         .means("the last restarts are kept, so many, and over sites two more; 0: none is written");
     KEY(run.ignore_memory).own()

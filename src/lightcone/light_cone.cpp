@@ -297,7 +297,12 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
 
 void LightCone::end() {
   remembered_.clear();
-  drop_spools(last_step_);
+  std::uint64_t oldest = last_step_;  // of the restarts
+  root_succeeds(place_.ranks, [&] {
+    for (const std::uint64_t step : cone_state_steps(place_.folder)) oldest = std::min(oldest, step);
+  });
+  place_.ranks.broadcast(&oldest, sizeof oldest, 0);
+  remove_spools(oldest);
 }
 
 // remove_spools() where there is no state on the disk; where there is one, save() removes spools.

@@ -330,6 +330,8 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& path, const std::v
   const RestartsThere there = restarts_in(directory, ranks);
   const bool done = there.own.empty() && there.damaged.empty() && there.ended && options.site.empty();
   if (done) {
+    if (!there.last_configuration.empty())
+      require_way_on(there, parse_config(there.last_configuration, "metrics.jsonl", settings, from), directory, ranks);
     if (options.progress)
       say_now(
           fmt::format("The run in '{}' has come to its end, and has no restart from which it could go on.", directory));
@@ -343,8 +345,10 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& path, const std::v
   check_place(newest, site);
   if (there.ended && !site.over_sites() && has_same_end(there, config)) {
     say_ended(config, directory,
-              fmt::format("directory it goes on from its last restart; maki resume {} makes its last part again.",
-                          newest.path),
+              there.own.size() == 1 ? "directory it goes on from its last restart."
+                                    : fmt::format("directory it goes on from its last restart; maki resume {} makes "
+                                                  "what follows it again.",
+                                                  there.own.front().path),
               options);
     return nullptr;
   }
@@ -380,6 +384,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     check_same_run(config, *before, directory);
     words = left_out(config, *before);
   }
+  if (!site.over_sites()) require_way_on(there, config, directory, ranks);
   if (there.ended && !site.over_sites() && (!before || has_same_end(there, *before))) {
     if (options.progress) std::ranges::for_each(words, announcer(config));
     say_ended(config, directory,
@@ -403,6 +408,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     if (there.lost) throw *there.lost;
   });
   if (site.over_sites() && has_ended_everywhere(there, before.value_or(config), ring)) {
+    at_all_sites(*ring.sites, [&] { require_way_on(there, config, directory, ranks); });
     say_ended(config, directory, "file it can go on only with a restart.", options);
     ring.sites->close();
     return nullptr;

@@ -32,6 +32,7 @@ struct RestartsThere {
   bool overwritten = false;                   // on the first rank: another run was to begin in its place
   std::string last_configuration;             // of the run's last process, resolved; "" where unknown
   std::optional<std::uint64_t> last_restart;  // on the first rank: step of the last that the run has completed
+  std::string last_output;                    // on the first rank: the file of the run's last output
   std::optional<Error> lost;                  // set by restarts_or_none(): the run had a state, and no restart is left
 };
 
@@ -63,6 +64,10 @@ Config configuration_before(const RestartInfo& info);
 
 // Whether the run that has ended there was to end where `now` does.
 bool has_same_end(const RestartsThere& there, const Config& now);
+
+// Throws Error where the run in the directory has ended without a restart, and `now` asks for another end. Collective.
+void require_way_on(const RestartsThere& there, const Config& now, const std::string& directory,
+                    const Communicator& ranks);
 
 // Whether the run has ended at all sites, and `now`, the configuration with which it would go on, asks for no later
 // end. Collective over the sites. Throws Error, at all of them, where it has ended at some only and one of these has no

@@ -61,6 +61,7 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
     there.run = run_beside(directory, beside, there.own);
     there.last_configuration = beside.configuration.value_or("");
     there.last_restart = beside.last_restart;
+    there.last_output = beside.last_output;
     there.overwritten = beside.overwritten;
     ended = beside.ended && directory == path ? "ended" : "";
   });
@@ -182,6 +183,17 @@ bool has_same_end(const RestartsThere& there, const Config& now) {
                                 ? configuration_before(there.own.back()).time
                                 : parse_config(there.last_configuration, "metrics.jsonl").time;
   return then.end_redshift == now.time.end_redshift && then.end_time == now.time.end_time;
+}
+
+void require_way_on(const RestartsThere& there, const Config& now, const std::string& directory,
+                    const Communicator& ranks) {
+  if (!there.ended || !there.own.empty() || there.last_configuration.empty() || has_same_end(there, now)) return;
+  root_succeeds(ranks, [&] {
+    throw Error(fmt::format("the run in '{}' has come to its end, and cannot go on to another one", directory),
+                "it has no restart (run.restarts_kept was 0, or they were removed)",
+                fmt::format("begin from its last snapshot: initial.kind=file initial.file={} and another run.name",
+                            (fs::path(directory) / there.last_output).string()));
+  });
 }
 
 bool has_ended_everywhere(const RestartsThere& there, const Config& now, const OpenSites& ring) {

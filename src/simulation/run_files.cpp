@@ -404,7 +404,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::array<std::uint64_t, 2> most = {pool.high_water, pool.most_reserved};
   ranks().max(most);
   const std::uint64_t sum = sum_of(ranks(), std::uint64_t{pool.high_water});
-  const std::uint64_t particles = sum_of(ranks(), std::uint64_t{own_particles_});  // of this site
+  const std::uint64_t particles = sum_of(ranks(), std::uint64_t{own_particles_});  // of this site; 0 without a step
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
@@ -418,7 +418,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
                       1e-6 * static_cast<double>(most[0]), most[0] < sum ? " of the rank with most" : "",
-                      static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(particles, 1)),
+                      static_cast<double>(sum) / static_cast<double>(particles > 0 ? particles : result.particles),
                       1e-6 * static_cast<double>(most[1]));
   message(text);
   progress_.message(memory);

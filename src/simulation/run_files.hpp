@@ -83,6 +83,7 @@ class RunFiles : public RunObserver {
   void output(const OutputState& state) override;
   std::string stop_reason(double next_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
+  bool wants_last_restart() override { return restarts_kept() > 0; }
   // A restart is written during later steps (restart.hpp), and reported at the end of the step in which it is
   // complete. A restart that cannot be written leads to a message, and the earlier ones stay. Waits for the previous
   // restart, and for an unfinished snapshot, so that a resumed run has all outputs before its restart.

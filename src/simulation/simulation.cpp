@@ -66,7 +66,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
       first_momentum_(from.state.first_momentum), removed_energy_(from.state.removed_energy),
       last_kinetic_t_(from.state.last_kinetic_t), sample_(from.state.sample),
       last_energy_step_(from.state.last_energy_step), elapsed_(from.state.elapsed) {
-  check_options(options_, from.state.file_time, header_.comoving, frame_.side);
+  check_options(options_, from.state.file_time * (1 - kSameTime), header_.comoving, frame_.side);
   if (!header_.comoving) header_.box_size = 0;
   energy_.restore(from.state.energy);
   const auto taken = [&](double moment) { return moment <= from.state.file_time * (1 + kSameTime); };
@@ -118,6 +118,7 @@ RunResult Simulation::run_to_end() {
 
 void Simulation::begin() {
   resumed_from_ ? resume() : first_forces();
+  if (ended()) return;  // the restart of a run's end
   if (integrator_->time() < targets_.front().t)
     keep_state(static_cast<std::uint64_t>(targets_.front().index));
   else
@@ -169,10 +170,11 @@ void Simulation::arrive() {
   const Target target = targets_[reached_++];
   integrator_->synchronise();
   write_output(target.index);
-  if (reached_ < targets_.size())
-    after_boundary(static_cast<std::uint64_t>(target.index) + 1);
-  else
+  if (reached_ == targets_.size()) {
     result_.stopped_by.clear();  // nothing is left to do
+    restart_wanted_ = observer_.wants_last_restart();
+  }
+  after_boundary(static_cast<std::uint64_t>(target.index) + 1);
 }
 
 void Simulation::stop(const std::string& reason) {

@@ -91,6 +91,8 @@ class RunObserver {
   virtual std::string stop_reason(double /*next_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
+  // Called at the end of the run, the same on all ranks: whether its last state goes to restart(), for a later end.
+  virtual bool wants_last_restart() { return false; }
   // The step of the newest whole restart, the same on all ranks; 0: none. Called after each long step.
   virtual std::uint64_t newest_restart() { return 0; }
   // States the newest restart that all sites have, by its step: no site may remove its own. Called after each long
@@ -111,8 +113,8 @@ class Simulation {
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const RunPlace& place = {});
   // Continues from a state passed to RunObserver::restart(). This rank may hold any part of its particles, which are
-  // then sent to the ranks that own them. options.side and options.centre are not used. Throws Error where the end of
-  // the run, or its outputs up to here, have changed.
+  // then sent to the ranks that own them. options.side and options.centre are not used. A run whose end this state is
+  // makes no step. Throws Error where the end lies before it, or where its outputs up to here have changed.
   Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const RunPlace& place = {});
   ~Simulation();

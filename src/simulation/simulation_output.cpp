@@ -111,7 +111,7 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
   }
   if (!resumed_from_) return targets;
   std::erase_if(targets, [this](const Target& target) { return target.t <= resumed_from_->integrator.time; });
-  if (targets.front().index != static_cast<int>(resumed_from_->outputs))
+  if (!targets.empty() && targets.front().index != static_cast<int>(resumed_from_->outputs))
     throw Error("the outputs before the restart are no longer what they were",
                 fmt::format("the next one would have number {}, and the run had come to number {}",
                             targets.front().index, resumed_from_->outputs),

@@ -243,16 +243,18 @@ void note_overwriting(const std::string& directory) {
 RunThere run_in(const std::string& directory) {
   RunThere run;
   std::ifstream file(metrics_path_in(directory));
-  std::string head, restart, last;
+  std::string head, restart, output, last;
   for (std::string line; std::getline(file, line); last = std::move(line)) {
     if (file.eof()) continue;  // cut off
     if (last.empty()) run.name = json_member(line, "run");
     if (line.starts_with("{\"run\": ")) head = line, run.overwritten = false;  // of each process that went on with it
     if (line.starts_with("{\"restart\": ")) restart = line;
+    if (line.starts_with("{\"output\": ")) output = line;
     if (line == kOverwritten) run.overwritten = true;
   }
   run.configuration = configuration_of(head);
   if (const auto step = json_member(restart, "restart")) run.last_restart = std::strtoull(step->c_str(), nullptr, 10);
+  run.last_output = json_member(output, "file").value_or("");
   run.ended = json_member(last, "end") == "";
   run.failed = json_member(last, "error").has_value();
   return run;

@@ -89,6 +89,7 @@ struct RunThere {
   std::optional<std::string> name;            // none where their first line is missing
   std::optional<std::string> configuration;   // of its last process, resolved; none where it is unknown
   std::optional<std::uint64_t> last_restart;  // step of the last one that is complete; none where there was none
+  std::string last_output;                    // file name of the last one
   bool overwritten = false;                   // whether another run was to begin in its place
   bool ended = false;                         // whether it has come to its end, by their last line
   bool failed = false;                        // whether that line is an error

@@ -102,7 +102,7 @@ TEST_F(LightConeOfARun, GoesOnFromTheRestartBeforeWhereASpoolIsDamaged) {
   std::fstream first(copy + "/lightcone_01/conesnap_000.0.spool", std::ios::in | std::ios::out | std::ios::binary);
   first.put('x');
   first.close();
-  fs::remove_all(restarts_in(copy).front());
+  fs::remove_all(restarts_in(copy).back());  // that of the end needs no spool
   expect_end(call("resume " + copy), 1,
              {"no restart is whole", "conesnap_000.0.spool' is damaged", "another checksum"});
 }

@@ -159,6 +159,29 @@ TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {
   expect_end(run("one", "end_redshift=39.9 output.redshifts=[45] --resume"), 0, {"has come to its end"});
 }
 
+// Such as a run that is shorter than run.restart_interval.
+TEST_F(RunDirectory, ARunWithoutOtherRestartsGoesOnToALaterEnd) {
+  ASSERT_EQ(run("one", "").code, 0);
+  ASSERT_EQ(restarts("one").size(), 1u);
+  expect_end(call("resume " + path("one") + " end_redshift=39"), 0,
+             {"Resumed from " + restarts_in(path("one")).front()});
+  ASSERT_EQ(restarts("one").size(), 2u);
+  expect_end(call("resume " + path("one")), 0,
+             {"nothing is to be done", restarts("one").front() + " makes what follows"});
+}
+
+TEST_F(RunDirectory, ALaterEndWithoutARestartIsRefused) {
+  ASSERT_EQ(run("one", "restarts_kept=0").code, 0);
+  EXPECT_TRUE(restarts("one").empty());
+  for (const char* way : {"run", "resume"}) {
+    const auto again = [&](const std::string& settings) {
+      return way == std::string("run") ? run("one", settings + " --resume") : call("resume " + path("one") + settings);
+    };
+    expect_end(again(""), 0, {"has come to its end"});
+    expect_end(again(" end_redshift=39"), 1, {"cannot go on", "initial.file=" + path("one/snapshot_002.hdf5")});
+  }
+}
+
 TEST_F(RunDirectory, ARunWhoseRestartsAreGoneIsNotBegunAnewUnasked) {
   ASSERT_EQ(run("one", stopped_).code, 3);
   for (const std::string& restart : restarts_in(path("one"))) fs::remove_all(restart);
@@ -235,21 +258,21 @@ TEST_F(RunDirectory, ARunThatWasStoppedAndThenEndedHasEnded) {
 TEST_F(RunDirectory, TheRestartOfAnotherRunIsRefused) {
   ASSERT_EQ(run("one", whole_ + "initial.seed=1").code, 0);
   ASSERT_EQ(run("two", stopped_ + "initial.seed=2").code, 3);
-  const std::string last = restarts("one").back(), foreign = path("two/" + last);
+  const std::string other = restarts("one").front(), foreign = path("two/" + other);
   const std::string stopped = restarts("two").front();
   const auto bring = [&](const std::string& to) {
     fs::create_directories(fs::path(to).parent_path());
-    fs::copy(path("one/" + last), to, fs::copy_options::recursive);
+    fs::copy(path("one/" + other), to, fs::copy_options::recursive);
   };
   bring(foreign);
-  expect_end(call("resume " + foreign), 1, {last, "is a restart of another run"});
+  expect_end(call("resume " + foreign), 1, {other, "is a restart of another run"});
   expect_end(call("resume " + path("two") + " time_limit=\"1 h\""), 0, {"Resumed from " + path("two/" + stopped)});
   EXPECT_FALSE(fs::exists(foreign));
 
-  bring(path("alone/" + last));
+  bring(path("alone/" + other));
   EXPECT_EQ(call("resume " + path("alone")).code, 0);
   ASSERT_EQ(run("three", stopped_ + "initial.seed=3").code, 3);
-  bring(path("three/" + last));
+  bring(path("three/" + other));
   fs::remove(path("three/metrics.jsonl"));
   expect_end(call("resume " + path("three")), 1, {"restarts of several runs", "metrics.jsonl"});
 }

@@ -45,6 +45,7 @@ struct Recorder : RunObserver {
   bool wants_restart(std::uint64_t step) override {
     return options.restart_steps > 0 && step % options.restart_steps == 0;
   }
+  bool wants_last_restart() override { return options.restart_steps > 0; }
   void restart(const std::shared_ptr<const KeptState>& state) override {
     kept.push_back(*state);
     kept.back().state = from_numbers(to_numbers(state->state));
