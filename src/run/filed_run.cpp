@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "src/config/key_access.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
@@ -151,21 +153,45 @@ struct Ready {
   Admission admission;
   Prepared run;
 };
-// Adds the end of `before` to the outputs where the new end is later: the run may have written that output, and the one
-// at the new end must not take its number.
-void keep_end(Config& config, const Config& before, const UnitSystem& units) {
-  const auto end = [&](const Config& of) { return number_of(of.time.end_time, "time.end_time", of, units); };
-  if (config.run.kind == RunKind::kCosmology) {
-    if (config.time.end_redshift < before.time.end_redshift)
-      config.output.redshifts.push_back(before.time.end_redshift);
-  } else if (end(config) > end(before)) {
-    config.output.times.push_back(end(before));
-  }
+// Adds to `outputs`, of this key, those that the run has made up to `now`, and its end where the new one is later (the
+// run may have written it): they keep their numbers. `moment` gives an output's scale factor, or time. Throws Error
+// where others have come before the restart.
+template <class T, class Moment>
+void keep_outputs(const char* key, std::vector<T>& outputs, std::vector<T> made, const T& end, const T& new_end,
+                  double now, Moment moment) {
+  constexpr double kRounding = 1e-9;
+  const auto is_over = [&](const T& one) { return moment(one) <= now * (1 + kRounding); };
+  const auto is_in = [&](const std::vector<T>& list, const T& one) {
+    const double then = moment(one);
+    return std::ranges::any_of(list,
+                               [&](const T& other) { return std::fabs(moment(other) - then) <= kRounding * then; });
+  };
+  std::erase_if(made, [&](const T& one) { return !is_over(one); });
+  if (moment(new_end) > moment(end) || (end == new_end && is_over(end))) made.push_back(end);
+  for (const T& one : outputs)
+    if (is_over(one) && !is_in(made, one))
+      throw Error("the outputs before the restart are no longer what they were",
+                  fmt::format("{} now holds {}, and the run so far has {}", key, detail::write(one),
+                              detail::write(made)),
+                  "change later outputs only");
+  for (const T& one : made)
+    if (!is_in(outputs, one)) outputs.push_back(one);
+}
+
+void keep_outputs(Config& config, const Config& before, const RunState& state) {
+  if (config.run.kind == RunKind::kCosmology)
+    return keep_outputs("output.redshifts", config.output.redshifts, before.output.redshifts, before.time.end_redshift,
+                        config.time.end_redshift, state.file_time, [](double z) { return 1 / (1 + z); });
+  const auto end = [&](const Config& of) {
+    return number_of(of.time.end_time, "time.end_time", of, state.header.units);
+  };
+  keep_outputs("output.times", config.output.times, before.output.times, end(before), end(config), state.file_time,
+               [](double time) { return time; });
 }
 
 void make_ready(Ready& ready, Config config, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
-  keep_end(config, configuration_before(ready.info), ready.from->state.header.units);
+  keep_outputs(config, configuration_before(ready.info), ready.from->state);
   choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
@@ -192,7 +218,7 @@ void say_ended(const Config& config, const std::string& directory, const std::st
       directory, instead));
 }
 
-// Whether the restart's outputs hold all of `given`. They may also hold earlier ends of the run (keep_end()).
+// Whether the restart's outputs hold all of `given`. They may also hold earlier ends of the run (keep_outputs()).
 template <class T>
 bool holds_all(const std::vector<T>& before, const std::vector<T>& given) {
   return std::ranges::all_of(given, [&](const T& one) { return std::ranges::find(before, one) != before.end(); });

@@ -2,6 +2,8 @@
 // the end is missing.
 #include "src/io/run_directory.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 #include <string>
@@ -151,12 +153,16 @@ TEST_F(RunDirectory, OverwritingRemovesTheRecordsLast) {
   EXPECT_FALSE(fs::exists(path("one/metrics.jsonl")));
 }
 
+// Nor does a list that leaves out what has been written.
 TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {
   ASSERT_EQ(run("one", whole_ + "end_redshift=41 output.redshifts=[45]").code, 0);
   ASSERT_EQ(run("one", "end_redshift=39.9 output.redshifts=[45] --resume").code, 0);
-  EXPECT_NEAR(read_snapshot(path("one/snapshot_001.hdf5")).header.redshift, 41, 1e-6);
-  EXPECT_NEAR(read_snapshot(path("one/snapshot_002.hdf5")).header.redshift, 39.9, 1e-6);
   expect_end(run("one", "end_redshift=39.9 output.redshifts=[45] --resume"), 0, {"has come to its end"});
+  ASSERT_EQ(call("resume " + path("one") + " end_redshift=39 output.redshifts=[45,39.5]").code, 0);
+  ASSERT_EQ(call("resume " + path("one") + " end_redshift=38.5 output.redshifts=[38.7]").code, 0);
+  int number = 0;
+  for (const double z : {45.0, 41.0, 39.9, 39.5, 39.0, 38.7, 38.5})
+    EXPECT_NEAR(read_snapshot(path(fmt::format("one/snapshot_{:03}.hdf5", number++))).header.redshift, z, 1e-6);
 }
 
 // Such as a run that is shorter than run.restart_interval.
@@ -209,8 +215,9 @@ TEST_F(RunDirectory, SettingsThatAreRefusedLeaveLaterRestarts) {
   ASSERT_EQ(run("one", "restart_steps=1").code, 0);
   const std::vector<std::string> before = restarts("one");
   ASSERT_EQ(before.size(), 2u);
-  expect_end(call("resume " + path("one/" + before.front()) + " output.redshifts=[41]"), 1,
-             {"the outputs before the restart are no longer what they were"});
+  expect_end(call("resume " + path("one/" + before.front()) + " output.redshifts=[48.9,41]"), 1,
+             {"the outputs before the restart are no longer what they were",
+              "holds 48.9, and the run so far has [49.0"});
   EXPECT_EQ(restarts("one"), before);
 }
 
