@@ -96,8 +96,8 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
   std::vector<double> times = options_.outputs;
   std::erase_if(times, [&](double time) { return time > options_.end && !same(time, options_.end); });
   if (times.size() < options_.outputs.size())
-    observer_.message(fmt::format("{} outputs lie after the end of the run and are left out.",
-                                  options_.outputs.size() - times.size()));
+    observer_.message(
+        fmt::format("Outputs after the end of the run are left out: {}.", options_.outputs.size() - times.size()));
   times.push_back(options_.end);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end(), same), times.end());
@@ -109,6 +109,9 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
     targets.push_back(
         {same(times[i], header_.time) ? on_timeline(header_.time) : on_timeline(times[i]), static_cast<int>(i)});
   }
+  if (!resumed_from_ && targets.front().index > 0)
+    observer_.message(fmt::format("Outputs before the start of the run are left out: {0}; numbers begin with {0:03}.",
+                                  targets.front().index));
   if (!resumed_from_) return targets;
   std::erase_if(targets, [this](const Target& target) { return target.t <= resumed_from_->integrator.time; });
   if (!targets.empty() && targets.front().index != static_cast<int>(resumed_from_->outputs))
