@@ -47,9 +47,10 @@ void check_times(const Config& config, const UnitSystem& units, double start) {
     throw Error(fmt::format("the run ends before it starts: time.end_time is {}", end),
                 fmt::format("it starts at {}", start), "give a later end_time");
   }
-  for (const double time : config.output.times) {
-    if (time > end * (1 + 1e-12)) {
-      throw Error(fmt::format("output.times holds {}", time), fmt::format("the run ends at {}", end),
+  for (const Quantity& time : config.output.times) {
+    if (number_of(time, "output.times", config, units) > end * (1 + 1e-12)) {
+      throw Error(fmt::format("output.times holds {}", to_string(time)),
+                  fmt::format("the run ends at {}", to_string(config.time.end_time)),
                   "take it out, or move time.end_time");
     }
   }

@@ -151,7 +151,7 @@ struct Config {
 
   struct Output {
     std::vector<double> redshifts;
-    std::vector<double> times;
+    std::vector<Quantity> times;
     std::int64_t compression = 0;
     std::vector<std::string> fields = all_fields();
     CoordinateNumbers coordinates = CoordinateNumbers::kDouble;

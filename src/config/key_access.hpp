@@ -15,6 +15,7 @@ using wan::quoted;
 std::string real_text(double value);  // always with a point or an exponent, so that it stays a float
 std::string list_text(const std::vector<double>& values);
 std::string list_text(const std::vector<std::string>& texts);
+std::string list_text(const std::vector<Quantity>& quantities);
 // "'abc'", "12", "a list": a value as messages show it.
 std::string shown(const Value& value);
 // Throws Error with the value and the key's expected value.
@@ -56,6 +57,13 @@ inline void read(std::vector<double>& to, const Key& key, const Value& value) {
   for (const double number : list) check_range(key, number, number);
   to = list;
 }
+inline void read(std::vector<Quantity>& to, const Key& key, const Value& value) {
+  to.clear();
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value))
+    for (const double number : *numbers) read(to.emplace_back(), key, number);
+  else
+    for (const std::string& text : held<std::vector<std::string>>(key, value)) read(to.emplace_back(), key, text);
+}
 inline void read(std::vector<std::string>& to, const Key& key, const Value& value) {
   const auto* none = std::get_if<std::vector<double>>(&value);  // an empty list is one of anything
   to = none && none->empty() ? std::vector<std::string>() : held<std::vector<std::string>>(key, value);
@@ -87,6 +95,7 @@ inline std::string write(const Quantity& value) {
 }
 inline std::string write(const std::vector<double>& value) { return list_text(value); }
 inline std::string write(const std::vector<std::string>& value) { return list_text(value); }
+inline std::string write(const std::vector<Quantity>& value) { return list_text(value); }
 template <class E>  // an enumeration
 std::string write(E value) {
   return quoted(std::string(name_of(value)));
@@ -114,6 +123,7 @@ constexpr ValueType type_of() {
   if (std::is_same_v<T, Quantity>) return ValueType::kQuantity;
   if (std::is_same_v<T, std::vector<double>>) return ValueType::kList;
   if (std::is_same_v<T, std::vector<std::string>>) return ValueType::kTexts;
+  if (std::is_same_v<T, std::vector<Quantity>>) return ValueType::kQuantities;
   return ValueType::kChoice;
 }
 

@@ -21,6 +21,12 @@ std::string list_text(const std::vector<double>& values) {
   return "[" + text + "]";
 }
 
+std::string list_text(const std::vector<Quantity>& quantities) {
+  std::string text;
+  for (const Quantity& one : quantities) text += (text.empty() ? "" : ", ") + write(one);
+  return "[" + text + "]";
+}
+
 std::string list_text(const std::vector<std::string>& texts) {
   std::string text;
   for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + quoted(one);
@@ -237,8 +243,8 @@ struct Table {
   void output() {
     KEY(output.redshifts).range(-0.9, 1000).only(RunKind::kCosmology)
         .means("output list: a snapshot at each, hit exactly, and always one at the end");
-    KEY(output.times).range(0, 1e30).only(RunKind::kIsolated)
-        .means("output list in the run's unit of time, and always one at the end");
+    KEY(output.times).unit(Dimension::kTime).range(0, 1e30).only(RunKind::kIsolated)
+        .means("output list, such as [0.5, \"1 Gyr\"] (plain numbers are in the run's unit of time), and always one at the end");
     KEY(output.compression).range(0, 9).means("level of HDF5's shuffle and deflate; 0: none, 1: about 2/3 of the size");
     KEY(output.fields).means("datasets of a snapshot, of Coordinates, Velocities, Masses and ParticleIDs");
     KEY(output.coordinates)
@@ -362,6 +368,7 @@ std::string Key::expectation() const {
     case ValueType::kQuantity: text = example_text(*this); break;
     case ValueType::kList: text = "a list of numbers"; break;
     case ValueType::kTexts: text = "a list of texts in quotes"; break;
+    case ValueType::kQuantities: text = "a list of numbers and texts such as [1, \"2 Gyr\"]"; break;
   }
   const std::string limits = limits_text(*this);
   if (!limits.empty()) text += ", " + limits;

@@ -78,7 +78,7 @@ constexpr std::string_view name_of(E value) {
 // The value of a key from a file or a command line.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
 
-enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList, kTexts };
+enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList, kTexts, kQuantities };
 
 // The runs for which a key has a meaning: bits of run kinds, and of kinds of initial conditions.
 constexpr unsigned bit(RunKind kind) { return 1u << static_cast<unsigned>(kind); }

@@ -147,17 +147,17 @@ class Reader {
     if (const auto* text = node.as_string()) return text->get();
     if (const auto* array = node.as_array()) {
       std::vector<std::string> texts;
-      for (const toml::node& element : *array)
-        if (const auto* text = element.as_string()) texts.push_back(text->get());
-      if (!texts.empty() && texts.size() == array->size()) return texts;
-      std::vector<double> list;
+      std::vector<double> numbers;
       for (const toml::node& element : *array) {
+        const auto* text = element.as_string();
         const auto number = element.value<double>();
-        if (!number)
+        if (!text && !number)
           throw Error(fmt::format("{}: {} holds something other than numbers or texts", place.where, place.key));
-        list.push_back(*number);
+        texts.push_back(text ? text->get() : fmt::format("{}", *number));
+        if (!text) numbers.push_back(*number);
       }
-      return list;
+      if (numbers.size() == texts.size()) return numbers;
+      return texts;
     }
     throw Error(fmt::format("{}: {} is a table or a date", place.where, place.key), "",
                 "give a number, text or a list");
@@ -165,7 +165,8 @@ class Reader {
 
   // A value on a command line is TOML where possible, else bare text, as shells remove quotes.
   static Value override_value(ValueType type, const std::string& text, const Place& place) {
-    if (type == ValueType::kTexts && !text.starts_with('[')) return words_between_commas(text);
+    const bool of_words = type == ValueType::kTexts || type == ValueType::kQuantities;
+    if (of_words && !text.starts_with('[')) return words_between_commas(text);
     if (type == ValueType::kText && !text.starts_with('"') && !text.starts_with('\'')) return text;
     const bool bare_list = type == ValueType::kList && !text.starts_with('[');
     const std::string numbers = with_leading_zeros(text);
@@ -192,7 +193,8 @@ class Reader {
 
   static std::vector<std::string> words_between_commas(const std::string& text) {
     std::vector<std::string> words;
-    for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
+    for (const auto word : std::views::split(text, ','))
+      words.emplace_back(std::ranges::find_if(word, [](char c) { return c != ' '; }), word.end());
     return words;
   }
 

@@ -289,9 +289,10 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
 
 std::string disk_note(const Config& config, const MemoryEstimate& e, double free) {
   const bool periodic = config.run.kind == RunKind::kCosmology;
-  const std::vector<double>& outputs = periodic ? config.output.redshifts : config.output.times;
-  const bool end_listed = periodic && std::ranges::find(outputs, config.time.end_redshift) != outputs.end();
-  const int snapshots = static_cast<int>(outputs.size()) + (end_listed ? 0 : 1);
+  const std::vector<double>& redshifts = config.output.redshifts;
+  const bool end_listed = periodic && std::ranges::find(redshifts, config.time.end_redshift) != redshifts.end();
+  const int snapshots =
+      static_cast<int>(periodic ? redshifts.size() : config.output.times.size()) + (end_listed ? 0 : 1);
   if (e.disk(snapshots) <= free) return {};
   return fmt::format(
       "Warning: the disk has {} free, and {} snapshots with up to {} restarts{} may take {} (without "

@@ -182,11 +182,9 @@ void keep_outputs(Config& config, const Config& before, const RunState& state) {
   if (config.run.kind == RunKind::kCosmology)
     return keep_outputs("output.redshifts", config.output.redshifts, before.output.redshifts, before.time.end_redshift,
                         config.time.end_redshift, state.file_time, [](double z) { return 1 / (1 + z); });
-  const auto end = [&](const Config& of) {
-    return number_of(of.time.end_time, "time.end_time", of, state.header.units);
-  };
-  keep_outputs("output.times", config.output.times, before.output.times, end(before), end(config), state.file_time,
-               [](double time) { return time; });
+  keep_outputs("output.times", config.output.times, before.output.times, before.time.end_time, config.time.end_time,
+               state.file_time,
+               [&](const Quantity& time) { return number_of(time, "output.times", config, state.header.units); });
 }
 
 void make_ready(Ready& ready, Config config, const RunPlace& place) {

@@ -114,6 +114,16 @@ WriteOptions snapshot_options(const Config& config) {
   return options;
 }
 
+namespace {
+
+// Of the end of an isolated run, in the run's unit of time.
+double unit_of_end(const Prepared& run) {
+  const std::string& unit = run.config.time.end_time.unit;
+  return unit.empty() ? 1 : number_of({1, unit}, "time.end_time", run.config, run.units);
+}
+
+}  // namespace
+
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings) {
   const Config& config = run.config;
   RunFileOptions options;
@@ -121,6 +131,7 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name, st
   if (config.run.progress == ProgressKind::kNone) options.progress = nullptr;
   options.json_progress = config.run.progress == ProgressKind::kJson;
   options.run = name;
+  if (config.run.kind == RunKind::kIsolated) options.time_unit = {unit_of_end(run), config.time.end_time.unit};
   options.settings = std::move(settings);
   options.overwrite = config.run.overwrite;
   if (config.initial.kind == InitialKind::kFile) options.initial_file = config.initial.file;
@@ -155,7 +166,7 @@ std::vector<std::string> summary(const Prepared& run) {
     lines.push_back(fmt::format("z = {:g} to {:g}", run.start_redshift, config.time.end_redshift));
   } else {
     lines.push_back(fmt::format("{}, theta {}, t = {:g} to {}", name_of(gravity.method), *gravity.theta,
-                                run.initial.header.time, to_string(config.time.end_time)));
+                                run.initial.header.time / unit_of_end(run), to_string(config.time.end_time)));
   }
   lines.insert(lines.end(), run.notes.begin(), run.notes.end());
   return lines;

@@ -63,8 +63,10 @@ std::string directory_of_run(RunFileOptions& options, const Communicator& ranks)
   return directory;
 }
 
-std::string moment(const SnapshotHeader& header) {
-  return header.comoving ? fmt::format("z = {:.4g}", header.redshift) : fmt::format("t = {:.6g}", header.time);
+std::string moment(const SnapshotHeader& header, const RunFileOptions& options) {
+  const auto& [unit, name] = options.time_unit;
+  return header.comoving ? fmt::format("z = {:.4g}", header.redshift)
+                         : fmt::format("t = {:.6g}{}{}", header.time / unit, name.empty() ? "" : " ", name);
 }
 
 }  // namespace
@@ -255,7 +257,7 @@ void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) 
   lost_directory_ = false;
   const std::vector<std::string> files = snapshot_writer_.begin(path(name), std::move(set), provenance, write);
   snapshot_line_ = output_line(state, std::filesystem::path(files.front()).filename().string());
-  snapshot_moment_ = moment(state.header);
+  snapshot_moment_ = moment(state.header, options_);
   if (stopped) settle_snapshot();
   count_output_traffic();
 }

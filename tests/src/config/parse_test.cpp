@@ -115,6 +115,16 @@ TEST(ParseConfig, KeysWithoutMeaningForTheRunAreRefused) {
   expect_contains(refusal("", {"time.end_time=3"}), {"command line", "time.end_time"});
 }
 
+TEST(ParseConfig, OutputTimesMayHaveUnits) {
+  const std::string isolated = "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n[output]\n";
+  const std::vector<Quantity> times = {{0.5, ""}, {1, "Gyr"}};
+  EXPECT_EQ(parse_config(isolated + "times = [0.5, \"1 Gyr\"]\n", "run.toml").output.times, times);
+  for (const char* setting : {"output.times=[0.5, \"1 Gyr\"]", "output.times=0.5, 1 Gyr"})
+    EXPECT_EQ(parse_config(isolated, "run.toml", {setting}).output.times, times) << setting;
+  expect_contains(refusal(isolated + "times = [\"1 kpc\"]\n"), {"run.toml line 6", "output.times", "'kpc'", "Gyr"});
+  expect_contains(refusal(isolated + "times = [-1]\n"), {"output.times", "-1"});
+}
+
 TEST(ParseConfig, MissingFilesAreNamed) {
   expect_contains(error_of([&] { load_config("/nonexistent/run.toml"); }), {"/nonexistent/run.toml", "no such file"});
   EXPECT_THROW(load_config("/"), Error);
@@ -172,7 +182,7 @@ TEST(PrintConfig, DumpParsesToTheSameConfiguration) {
   isolated.units.length = Quantity{1, "AU"};
   isolated.initial.particles = 12;
   isolated.gravity.method = Method::kDirect;
-  isolated.output.times = {1, 2.5};
+  isolated.output.times = {{1, ""}, {2.5, "Gyr"}};
   EXPECT_EQ(parse_config(to_toml(isolated), "dump"), isolated);
 }
 

@@ -303,7 +303,7 @@ TEST(Resolve, IsolatedSetsNeedASoftening) {
   config.box.size = Quantity{32, ""};
   expect_contains(refusal(config, {1000, nullptr, 64}), {"too small"});
   config.box.size.reset();
-  config.output.times = {2};
+  config.output.times = {{2, ""}};
   expect_contains(refusal(config, {1000, nullptr, 64}), {"output.times"});
 }
 
