@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <ranges>
+#include <sstream>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
@@ -77,7 +79,53 @@ class Reader {
     }
   }
 
+  // Reads output.list into the list of outputs of this kind of run. A list or file of the command line replaces those of
+  // the configuration's file.
+  void read_output_list() {
+    const std::string file = std::exchange(config.output.list, "");
+    if (file.empty()) return;
+    const Key& list = find_key("output.list");
+    const Key& numbers = find_key(config.run.kind == RunKind::kCosmology ? "output.redshifts" : "output.times");
+    const auto given = [&](const Key& key, bool overrides) {
+      return std::ranges::any_of(given_, [&](const auto& one) {
+        return one.first == &key && one.second.overrides == overrides;
+      });
+    };
+    const bool by_override = given(list, true);
+    if (given(numbers, by_override))
+      throw Error(fmt::format("output.list and {} are both given", numbers.path()), "they say the same",
+                  "leave one of them out");
+    if (given(numbers, true)) return;
+    numbers.set(numbers, config, read_output_times(file, numbers));
+  }
+
  private:
+  // Checks each number as one of the key.
+  std::vector<double> read_output_times(const std::string& file, const Key& key) {
+    std::istringstream lines(read_text(file, "give the path of a list of outputs (output.list)"));
+    std::vector<double> times;
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      std::istringstream words(line.substr(0, line.find('#')));
+      double time = 0, flag = 1;
+      if ((words >> std::ws).eof()) continue;
+      const bool comoving = config.run.kind == RunKind::kCosmology;
+      if (!(words >> time) || (!(words >> std::ws).eof() && !(words >> flag >> std::ws).eof()) ||
+          (comoving && time <= 0))
+        throw Error(fmt::format("{} line {}: '{}' is no output", file, number, line), "",
+                    fmt::format("give a {}, and 0 or 1 behind it", comoving ? "scale factor" : "time"));
+      if (flag == 0) continue;
+      times.push_back(comoving ? 1 / time - 1 : time);
+      try {
+        key.set(key, config, std::vector<double>{times.back()});
+      } catch (const Error& error) {
+        throw Error(fmt::format("{} line {}: {}", file, number, error.what()));
+      }
+    }
+    return times;
+  }
+
   static std::string where(const std::string& name, const toml::node& node) {
     return fmt::format("{} line {}", name, node.source().begin.line);
   }
@@ -252,7 +300,7 @@ const char* key_for_gadgets(const std::string& plain) {
                                                                              {"initcondfile", "initial.file"},
                                                                              {"maxsizetimestep", "time.max_dlna"},
                                                                              {"outputdir", "run.output_directory"},
-                                                                             {"outputlistfilename", "output.redshifts"},
+                                                                             {"outputlistfilename", "output.list"},
                                                                              {"pmgrid", "gravity.mesh"},
                                                                              {"softeningcomoving", "gravity.softening"},
                                                                              {"softeningmaxphys",
@@ -295,6 +343,7 @@ Config parse_config(const std::string& text, const std::string& name, const std:
   reader.read_table(parse_toml(text, name), name);
   for (const std::string& override_text : overrides) reader.read_override(override_text, from);
   reader.check_applicable();
+  reader.read_output_list();
   try {
     check_sites(reader.config);
   } catch (const Error& error) {

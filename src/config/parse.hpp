@@ -12,7 +12,8 @@ namespace maki {
 // Reads a TOML file, then the overrides "section.key=value" (or "key=value" where only one section has the key). The
 // text of a value on a command line needs no quotes: box.size=50 Mpc/h. Throws Error on unreadable files, invalid TOML,
 // unknown keys (with the nearest known one), wrong types, values out of range, keys without a meaning for the kind of
-// run; the message names the file and the line, or the override.
+// run; the message names the file and the line, or the override. The file output.list is read too: its numbers become
+// output.redshifts or output.times.
 // `from` names the source of the overrides in messages.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                    const std::string& from = "command line");

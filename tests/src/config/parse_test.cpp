@@ -12,6 +12,7 @@
 #include "src/config/quantity.hpp"
 #include "tests/messages.hpp"
 #include "tests/places.hpp"
+#include "tests/temp_dir.hpp"
 
 namespace maki {
 namespace {
@@ -123,6 +124,27 @@ TEST(ParseConfig, OutputTimesMayHaveUnits) {
     EXPECT_EQ(parse_config(isolated, "run.toml", {setting}).output.times, times) << setting;
   expect_contains(refusal(isolated + "times = [\"1 kpc\"]\n"), {"run.toml line 6", "output.times", "'kpc'", "Gyr"});
   expect_contains(refusal(isolated + "times = [-1]\n"), {"output.times", "-1"});
+}
+
+// As GADGET's OutputListFilename; afterwards the configuration holds the numbers, as in restarts.
+TEST(ParseConfig, OutputsComeFromAFile) {
+  const test::TempDir folder;
+  const std::string path = folder / "outputs.txt";
+  const auto with_list = [&](const std::string& lines, const std::string& text, std::vector<std::string> more = {}) {
+    std::ofstream(path) << lines;
+    more.push_back("output.list=" + path);
+    return parse_config(text, "run.toml", more);
+  };
+  const Config config = with_list("# a, flag\n0.02 1\n0.1\n\n 0.2 0\n1 # today\n", "");
+  EXPECT_EQ(config.output.redshifts, (std::vector<double>{49, 9, 0}));
+  EXPECT_EQ(parse_config(to_toml(config), "restart"), config);
+  EXPECT_EQ(with_list("0.5 1\n", to_toml(config)).output.redshifts, (std::vector<double>{1}));
+  const std::string isolated = "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n";
+  EXPECT_EQ(with_list("0\n2.5 1\n", isolated).output.times, (std::vector<Quantity>{{0, ""}, {2.5, ""}}));
+  for (const char* line : {"x", "0.5 y", "0.5 1 2", "0", "-1", "1e5", "1e-5"})
+    expect_contains(error_of([&] { with_list(std::string("0.5\n") + line + "\n", ""); }), {path + " line 2"});
+  expect_contains(error_of([&] { with_list("0.5\n", "", {"output.redshifts=1"}); }),
+                  {"output.redshifts", "both given"});
 }
 
 TEST(ParseConfig, MissingFilesAreNamed) {
