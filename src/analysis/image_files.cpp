@@ -23,27 +23,27 @@ struct Range {
 };
 
 // From the 1st to the 99.9th percentile of the densities above zero; at least a factor of 10.
-Range colour_range(const std::vector<float>& density, double mean, const ImageOptions& options) {
+Range colour_range(const std::vector<float>& density, const ImageOptions& options) {
   if (options.high > 0 && options.low > 0) return {options.low, options.high};
   std::vector<float> values;
   std::copy_if(density.begin(), density.end(), std::back_inserter(values), [](float x) { return x > 0; });
   if (values.empty()) return {options.high > 0 ? options.high / 100 : 0.1, options.high > 0 ? options.high : 10};
-  const auto quantile = [&](double share) {
+  const auto quantile = [&](double share) -> double {
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
     std::nth_element(values.begin(), at, values.end());
-    return *at / mean;
+    return *at;
   };
   const double high = options.high > 0 ? options.high : quantile(0.999);
   const double low = options.low > 0 ? options.low : std::min(quantile(0.01), high / 10);
   return {low, options.high > 0 ? high : std::max(high, 10 * low)};
 }
 
-void paint(Picture& picture, const std::vector<float>& density, double mean, const Range& range) {
+void paint(Picture& picture, const std::vector<float>& density, const Range& range) {
   const auto& colours = density_colours();
   const double lowest = std::log(range.low), scale = 1 / (std::log(range.high) - lowest);
   for (std::size_t y = 0; y < picture.height(); ++y) {
     for (std::size_t x = 0; x < picture.width(); ++x) {
-      const double value = density[(picture.height() - 1 - y) * picture.width() + x] / mean;
+      const double value = density[(picture.height() - 1 - y) * picture.width() + x];
       const double t = value > 0 ? std::clamp((std::log(value) - lowest) * scale, 0.0, 1.0) : 0.0;
       picture.at(x, y) = colours[static_cast<std::size_t>(std::lround(255 * t))];
     }
@@ -153,12 +153,9 @@ void write_image(const std::string& path, const std::vector<float>& density, std
                 fmt::format("{} numbers do not fill {} x {} pixels", density.size(), width, height));
   }
   SafeFile file(path, options.overwrite);
-  double mean = 0;
-  for (const float x : density) mean += x;
-  mean = mean > 0 ? mean / static_cast<double>(density.size()) : 1;
-  const Range range = colour_range(density, mean, options);
+  const Range range = colour_range(density, options);
   Picture picture(width, height);
-  paint(picture, density, mean, range);
+  paint(picture, density, range);
   if (options.decorate && width >= 200 && height >= 100) {
     const long dot = std::max(1L, static_cast<long>(width) / 400);
     if (options.side > 0) draw_scale_bar(picture, options, dot);

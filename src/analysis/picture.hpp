@@ -56,8 +56,8 @@ struct ImageOptions {
   bool overwrite = false;
 };
 
-// Writes `density` (width x height numbers >= 0, x fastest, y upwards) with a logarithmic colour scale, a scale bar and
-// a colour bar in units of the mean, and the provenance in tEXt chunks. Throws Error where the file exists (unless
+// Writes `density` (width x height numbers >= 0 in units of the mean, x fastest, y upwards) with a logarithmic colour
+// scale, a scale bar and a colour bar, and the provenance in tEXt chunks. Throws Error where the file exists (unless
 // options.overwrite) or cannot be written.
 void write_image(const std::string& path, const std::vector<float>& density, std::size_t width, std::size_t height,
                  const ImageOptions& options, const Provenance& provenance);

@@ -76,8 +76,8 @@ TEST(ColourMap, LightnessRisesInEqualSteps) {
 
 TEST(ImageFile, ScalesTheLogarithmAndPutsTheOriginBelow) {
   test::TempDir dir;
-  // A row of y = 0 over a row of larger y; the mean is 1.
-  const std::vector<float> density{0.01f, 0.03f, 1.0f, 1.0f, 0.0f, 3.96f};
+  // A row of y = 0 over a row of larger y; the mean of a picture need not be 1, as in a zoom.
+  const std::vector<float> density{0.01f, 0.03f, 1.0f, 1.0f, 0.0f, 40.0f};
   write_image(dir / "a.png", density, 3, 2, {.low = 0.01, .high = 1}, test::make_provenance());
   const Decoded d = decode(dir / "a.png");
   ASSERT_EQ(d.width, 3u);
