@@ -234,10 +234,16 @@ std::optional<std::string> configuration_of(const std::string& head_line) {
 
 constexpr const char* kOverwritten = "{\"overwritten\": true}";
 
+void add_line(const std::string& path, const std::string& line) {
+  LineFile file(path);
+  file.add(line);
+  file.settle();
+}
+
 }  // namespace
 
 void note_overwriting(const std::string& directory) {
-  if (std::filesystem::exists(metrics_path_in(directory))) LineFile(metrics_path_in(directory)).add(kOverwritten);
+  if (std::filesystem::exists(metrics_path_in(directory))) add_line(metrics_path_in(directory), kOverwritten);
 }
 
 RunThere run_in(const std::string& directory) {
@@ -261,8 +267,8 @@ RunThere run_in(const std::string& directory) {
 }
 
 void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line) {
-  LineFile(metrics_path_in(directory)).add(event);
-  LineFile(log_path_in(directory)).add(message_line);
+  add_line(metrics_path_in(directory), event);
+  add_line(log_path_in(directory), message_line);
 }
 
 std::string log_columns(bool comoving, bool many_ranks) {

@@ -96,9 +96,11 @@ struct RunThere {
 };
 RunThere run_in(const std::string& directory);
 // Notes in the metrics of an earlier run, if there are any, that a new run begins in its place. If the new run is
-// killed while it removes the earlier one's files, the missing restarts then do not count as lost.
+// killed while it removes the earlier one's files, the missing restarts then do not count as lost. Throws Error where
+// the note cannot be written.
 void note_overwriting(const std::string& directory);
-// Adds to both files from a rank that does not write them; the writing rank may be waiting for this one.
+// Adds to both files from a rank that does not write them; the writing rank may be waiting for this one. Throws
+// Error where a file cannot be written.
 void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line);
 
 // One aligned line, and the line of column names above it. For many ranks there are two more columns: the imbalance of

@@ -83,6 +83,12 @@ TEST(StepLog, LinesStandUnderTheirNames) {
   EXPECT_EQ(log_line(metrics, {record_of(metrics, {})}).size(), log_columns(false).size());
 }
 
+TEST(StepLog, ANoteOfOverwritingThatIsLostIsAnError) {
+  const test::TempDir dir;
+  std::filesystem::create_symlink("/dev/full", dir / "metrics.jsonl");
+  test::expect_contains(test::error_of([&] { note_overwriting(dir.path()); }), {"metrics.jsonl", "No space left"});
+}
+
 TEST(Progress, SaysWhereTheRunStands) {
   const std::string line = progress_line({120, true, 0.25, 300, 0.5, 60, 262144}, 0.5);
   test::expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
