@@ -39,7 +39,7 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
 // Collective: every rank passes its share, with extras for it; all other arguments are the same. The files hold the
 // shares in the order of ranks, as if one rank had written the whole: with the same bytes without deflate, else with
 // the same numbers (the order of compressed pieces may differ). Throws Error, the same on all ranks, and then leaves
-// nothing behind.
+// nothing behind, save files of a set of several that had got their names before.
 // Over several sites each writes its own file of one set, name.<place in the ring>.hdf5, whose header counts all sites'
 // particles; the sites agree on the counts beforehand (Phase::kOutput). Then options.files has to be 1.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
