@@ -198,15 +198,18 @@ void LineFile::add(std::string_view line) {
 }
 
 void LineFile::write_waiting() {
-  while (!waiting_.empty()) {
-    const ssize_t n = ::write(descriptor_, waiting_.data(), waiting_.size());
+  while (written_ < waiting_.size()) {
+    const ssize_t n = ::write(descriptor_, waiting_.data() + written_, waiting_.size() - written_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       problem_ = errno;
       if (problem_ == EFBIG || waiting_.size() > most_waiting) settle();
       return;
     }
-    waiting_.erase(0, static_cast<std::size_t>(n));
+    written_ += static_cast<std::size_t>(n);
+    const std::size_t lines = std::string_view(waiting_).substr(0, written_).rfind('\n') + 1;  // npos + 1 = 0
+    waiting_.erase(0, lines);
+    written_ -= lines;
   }
   problem_ = 0;
 }
@@ -216,6 +219,7 @@ bool LineFile::reopen(std::string_view head) {
   const int again = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (again < 0) return false;
   close(std::exchange(descriptor_, again));
+  written_ = 0;
   struct stat status {};
   if (fstat(descriptor_, &status) == 0 && status.st_size == 0) waiting_.insert(0, head);
   write_waiting();

@@ -104,7 +104,8 @@ class LineFile {
 
   std::string path_;
   int descriptor_ = -1;
-  std::string waiting_;
+  std::string waiting_;         // whole lines
+  std::size_t written_ = 0;     // bytes of the first one that are in the file
   int problem_ = 0, told_ = 0;  // errno for which lines wait, now and at the last news; 0: none waits
 };
 

@@ -250,6 +250,16 @@ TEST(LineFile, GoesOnInTheFileThatHasItsName) {
 
 // A disk that fills up. (Snapshots on one: snapshot_ranks_test.)
 
+std::string add_lines(LineFile& file) {
+  std::string all;
+  for (int i = 0; i < 500; ++i) {
+    const std::string line = "line " + std::to_string(i) + " after the disk was full";
+    file.add(line);
+    all += line + '\n';
+  }
+  return all;
+}
+
 TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
   TempDir dir;
   const test::SmallDisk disk(dir.path());
@@ -259,12 +269,7 @@ TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
   file.add("first");
   EXPECT_EQ(file.news(), "");
   disk.fill();
-  std::string all = "first\n";
-  for (int i = 0; i < 500; ++i) {
-    const std::string line = "line " + std::to_string(i) + " after the disk was full";
-    file.add(line);
-    all += line + '\n';
-  }
+  const std::string all = "first\n" + add_lines(file);
   EXPECT_LT(text_of(path).size(), all.size());
   expect_contains(file.news(), {"cannot write", path.c_str(), "No space left on device", "wait in memory"});
   EXPECT_EQ(file.news(), "") << "is told once";
@@ -274,6 +279,23 @@ TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
   EXPECT_EQ(text_of(path), all + "last\n");
   expect_contains(file.news(), {path.c_str(), "has all its lines"});
   EXPECT_EQ(error_of([&] { file.settle(); }), "");
+}
+
+TEST(DiskThatIsFull, AFileThatIsOpenedAnewBeginsWithAWholeLine) {
+  TempDir dir;
+  const test::SmallDisk disk(dir.path());
+  if (!disk) GTEST_SKIP() << "mounting a small file system needs root";
+  const std::string path = dir / "log.txt";
+  LineFile file(path);
+  file.add("first");
+  disk.fill();
+  const std::string all = "first\n" + add_lines(file);
+  std::filesystem::rename(path, path + ".1");
+  disk.clear();
+  EXPECT_TRUE(file.reopen("head\n"));
+  const std::string before = text_of(path + ".1");
+  EXPECT_NE(before.back(), '\n') << "half a line was written";
+  EXPECT_EQ(text_of(path), "head\n" + all.substr(before.rfind('\n') + 1));
 }
 
 TEST(DiskThatIsFull, SomeLinesWaitAndNoMore) {
