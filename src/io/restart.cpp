@@ -120,6 +120,9 @@ std::vector<RestartInfo> find_restarts(const std::string& path, const Communicat
     for (const std::string& name : one ? std::vector<std::string>{given.string()} : folder::list(path)) {
       RestartInfo info;
       const folder::Found found = folder::read(name, info);
+      if (found == folder::Found::kUnreadable)
+        throw Error(fmt::format("cannot read '{}/complete.toml'", name), "it is there, and the restart may be whole",
+                    "see to its permissions and to the disk, or name another restart to go on from");
       if (found != folder::Found::kIncomplete) (found == folder::Found::kComplete ? complete : broken) += name + '\n';
     }
   });
@@ -191,10 +194,11 @@ std::vector<std::string> remove_restarts_after(const std::string& directory, std
   root_succeeds(ranks, [&] {
     for (const std::string& name : folder::list(directory)) {
       RestartInfo info;
-      const bool whole = folder::read(name, info) == folder::Found::kComplete;
+      const folder::Found found = folder::read(name, info);
+      const bool may_be_whole = found == folder::Found::kComplete || found == folder::Found::kUnreadable;
       const std::string last = std::filesystem::path(name).filename().string();
-      if (whole && static_cast<std::uint64_t>(folder::step_of(last)) <= step) continue;
-      if (whole) all += last + '\n';
+      if (may_be_whole && static_cast<std::uint64_t>(folder::step_of(last)) <= step) continue;
+      if (may_be_whole) all += last + '\n';
       folder::remove(name);
     }
   });
@@ -217,7 +221,9 @@ struct RestartWriter::Folder {
 
 void RestartWriter::Folder::remove() const noexcept try {
   RestartInfo there;
-  if (folder::read(info.path, there) != folder::Found::kComplete || there.run == info.run) folder::remove(info.path);
+  const folder::Found found = folder::read(info.path, there);
+  if (found == folder::Found::kUnreadable || (found == folder::Found::kComplete && there.run != info.run)) return;
+  folder::remove(info.path);
 } catch (const std::exception&) {  // no memory: it stays
 }
 
@@ -230,7 +236,7 @@ void RestartWriter::Folder::complete() const {
   }
   try {
     folder::prune(directory, info, keep, needed);
-  } catch (const Error&) {  // the directory cannot be listed: the next restart tries again
+  } catch (const std::exception&) {  // the directory cannot be listed: the next restart tries again
   }
 }
 
@@ -318,10 +324,10 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
   try {
     root_succeeds(ranks_, [&] { folder::begin(info.path); });
     all_succeed(ranks_, [&] { file->emplace(begin_file(info.path, ranks_.rank(), numbers, rows)); });
-  } catch (const Error&) {
+  } catch (const std::exception& error) {  // of one rank, also what all_succeed() makes an Error for several
     file->reset();
     if (ranks_.rank() == 0) folder_->remove();
-    throw;
+    throw Error(message_of(error));
   }
   completing_ = ranks_.size() == 1;  // no other rank to wait for
   checksum_ = std::make_shared<std::string>();

@@ -92,7 +92,7 @@ struct Restart {
 
 // Complete restarts in an output directory, the earliest first, also those of another format. `path` may also be the
 // folder of one restart. `damaged` gets the names of folders whose complete.toml is damaged. Collective; rank 0 reads.
-// Throws Error where the directory cannot be read.
+// Throws Error where the directory or a complete.toml cannot be read.
 std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self(),
                                        std::vector<std::string>* damaged = nullptr);
 
@@ -109,8 +109,8 @@ std::string damage_of(const RestartInfo& info, const Communicator& ranks = Commu
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self(),
                      bool known_whole = false);
 
-// Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of the
-// complete ones among them. Collective. Throws Error, the same on all ranks.
+// Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of those
+// among them that may have been complete. Collective. Throws Error, the same on all ranks.
 std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,
                                                const Communicator& ranks = Communicator::self());
 
@@ -192,15 +192,17 @@ void begin(const std::string& folder);
 // Error.
 void complete(const std::string& folder, const RestartInfo& info);
 
-// State of a folder by its complete.toml; damaged: changed or cut off since it was written.
-enum class Found { kIncomplete, kComplete, kDamaged };
+// State of a folder by its complete.toml; damaged: changed or cut off since it was written; unreadable: it is there,
+// and the system does not give it (permissions, a disk that fails, no file descriptor left).
+enum class Found { kIncomplete, kComplete, kDamaged, kUnreadable };
 Found read(const std::string& folder, RestartInfo& info);
 // Removes the folder, complete.toml first. Errors are ignored.
 void remove(const std::string& folder) noexcept;
 // Folders with the name of a restart, complete or not, the earliest first. Throws Error.
 std::vector<std::string> list(const std::string& directory);
-// Removes incomplete restarts, and complete ones of its run until `keep` are left. Keeps `newest`, and the one of step
-// `needed`, from which all sites can resume, with the one before it, which has to serve if that is damaged at a site.
+// Removes incomplete restarts, and complete ones of its run until `keep` are left. Keeps `newest`, unreadable
+// ones, and the one of step `needed`, from which all sites can resume, with the one before it, which has to serve if
+// that is damaged at a site.
 void prune(const std::string& directory, const RestartInfo& newest, int keep, std::uint64_t needed = 0);
 
 }  // namespace restart_folder

@@ -118,9 +118,11 @@ void complete(const std::string& folder, const RestartInfo& info) {
 
 Found read(const std::string& folder, RestartInfo& info) {
   const fs::path path = fs::path(folder) / kComplete;
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return Found::kIncomplete;
-  const std::string text = bytes_of_file(path);
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return Found::kIncomplete;
+  const std::string text = error ? "" : bytes_of_file(path);
+  if (error || text.size() != bytes) return Found::kUnreadable;
   try {
     info = {};
     info.path = folder;
@@ -141,13 +143,12 @@ void remove(const std::string& folder) noexcept {
 std::vector<std::string> list(const std::string& directory) {
   std::vector<std::pair<std::int64_t, std::string>> found;
   std::error_code error;
-  fs::directory_iterator entries(directory, error);
-  if (error)
+  if (const fs::directory_iterator there(directory, error); error)
     throw Error(fmt::format("cannot read the directory '{}'", directory), error.message(),
                 "give the output directory of a run");
-  for (const auto& entry : entries) {
-    const std::int64_t step = step_of(entry.path().filename().string());
-    if (step >= 0 && entry.is_directory(error)) found.emplace_back(step, entry.path().string());
+  for (const std::string& name : names_in(directory)) {
+    const fs::path path = fs::path(directory) / name;
+    if (step_of(name) >= 0 && !fs::is_regular_file(path, error)) found.emplace_back(step_of(name), path.string());
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> folders;
@@ -166,8 +167,9 @@ void prune(const std::string& directory, const RestartInfo& newest, int keep, st
       newer = static_cast<std::uint64_t>(step_of(fs::path(folder).filename().string()));
       continue;
     }
-    const bool complete = read(folder, info) == Found::kComplete;
-    if (complete && info.run != newest.run) continue;
+    const Found found = read(folder, info);
+    const bool complete = found == Found::kComplete;
+    if (found == Found::kUnreadable || (complete && info.run != newest.run)) continue;
     const bool stays = complete && (++others < keep || (needed > 0 && (info.step == needed || newer == needed)));
     if (complete) newer = info.step;
     if (!stays) remove(folder);

@@ -63,9 +63,7 @@ std::string resume_command(const std::string& directory, const std::string& site
 
 std::vector<std::string> files_of_a_run(const std::string& directory) {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored))
-    if (std::string name = entry.path().filename().string(); is_of_a_run(name)) names.push_back(std::move(name));
+  std::ranges::copy_if(names_in(directory), std::back_inserter(names), is_of_a_run);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -104,8 +102,8 @@ void remove_begun_files(const std::string& directory) {
     const fs::path path = fs::path(directory) / name;
     if (begun_file(name)) fs::remove(path, ignored);
     if (!name.starts_with("lightcone_")) continue;
-    for (fs::directory_iterator entry(path, ignored); entry != fs::directory_iterator(); entry.increment(ignored))
-      if (begun_file(entry->path().filename().string())) fs::remove(entry->path(), ignored);
+    for (const std::string& of_cone : names_in(path.string()))
+      if (begun_file(of_cone)) fs::remove(path / of_cone, ignored);
   }
 }
 

@@ -19,7 +19,8 @@ bool is_of_a_run(const std::string& name);
 // The command that resumes the run in this directory, for a shell.
 std::string resume_command(const std::string& directory, const std::string& site = "");
 
-// Sorted names of files and folders of runs in the directory; none where it cannot be read.
+// Sorted names of files and folders of runs in the directory; none where it is missing. Throws Error where it cannot be
+// read.
 std::vector<std::string> files_of_a_run(const std::string& directory);
 
 // Remove the restarts of runs, or all files of runs. Restarts are removed first, so that after a failure no run can be

@@ -275,6 +275,18 @@ std::string checksum_of(std::string_view bytes) {
   return checksum.text();
 }
 
+std::vector<std::string> names_in(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error); entry != fs::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw Error(fmt::format("cannot read the directory '{}'", directory), error.message(),
+                "see to its permissions, and to the disk");
+  return names;
+}
+
 std::string bytes_of_file(const std::string& path) {
   const std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;

@@ -131,6 +131,8 @@ class Checksum {
 };
 
 std::string checksum_of(std::string_view bytes);
+// The names in a directory; none of one that is not there. Throws Error where it cannot be read to its end.
+std::vector<std::string> names_in(const std::string& directory);
 // The bytes of a file, as far as they can be read; none of a file that is not there.
 std::string bytes_of_file(const std::string& path);
 // Throws Error where the file cannot be read.

@@ -290,7 +290,8 @@ void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
   if (!wants_restart_of(step)) return;
   const auto is_kept = [this](std::uint64_t other) {
-    return std::filesystem::exists(path(restart_folder::name_of(other)));
+    std::error_code error;  // what cannot be seen at the moment stays
+    return std::filesystem::exists(path(restart_folder::name_of(other)), error) || error;
   };
   try {
     for (LightCone& cone : cones_) cone.save(step, is_kept);

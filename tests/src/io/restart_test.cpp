@@ -117,6 +117,28 @@ TEST(Restart, WhatIsNotWholeIsNone) {
   EXPECT_EQ(dir.entries(), 2u);
 }
 
+TEST(Restart, OneThatCannotBeReadAtTheMomentStays) {
+  TempDir dir;
+  write(dir.path(), 1);
+  write(dir.path(), 2);
+  const std::string folder = dir / "restart_000002", file = folder + "/complete.toml";
+  RestartInfo info;
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const restart_folder::Found without_descriptors = restart_folder::read(folder, info);
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(without_descriptors, restart_folder::Found::kUnreadable);
+  fs::rename(file, dir / "aside");
+  fs::create_symlink("complete.toml", file);  // leads to itself
+  expect_contains(error_of([&] { find_restarts(dir.path()); }), {"cannot read", file.c_str(), "name another"});
+  write(dir.path(), 3, 10, 1);
+  EXPECT_EQ(remove_restarts_after(dir.path(), 3), (std::vector<std::string>{}));
+  fs::rename(dir / "aside", file);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{2, 3}));
+}
+
 TEST(Restart, LaterOnesAreRemoved) {
   TempDir dir;
   for (const std::uint64_t step : {1, 2, 3, 4}) write(dir.path(), step, 10, 9);
