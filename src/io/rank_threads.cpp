@@ -1,11 +1,11 @@
 #include "src/io/rank_threads.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "kernels/error.hpp"
@@ -38,8 +38,10 @@ void RankThreads::start(std::function<void()> work) try {
     work = nullptr;
     return End{std::move(problem), std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   });
-} catch (const std::system_error& error) {
-  throw Error("cannot write files beside the steps", message_of(error));
+} catch (const std::exception& error) {  // an end as that of a thread, for all ranks to learn
+  std::promise<End> none;
+  none.set_value({fmt::format("cannot write files beside the steps ({})", message_of(error)), 0});
+  thread_ = none.get_future();
 }
 
 bool RankThreads::all_done() const {

@@ -19,7 +19,7 @@ class RankThreads {
   ~RankThreads() = default;
 
   // Starts this rank's thread, at lower priority than computing threads; a rank may have none. May be called where no
-  // thread is at work. `work` is destroyed at the thread's end.
+  // thread is at work. `work` is destroyed at the thread's end. Where no thread can be started, problem() says so.
   void start(std::function<void()> work);
   // Whether the threads of all ranks are done. Collective, returns at once.
   bool all_done() const;

@@ -1,5 +1,6 @@
 // Restarts come back bit by bit; one that is not whole is none, and one that cannot be written harms no other.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -137,6 +138,26 @@ TEST(Restart, OneThatCannotBeReadAtTheMomentStays) {
   EXPECT_EQ(remove_restarts_after(dir.path(), 3), (std::vector<std::string>{}));
   fs::rename(dir / "aside", file);
   EXPECT_EQ(steps_in(dir.path()), (Steps{2, 3}));
+}
+
+// Threads would have stacks that no memory holds.
+TEST(Restart, WithoutAThreadToWriteItHasAnOutcome) {
+  TempDir dir;
+  const ParticleRows particles = particle_rows(0, 10);
+  const EscaperRows escapers = escaper_rows(0, 3);
+  pthread_attr_t usual, vast;
+  pthread_getattr_default_np(&usual);
+  pthread_getattr_default_np(&vast);
+  pthread_attr_setstacksize(&vast, std::size_t{1} << 47);
+  pthread_setattr_default_np(&vast);
+  RestartWriter writer;
+  const std::string thrown = error_of([&] {
+    writer.begin(dir.path(), test::info_of_step(1), some_numbers(), {particles, escapers}, 2);
+  });
+  pthread_setattr_default_np(&usual);
+  ASSERT_EQ(thrown, "") << "other ranks may have their threads";
+  expect_contains(writer.wait().problem, {"cannot write files beside the steps", "no thread could be started"});
+  EXPECT_EQ(dir.entries(), 0u);
 }
 
 TEST(Restart, LaterOnesAreRemoved) {
