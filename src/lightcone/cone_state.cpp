@@ -45,7 +45,7 @@ std::array<int, 2> numbers_of(const std::string& name) {
 class Descriptor {
  public:
   Descriptor(const std::string& path, int flags) : path_(path), number_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (number_ < 0) fail(path, "open");
+    if (number_ < 0) fail(path, flags == O_RDONLY ? "read" : "write");
   }
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
@@ -112,6 +112,13 @@ std::uint64_t bytes(const std::string& path) {
   return none ? 0 : static_cast<std::uint64_t>(size);
 }
 
+void require_bytes(const std::string& path, std::uint64_t least) {
+  if (const std::uint64_t found = bytes(path); found < least)
+    throw Error(fmt::format("'{}' was removed or cut off during the run", path),
+                fmt::format("{} of its {} bytes are there", found, least),
+                "go on from the last restart that is whole (maki resume)");
+}
+
 void append(const std::string& path, const std::vector<ShellParticle>& records) {
   if (records.empty()) return;
   Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
@@ -126,8 +133,9 @@ void append(const std::string& path, const std::vector<ShellParticle>& records) 
   file.close();
 }
 
-void sync(const std::string& path) {
-  if (!fs::exists(path)) return;
+void sync(const std::string& path, std::uint64_t least) {
+  require_bytes(path, least);
+  if (least == 0) return;
   Descriptor file(path, O_WRONLY);
   if (fsync(file) != 0 && errno != EINVAL && errno != EROFS) fail(path, "write");
   file.close();
@@ -297,9 +305,7 @@ std::string damage_of_cone(const std::string& folder, std::uint64_t step, const 
 
 std::vector<std::uint64_t> cone_state_steps(const std::string& folder) {
   std::set<std::uint64_t> steps;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : names_in(folder)) {
     std::uint64_t step = 0;
     const char* const first = name.data() + std::string(kPrefix).size();
     if (name.starts_with(kPrefix) && std::from_chars(first, name.data() + name.size(), step).ec == std::errc())
@@ -310,8 +316,8 @@ std::vector<std::uint64_t> cone_state_steps(const std::string& folder) {
 
 void remove_cone_state(const std::string& folder, std::uint64_t step) {
   std::error_code ignored;
-  for (int rank = 0; fs::remove(path_of(folder, step, rank), ignored); ++rank) {
-  }
+  for (const std::string& name : names_in(folder))
+    if (name.starts_with(fmt::format("{}{:06}.", kPrefix, step))) fs::remove(fs::path(folder) / name, ignored);
 }
 
 }  // namespace maki

@@ -46,10 +46,12 @@ RunningMark reopen(const std::string& path, const Mark& then);
 
 // Bytes of the file; 0 where there is none.
 std::uint64_t bytes(const std::string& path);
+// Throws Error where the file has fewer bytes.
+void require_bytes(const std::string& path, std::uint64_t least);
 // Appends records; the file is made with the first ones. Throws Error.
 void append(const std::string& path, const std::vector<ShellParticle>& records);
-// Flushes the file, where there is one, to the disk. Throws Error.
-void sync(const std::string& path);
+// Flushes the file, where it should have bytes, to the disk. Throws Error, also where it has fewer.
+void sync(const std::string& path, std::uint64_t least);
 // Truncates the file, and removes it where `bytes` is 0. Throws Error.
 void cut(const std::string& path, std::uint64_t bytes);
 // Adds the records of the file to `to`. Throws Error, also where the file differs from `all`.

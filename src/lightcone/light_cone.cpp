@@ -53,9 +53,7 @@ std::string LightCone::path(const std::string& name) const { return (fs::path(pl
 // The spools of this rank, and of ranks of earlier jobs that equal it modulo the number of ranks.
 std::vector<std::string> LightCone::own_spools() const {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(place_.folder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : names_in(place_.folder)) {
     if (const int rank = spool::rank_of(name); rank >= 0 && rank % place_.ranks.size() == place_.ranks.rank())
       names.push_back(name);
   }
@@ -158,6 +156,7 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
 
 // Collects the crossings of a drift that are in shells.
 std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& timeline, const Radii& radii) {
+  root_succeeds(place_.ranks, [&] { ensure_output_directory(place_.folder); });  // it may have been removed
   const Moments moments = moments_of(drift, timeline, radii);
   PixelsByShell pixels;
   all_succeed(place_.ranks, [&] { pixels = collect(drift, moments); });
@@ -232,6 +231,7 @@ void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& mome
   }
   for (const auto& [k, found] : particles) {
     const std::string name = spool::name_of(k, place_.ranks.rank());
+    spool::require_bytes(path(name), spools_[name].mark().bytes);
     spool::append(path(name), found);
     spools_[name].add(found);
   }
@@ -278,7 +278,7 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
   if (remembered == remembered_.end() && step != last_step_) return;  // the restart from which the run was resumed
   const ConeState now = remembered != remembered_.end() ? remembered->second : state();
   all_succeed(place_.ranks, [&] {
-    for (const auto& [name, mark] : now.spools) spool::sync(path(name));
+    for (const auto& [name, mark] : now.spools) spool::sync(path(name), mark.bytes);
   });
   root_succeeds(place_.ranks, [&] { ensure_output_directory(place_.folder); });  // it may have been removed
   write_cone_state(place_.folder, step, now, place_.ranks);

@@ -146,7 +146,7 @@ TEST(Spool, GivesBackWhatWasAppended) {
   spool::append(path, particles(0, 10));
   spool::append(path, {});
   spool::append(path, particles(10, 5));
-  spool::sync(path);
+  spool::sync(path, spool::bytes(path));
   spool::read(path, mark_of(particles(0, 15)), all);
   ASSERT_EQ(all.size(), 15u);
   for (std::uint64_t i = 0; i < 15; ++i) EXPECT_EQ(all[i].id, i);
@@ -201,6 +201,7 @@ TEST(Spool, AFlippedBitAndACutEndAreNoticed) {
   EXPECT_EQ(spool::reopen(path, mark_of(particles(0, 100))).mark().bytes, 5600u) << "an earlier part is whole";
   spool::cut(path, 5600);
   expect_error(all, "cut off");
+  test::expect_contains(test::error_of([&] { spool::sync(path, all.bytes); }), {"cut off", "5600 of its 11200000"});
 }
 
 TEST(Spool, NamesTellShellAndRank) {
@@ -213,7 +214,17 @@ TEST(Spool, NamesTellShellAndRank) {
 
 TEST(Spool, AFolderThatIsMissingIsAnError) {
   const TempDir folder;
-  EXPECT_THROW(spool::append(folder / "none/conesnap_000.0.spool", particles(0, 1)), Error);
+  const std::string path = folder / "none/conesnap_000.0.spool";
+  test::expect_contains(test::error_of([&] { spool::append(path, particles(0, 1)); }), {"cannot write", path.c_str()});
+  test::expect_contains(test::error_of([&] { spool::reopen(path, mark_of(particles(0, 1))); }), {"cannot read"});
+}
+
+TEST(ConeState, IsRemovedWhereThatOfTheFirstRankIsGone) {
+  const TempDir folder;
+  for (const char* name : {"state_000012.1.hdf5", "state_000012.10.hdf5", "state_000120.0.hdf5"})
+    std::ofstream(folder / name) << name;
+  remove_cone_state(folder.path(), 12);
+  EXPECT_EQ(cone_state_steps(folder.path()), (std::vector<std::uint64_t>{120}));
 }
 
 }  // namespace

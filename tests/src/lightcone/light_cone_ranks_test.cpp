@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "src/lightcone/cone_state.hpp"
 #include "src/run/run_products.hpp"
@@ -39,6 +42,7 @@ struct Watcher : RunObserver {
       : timeline(of), cone(options, 0, place, test::make_provenance()) {}
   void drifted(const Drift& drift) override {
     for (const std::string& file : cone.drifted(drift, timeline)) files.push_back(file);
+    if (after_drift) after_drift();
     if (!store) return;
     const OutputState end{0, drift.header, drift.stream, drift.particles, drift.frame, {}};
     drifts.push_back({drift.begin, drift.end, end.snapshot()});
@@ -50,18 +54,21 @@ struct Watcher : RunObserver {
   Timeline timeline;
   LightCone cone;
   bool store = false;
+  std::function<void()> after_drift = {};
   std::vector<std::string> files;
   std::vector<Stored> drifts;
 };
 
 // Runs the box on `ranks` and writes its light cone to `folder`.
 std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& ranks, bool store = false,
-                                 const std::vector<std::string>& settings = {}) {
+                                 const std::vector<std::string>& settings = {},
+                                 const std::function<void()>& after_drift = {}) {
   Prepared run = prepare(parse_config(kBox, "test.toml", settings), true, ranks);
   const Timeline timeline = timeline_of(run);
   auto watcher =
       std::make_unique<Watcher>(light_cone_options(run, timeline), LightCone::Place{ranks, folder}, timeline);
   watcher->store = store;
+  watcher->after_drift = after_drift;
   const SimulationOptions options = simulation_options(run);
   Simulation simulation(test::test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);
   simulation.run();
@@ -168,6 +175,31 @@ TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
     for (std::size_t i = 0; i < map.size(); ++i) worst = std::max(worst, std::fabs(map[i] - wanted[i]));
     EXPECT_LT(worst, 1e-9 * *std::max_element(wanted.begin(), wanted.end()));
   }
+}
+
+TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
+  const Communicator world = Communicator::world();
+  const test::SharedDir dir(world);
+  const std::string folder = dir.path() + "/lightcone_00";
+  bool removed = false;
+  const auto watcher = run_box(folder, world, false, {}, [&] {
+    if (world.rank() == 0 && !std::exchange(removed, true)) std::filesystem::remove_all(folder);
+  });
+  EXPECT_EQ(watcher->files.size(), 8u) << "four shells and their maps";
+}
+
+TEST(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
+  const Communicator world = Communicator::world();
+  const test::SharedDir dir(world);
+  const auto remove_spools = [&] {
+    world.barrier();
+    if (world.rank() == 0)
+      for (const std::string& name : names_in(dir.path()))
+        if (spool::rank_of(name) >= 0) std::filesystem::remove(dir.path() + "/" + name);
+    world.barrier();
+  };
+  test::expect_contains(test::error_of([&] { run_box(dir.path(), world, false, {}, remove_spools); }),
+                        {".spool'", "removed or cut off during the run", "maki resume"});
 }
 
 // States of light cones that are read on other numbers of ranks.
