@@ -7,6 +7,9 @@
 #include <string>
 #include <system_error>
 
+// nvcc 12 with libstdc++ 13 finds their traits incomplete where a function of the string is the first to ask for them.
+static_assert(sizeof(std::string::iterator) > 0 && sizeof(std::string::const_iterator) > 0);
+
 namespace maki {
 
 // Thrown for everything a user can cause or repair: bad input, missing files, full disks, missing devices.
