@@ -24,6 +24,10 @@ std::atomic<bool> was_used = false, selected_in_turn = false;
 constexpr int kLeastCapability = 8;  // warp reductions, asynchronous copies
 thread_local StreamWaiter stream_waiter = nullptr;
 
+std::string release_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
 }  // namespace
@@ -35,6 +39,11 @@ void select_device(int ordinal, int threads) {
   was_used = true;
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
+  int driver = 0;
+  if (!succeeded(code) && code == cudaErrorInsufficientDriver && succeeded(cudaDriverGetVersion(&driver)) && driver > 0)
+    throw DeviceError("the driver of this machine's GPU is too old for this build of Maki",
+                      "it is of CUDA " + release_text(driver) + ", the build of " + release_text(CUDART_VERSION),
+                      "update the driver, build with an older toolkit, or for the CPU with 'make BACKEND=cpu'");
   if (!succeeded(code) || count == 0)
     throw DeviceError("this build of Maki needs an NVIDIA GPU and found none",
                       code != cudaSuccess ? cudaGetErrorString(code) : "no device",
@@ -93,10 +102,7 @@ DeviceInfo device_info() {
   info.memory_gb_per_s = 2e-6 * memory_khz * bus_bits / 8;  // two transfers a clock
   check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
   check_cuda(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
-  const auto text = [](int version) {
-    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  };
-  info.driver = "driver " + text(driver) + ", runtime " + text(runtime);
+  info.driver = "driver " + release_text(driver) + ", runtime " + release_text(runtime);
   check_cuda(cudaMemGetInfo(&info.memory_free, &info.memory_total), "asking the GPU for its memory");
   return info;
 }
@@ -139,7 +145,10 @@ static const char* advice_for(cudaError_t code) {
              "(nvidia-smi)";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-    case cudaErrorUnsupportedPtxVersion: return "was this binary built for this GPU's architecture (maki --version)?";
+      return "this binary was built for other GPUs: build it on this machine, or with CUDA_ARCHS=all";
+    case cudaErrorUnsupportedPtxVersion:
+      return "this binary was built for other GPUs, and this driver is older than the toolkit that built it: build it on "
+             "this machine, or update the driver";
     default:
       return "an earlier kernel may have failed, or the GPU itself: see the driver's messages (dmesg, Xid), and run with "
              "CUDA_LAUNCH_BLOCKING=1 to find the kernel";
