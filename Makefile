@@ -123,8 +123,14 @@ ifeq ($(BACKEND),cuda)
   ifneq (,$(filter 7.% 8.% 9.% 10.% 11.% 12.0 12.1 12.2 12.3,$(CUDA_RELEASE)))
     $(error $(NVCC) is of CUDA $(CUDA_RELEASE), and Maki needs 12.4 or newer (C++20): load another module, set CUDA_HOME, or run 'make deps-cuda')
   endif
-  CUDA_ROOT := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))
+  # nvcc may be a script of a module or of the HPC SDK: it names the toolkit behind it as TOP. A distribution's has none there.
+  CUDA_PLACE := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))
+  CUDA_TOP  := $(if $(NVCC),$(abspath $(shell $(NVCC) --dryrun -c -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')))
+  CUDA_ROOT := $(firstword $(foreach r,$(CUDA_PLACE) $(CUDA_TOP),$(if $(wildcard $r/include/cuda_runtime.h),$r)) $(CUDA_PLACE))
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
+  # The HPC SDK has cuFFT beside its toolkits.
+  CUFFT_HOME ?= $(if $(wildcard $(CUDA_ROOT)/include/cufft.h),,$(wildcard $(abspath $(CUDA_ROOT)/../../math_libs/$(CUDA_RELEASE))))
+  CUFFT_LIB := $(if $(CUFFT_HOME),$(firstword $(wildcard $(CUFFT_HOME)/lib64 $(CUFFT_HOME)/lib)))
   CUDA_KNOWN := $(if $(NVCC),$(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//'))
   # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows. What is made to
   # be used here, on a machine with GPUs, is for those alone of them that are new enough.
@@ -136,13 +142,17 @@ ifeq ($(BACKEND),cuda)
   CODE := $(if $(ON_MODEL),90,$(CUDA_ARCHS))
   GENCODE := $(if $(ON_MODEL),,$(foreach a,$(CODE),-gencode arch=compute_$(a),code=sm_$(a))) \
              -gencode arch=compute_$(lastword $(CODE)),code=compute_$(lastword $(CODE))
-  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
+  # nvcc takes the g++ that CXX names, as the rest does: a toolkit refuses a g++ much newer than itself.
+  HOST_GXX := $(if $(filter default,$(origin CXX))$(NVCC_CCBIN)$(NVCC_PREPEND_FLAGS),,$(firstword $(foreach w,$(CXX),$(if $(findstring g++,$(subst clang++,,$(notdir $w))),$w))))
+  NVCCFLAGS := $(HOST_GXX:%=-ccbin %) -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
                -Xcompiler -fopenmp,-Wall,-Wextra,-fPIC,-fno-semantic-interposition -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
   ALL_CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
-  NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
-  ALL_LIBS += $(if $(ON_MODEL),,-L$(CUDA_LIB) -Wl$(comma)-rpath$(comma)$(CUDA_LIB) -lcudart_static -lcufft) -lrt -ldl
+  # Random123 without the compiler's headers of x86 instructions: nvcc 12.4 does not know all that g++ 13 has there.
+  NVCCFLAGS += -DMAKI_BACKEND_CUDA=1 -DR123_USE_SSE=0 -DR123_USE_X86INTRIN_H=0
+  NVCCFLAGS += $(if $(CUFFT_HOME),$(call isystem,$(CUFFT_HOME)/include))
+  ALL_LIBS += $(if $(ON_MODEL),,$(foreach f,$(CUDA_LIB) $(CUFFT_LIB),-L$f -Wl$(comma)-rpath$(comma)$f) -lcudart_static -lcufft) -lrt -ldl
   # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
   # ranks exchange by MPI; `maki --version` and a run's first lines say so.
   NCCL_ROOTS  := $(NCCL_HOME) $(CUDA_ROOT) /usr /usr/local
