@@ -79,8 +79,8 @@ include .ci/packages.mk
 CCACHE   := $(shell command -v ccache 2>/dev/null)
 CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
 CXXBASE  += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
-# g++ 12 sees an overflow in fmt's own header that is not there.
-WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror) -Wno-stringop-overflow
+# g++ 12 sees an overflow in fmt's own header that is not there, g++ 13 and 14 a dangling reference where a table's row is returned.
+WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror) -Wno-stringop-overflow -Wno-dangling-reference
 # Constants of the command line that tests and messages use.
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 # wan/net stands alone: a library of its own needs no more than these.
