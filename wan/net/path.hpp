@@ -119,13 +119,13 @@ class Path {
   static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
                       const CallOptions& options = {}, Context& context = Context::shared());
 
-  // Blocking calls. A send returns when its buffer may be reused: at once up to 64 kB (copied), else when the peer has
-  // acknowledged all of it. Throw PathError, Error.
+  // Blocking calls. A send up to 64 kB is copied and returns at once, while 64 MB of copies at most are unacknowledged;
+  // else it returns when the peer has acknowledged all of it. Throw PathError, Error.
   void send(Tag tag, std::span<const std::byte> message);
   std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
   Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
 
-  // The calls above without waiting. Buffers must not be touched until the Request is done.
+  // The calls above without waiting. Buffers, but those of copies, must not be touched until the Request is done.
   Request start_send(Tag tag, std::span<const std::byte> message);
   Request start_send(Tag tag, Bytes message);  // owned by the library
   Request start_receive(Tag tag, std::span<std::byte> buffer);

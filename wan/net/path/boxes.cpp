@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "wan/net/path.hpp"
 
@@ -352,6 +353,7 @@ void Outbox::finish_if_done(OutMessage& message) {
   if (!message.all_cut || message.chunks_unacknowledged > 0 || message.being_written > 0) return;
   if (message.operation) message.operation->finish(message.data.size());
   message.operation.reset();
+  copied_ -= std::exchange(message.copied, 0);
   message.owned.reset();  // no longer read, though the message counts until its receive is posted
   message.holding = {};
 }

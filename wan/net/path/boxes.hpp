@@ -1,7 +1,8 @@
 // Incoming and outgoing messages of a path, and the requests that wait for them. Used only in the path's thread, except
-// Operation.
+// Operation and Outbox::count_copy.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -141,6 +142,7 @@ struct OutMessage {
   std::size_t cut = 0;   // bytes already cut into chunks
   bool all_cut = false;  // also for an empty message, which has one empty chunk
   std::size_t acknowledged = 0;
+  std::size_t copied = 0;  // bytes of `owned`, where it is the library's copy
   int chunks_unacknowledged = 0;
   int being_written = 0;    // streams that are reading from `data` now
   bool matched = false;     // the receive is posted: no limit on sending
@@ -164,6 +166,8 @@ class Outbox {
   void set_unmatched_limit(std::uint64_t bytes) { unmatched_limit_ = bytes; }  // as the peer allows
 
   void add(std::shared_ptr<OutMessage> message);
+  // Any thread: one more copy; the bytes of all copies that are not acknowledged.
+  std::size_t count_copy(std::size_t bytes) { return copied_ += bytes; }
   void add_control(const Frame& frame);
 
   // The next chunk for `stream`; null if there is none now. Data chunks have at most `largest` bytes, fewer near the
@@ -205,6 +209,7 @@ class Outbox {
   std::uint64_t unmatched_limit_ = 0;
   std::uint64_t bulk_left_ = 0;  // bytes of bulk_ not yet cut
   std::uint64_t bytes_outstanding_ = 0;
+  std::atomic<std::size_t> copied_{0};
 };
 
 }  // namespace maki::wan

@@ -202,8 +202,8 @@ PathStatus PathCore::status() {
 
 namespace {
 
-constexpr std::size_t kCopiedMessage = 64 << 10;      // a send up to this size is copied and returns at once,
-constexpr std::size_t kCopiedAtMost = 64 << 20;       // unless copied_ exceeds this
+constexpr std::size_t kCopiedMessage = 64 << 10;      // a send up to this size is copied, and done at once
+constexpr std::size_t kCopiedAtMost = 64 << 20;       // unless so many bytes of copies are not acknowledged
 constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
 constexpr double kPacingBurst = 0.01;  // seconds of the rate that may be sent at once, to make up for late timers
@@ -226,14 +226,16 @@ Request PathCore::send(Tag tag, std::span<const std::byte> message, std::unique_
   out->data = message;
   out->owned = std::move(owned);
   out->operation = operation;
-  if (!out->owned && message.size() <= kCopiedMessage &&
-      copied_.fetch_add(message.size()) + message.size() <= kCopiedAtMost &&
-      out->holding.grow_to(message.size() + kUnmatchedCost, memory_)) {
+  if (!out->owned && message.size() <= kCopiedMessage) {
     out->owned.reset(new std::byte[std::max<std::size_t>(message.size(), 1)]);
     if (!message.empty()) std::memcpy(out->owned.get(), message.data(), message.size());
     out->data = {out->owned.get(), message.size()};
-    out->operation.reset();
-    operation->finish(message.size());
+    out->copied = message.size();
+    if (outbox_.count_copy(message.size()) <= kCopiedAtMost &&
+        out->holding.grow_to(message.size() + kUnmatchedCost, memory_)) {
+      out->operation.reset();
+      operation->finish(message.size());
+    }
   }
   loop_.post([self = shared_from_this(), out = std::move(out)] {
     if (self->over_) {
@@ -384,7 +386,6 @@ void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::
     case FrameType::kAck: {
       outbox_.acknowledge(ReceivedSet::decode(payload));
       if (outbox_.empty()) {
-        copied_ = 0;
         const std::lock_guard lock(mutex_);
         drained_ = true;
         changed_.notify_all();

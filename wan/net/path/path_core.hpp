@@ -243,7 +243,6 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   std::shared_ptr<HeldMemory> memory_;  // of the peer; set before the first send
   bool connected_ = false, drained_ = true, gone_ = false;
   std::atomic<std::uint64_t> peer_message_limit_{~std::uint64_t{0}};
-  std::atomic<std::size_t> copied_{0};  // bytes of small messages copied since the outbox was last empty
 };
 
 }  // namespace maki::wan

@@ -87,6 +87,34 @@ TEST(Path, MessagesBeyondTheMemoryForUnmatchedDataWaitForTheirReceive) {
   other.wait();
 }
 
+// More than the copies that are done at once, while messages that nobody receives keep the path from ever being idle.
+TEST(Path, SmallMessagesAreCopiedHoweverManyWait) {
+  PathSettings settings = test::streams(2);
+  settings.unmatched_limit = 1 << 20;
+  test::Pair pair(settings);
+  const auto large = pattern(30000000, 3);
+  Request first = pair.here.start_send(1, large);
+  std::vector<std::byte> buffer(64 << 10);
+  Request last;
+  constexpr int kCount = 1100;
+  for (int n = 0; n < kCount; ++n) {
+    std::ranges::fill(buffer, static_cast<std::byte>(n));
+    last = pair.here.start_send(2, buffer);
+  }
+  std::ranges::fill(buffer, std::byte{255});
+  EXPECT_FALSE(last.test());  // who waits for it is held up
+  Request second = pair.here.start_send(1, large);
+  EXPECT_TRUE(same(pair.there.receive_any(1, large.size()).view(), large));
+  for (int n = 0; n < kCount; ++n) {
+    const Bytes got = pair.there.receive_any(2, buffer.size());
+    EXPECT_EQ(std::ranges::count(got.view(), static_cast<std::byte>(n)), std::ssize(buffer)) << n;
+  }
+  last.wait();
+  EXPECT_TRUE(pair.here.start_send(3, buffer).test());  // what is acknowledged counts no longer
+  EXPECT_FALSE(second.test());
+  EXPECT_TRUE(same(pair.there.receive_any(1, large.size()).view(), large));
+}
+
 TEST(Path, AMessageThatDoesNotFitFailsThatReceiveOnly) {
   test::Pair pair(test::streams(2));
   std::vector<std::byte> small(1000);
