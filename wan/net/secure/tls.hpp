@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan {
 
@@ -22,7 +24,7 @@ struct FreeSsl {
 };
 
 // Certificates are read again where one of their files has changed, since a run may outlive them. Files that cannot be
-// used are reported once, and the certificates read before stay in use.
+// used are reported once and tried again later, and the certificates read before stay in use.
 class TlsContext final : public SecurityContext {
  public:
   explicit TlsContext(const Security& security);  // keys or certificates
@@ -47,6 +49,8 @@ class TlsContext final : public SecurityContext {
   std::vector<Key> keys_;
   mutable std::mutex mutex_;  // of what follows
   mutable std::array<Stamp, 3> stamps_{};
+  mutable std::optional<std::array<Stamp, 3>> failed_;  // of files that could not be used, and when
+  mutable WallClock::time_point failed_at_;
   mutable Contexts contexts_;
 };
 

@@ -21,6 +21,7 @@ namespace maki::wan {
 namespace {
 
 // SHA-256 suites only: a pre-shared key belongs to one hash, and OpenSSL ignores a SHA-256 key with any other.
+constexpr double kTryAgain = 1;  // seconds
 constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
 std::string openssl_reason() {
@@ -220,13 +221,16 @@ std::array<TlsContext::Stamp, 3> TlsContext::stamps() const {
 // Stamps come first: files that change while they are read are read once more.
 void TlsContext::renew() const {
   const auto now = stamps();
-  if (now == stamps_) return;
-  stamps_ = now;
+  const bool failed = now == failed_;
+  if (now == stamps_ || (failed && seconds_since(failed_at_) < kTryAgain)) return;
   try {
     contexts_ = of_certificates();
+    stamps_ = now;
     log(LogLevel::kInfo, "certificate " + security_.certificate + " has been read anew");
   } catch (const SecurityError& e) {
-    log(LogLevel::kWarning, fmt::format("the certificate read before stays in use: {}", e.what()));
+    failed_ = now;
+    failed_at_ = WallClock::now();
+    if (!failed) log(LogLevel::kWarning, fmt::format("the certificate read before stays in use: {}", e.what()));
   }
 }
 

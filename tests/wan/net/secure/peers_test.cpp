@@ -255,17 +255,18 @@ TEST_F(Peers, AuthoritiesOfTheirTimeSufficeBesideOlderOnes) {
   EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
 }
 
+void replace(const std::string& by, const std::string& file) {
+  std::filesystem::copy_file(by, file + ".part");
+  std::filesystem::permissions(file + ".part", std::filesystem::perms{0600});
+  std::filesystem::rename(file + ".part", file);
+}
+
 // A long run renews its certificates, and even their authority, by new files in place of the old ones.
 TEST_F(Peers, ReplacedCertificatesAreReadAnew) {
   test::Authority old(folder_, "old"), fresh(folder_, "fresh");
   const Security first = old.issue("site", {.common_name = "site.example"}),
                  second = fresh.issue("new", {.common_name = "site.example"});
   const Context context = SecurityContext::make(first), renewed = SecurityContext::make(second);
-  const auto replace = [](const std::string& by, const std::string& file) {
-    std::filesystem::copy_file(by, file + ".part");
-    std::filesystem::permissions(file + ".part", std::filesystem::perms{0600});
-    std::filesystem::rename(file + ".part", file);
-  };
   auto [a, b] = test::socket_pair();
   const auto near = make_channel(context, std::move(a), Side::kConnecting, "site.example"),
              far = make_channel(context, std::move(b), Side::kListening);
@@ -284,6 +285,22 @@ TEST_F(Peers, ReplacedCertificatesAreReadAnew) {
   EXPECT_FALSE(meet(SecurityContext::make(old.issue("late", {.common_name = "site.example"})), context).listening.done);
   const auto bytes = test::pattern(1000, 3);
   EXPECT_TRUE(test::same(test::carry(*near, *far, bytes, {}), bytes));  // what stands goes on
+}
+
+TEST_F(Peers, ACertificateThatBeginsLaterIsTakenThen) {
+  const test::Log log;
+  test::Authority authority(folder_, "authority");
+  const Security site = authority.issue("site", {.common_name = "site.example"});
+  const Context context = SecurityContext::make(site);
+  const Security next = authority.issue("next", {.common_name = "site.example", .from = 3});
+  replace(next.certificate, site.certificate);
+  replace(next.private_key, site.private_key);
+  EXPECT_TRUE(test::comes_true([&] {
+    EXPECT_TRUE(meet(context, context).connecting.done);
+    return log.has("has been read anew");
+  }));
+  EXPECT_EQ(std::ranges::count_if(log.all(), [](const auto& line) { return line.find("stays in use") < line.size(); }),
+            1);
 }
 
 TEST_F(Peers, ClientWithoutCertificateIsRefused) {
