@@ -70,7 +70,7 @@ class CallerPath {
     auto since = WallClock::now();
     while (!request.wait_for(kStopEvery)) {
       if (service_.stop()) end(kStopped);
-      if (std::exchange(before, moved()) != before) since = WallClock::now();
+      if (const std::uint64_t now = moved(); std::exchange(before, now) != now) since = WallClock::now();
       if (seconds_since(since) >= kLongestRest * service_.longest_silence)
         end(fmt::format("{}, and others may wait: it was ended", rest));
     }
