@@ -107,7 +107,13 @@ int init(Text* hosts, int* ports, int count) {
   return guarded([&] {
     table().environment();
     if (count < 1) return;
-    table().connect(table().add_channels({hosts, hosts + count}, {ports, ports + count}));
+    const std::vector<int> added = table().add_channels({hosts, hosts + count}, {ports, ports + count});
+    try {
+      table().connect(added);
+    } catch (...) {
+      table().remove_channels(added);
+      throw;
+    }
   });
 }
 

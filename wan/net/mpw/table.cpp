@@ -84,11 +84,15 @@ std::vector<int> Table::channels_of(int path) {
   return *paths_[i];
 }
 
-void Table::remove_path(int path) {
-  const std::vector<int> channels = channels_of(path);
+void Table::remove_channels(const std::vector<int>& channels) {
   close(channels);
   const std::lock_guard lock(mutex_);
   for (const int number : channels) channels_[static_cast<std::size_t>(number)].reset();
+}
+
+void Table::remove_path(int path) {
+  remove_channels(channels_of(path));
+  const std::lock_guard lock(mutex_);
   paths_[static_cast<std::size_t>(path)].reset();
 }
 

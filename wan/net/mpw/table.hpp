@@ -103,7 +103,8 @@ class Table {
   // New channels, not yet connected, with successive numbers.
   std::vector<int> add_channels(const std::vector<std::string>& hosts, const std::vector<int>& ports);
   int add_path(const std::string& host, int base_port, int channels);
-  void remove_path(int path);  // closes its channels
+  void remove_channels(const std::vector<int>& channels);  // closes them
+  void remove_path(int path);                              // with its channels
   std::vector<int> channels_of(int path);
   int channel_count();
 
