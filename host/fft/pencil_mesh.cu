@@ -71,13 +71,13 @@ void SharedCounts::give(const Stream& stream, const SourceParticle* particles, s
     queue_copy_to_host(stream, host.data(), counts.data(), bytes_of_mesh());
   }
   stream.synchronize();
-  outside_.start_sum(box_, unit, on_host(0), interlaced_ ? on_host(1) : nullptr);
+  outside_.start_sum(box_, unit, meshes(), on_host(0), interlaced_ ? on_host(1) : nullptr);
   given_ = true;
 }
 
 void SharedCounts::take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted) {
   given_ = false;
-  outside_.finish_sum(box_, unit, on_host(0), interlaced_ ? on_host(1) : nullptr);
+  outside_.finish_sum(box_, unit, meshes(), on_host(0), interlaced_ ? on_host(1) : nullptr);
   for (int which = 0; which < meshes(); ++which) {
     std::uint64_t* counts = on_device(which).data();
     if (!on_host_) queue_copy_to_device(stream, counts, on_host(which), bytes_of_mesh());

@@ -18,11 +18,12 @@ class OutsideMasses {
   virtual ~OutsideMasses() = default;
   // Starts to send the exact counts of these ranks' masses in `box`, this rank's part of the mesh (the ranks' parts
   // make the whole mesh), as lines [x][y][z] in host memory; `shifted`: the counts of the shifted mesh of interlacing,
-  // or null. The arrays may be changed afterwards. Collective over the ranks.
-  virtual void start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
+  // where there are two `meshes`. The arrays may be changed afterwards; an empty part has none. Collective.
+  virtual void start_sum(const MeshBox& box, const MassUnit& unit, int meshes, const std::uint64_t* counts,
                          const std::uint64_t* shifted) = 0;
   // Replaces the counts given by their sums over all sites; waits for the other sites. Collective.
-  virtual void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) = 0;
+  virtual void finish_sum(const MeshBox& box, const MassUnit& unit, int meshes, std::uint64_t* counts,
+                          std::uint64_t* shifted) = 0;
 };
 
 // For estimates: device bytes of a rank with a PencilMesh, for `particles` on all `ranks` of all `sites`: pencils, as

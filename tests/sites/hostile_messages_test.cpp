@@ -117,8 +117,8 @@ void mesh(Sites& sites) {
   SiteMesh site_mesh(sites);
   site_mesh.set_slabs(slabs, 0.004);
   site_mesh.set_piece(sites.me() == 1 ? 1 : 1 << 20);
-  site_mesh.start_sum(MeshBox::whole(kCells), unit, counts[0].data(), counts[1].data());
-  site_mesh.finish_sum(MeshBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.start_sum(MeshBox::whole(kCells), unit, 2, counts[0].data(), counts[1].data());
+  site_mesh.finish_sum(MeshBox::whole(kCells), unit, 2, counts[0].data(), counts[1].data());
 }
 
 void migration(Sites& sites) {

@@ -91,9 +91,9 @@ std::vector<Counts> exchange(Ring& ring, const Set& set, const MassUnit& unit, A
   std::vector<Counts> counts;
   for (const Set& share : ring.share(set)) counts.push_back(counts_of(share, unit, cloud, m, interlaced));
   for (std::size_t i = 0; i < counts.size(); ++i)
-    ring.meshes[i]->start_sum(MeshBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
+    ring.meshes[i]->start_sum(MeshBox::whole(m), unit, interlaced ? 2 : 1, data(counts[i][0]), data(counts[i][1]));
   for (std::size_t i = 0; i < counts.size(); ++i)
-    ring.meshes[i]->finish_sum(MeshBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
+    ring.meshes[i]->finish_sum(MeshBox::whole(m), unit, interlaced ? 2 : 1, data(counts[i][0]), data(counts[i][1]));
   return counts;
 }
 
@@ -170,10 +170,10 @@ TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {
   unit.bits = 12;
   unit.units_per_mass = 1;
   std::vector<std::uint64_t> counts(512, 7);
-  ring.meshes[0]->start_sum(MeshBox::whole(8), unit, counts.data(), nullptr);
+  ring.meshes[0]->start_sum(MeshBox::whole(8), unit, 1, counts.data(), nullptr);
   unit.units_per_mass = 2;
-  ring.meshes[1]->start_sum(MeshBox::whole(8), unit, counts.data(), nullptr);
-  EXPECT_THROW(ring.meshes[1]->finish_sum(MeshBox::whole(8), unit, counts.data(), nullptr), Error);
+  ring.meshes[1]->start_sum(MeshBox::whole(8), unit, 1, counts.data(), nullptr);
+  EXPECT_THROW(ring.meshes[1]->finish_sum(MeshBox::whole(8), unit, 1, counts.data(), nullptr), Error);
 }
 
 }  // namespace

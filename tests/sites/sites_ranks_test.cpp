@@ -301,5 +301,30 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
   }
 }
 
+// The first rank has the whole mesh, as where there are more ranks than pencils.
+TEST(SiteMeshRanks, RanksWithoutAPartOfTheMeshTakePart) {
+  const Communicator ranks = Communicator::world();
+  const int m = 8;
+  const MeshBox box = ranks.rank() == 0 ? MeshBox::whole(m) : MeshBox{m, {}, {}};
+  replay_sites(
+      2,
+      [&](Sites& sites) {
+        SiteMesh mesh(sites);
+        for (const int meshes : {1, 2}) {
+          std::array<std::vector<std::uint64_t>, 2> counts;
+          std::array<std::uint64_t*, 2> at{};
+          for (std::size_t i = 0; i < static_cast<std::size_t>(meshes) && box.size() > 0; ++i) {
+            counts[i].assign(box.size(), 1 + i + static_cast<std::size_t>(sites.me()));
+            at[i] = counts[i].data();
+          }
+          mesh.start_sum(box, MassUnit{}, meshes, at[0], at[1]);
+          mesh.finish_sum(box, MassUnit{}, meshes, at[0], at[1]);
+          for (const auto& sums : counts)
+            for (const std::uint64_t sum : sums) ASSERT_EQ(sum, &sums == counts.data() ? 3u : 5u);
+        }
+      },
+      ranks);
+}
+
 }  // namespace
 }  // namespace maki::sites

@@ -132,11 +132,11 @@ void SiteMesh::set_slabs(const Slabs& slabs, double stray) {
   p.only_site = slabs.count() == 1;
 }
 
-void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
+void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, int meshes, const std::uint64_t* counts,
                          const std::uint64_t* shifted) {
   Parts& p = *parts_;
   const Parts::Counts both = {counts, shifted};
-  const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
+  const MeshHeader header{box.cells, meshes, unit};
   std::vector<MeshChunk> chunks;
   {
     const Stopwatch watch(p.counters.encoding);
@@ -222,10 +222,11 @@ void SiteMesh::Parts::count_shared() {
     for (const Users& u : mesh) counters.shared_planes += u.sites > 1 && u.rounded ? 1 : 0;
 }
 
-void SiteMesh::finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) {
+void SiteMesh::finish_sum(const MeshBox& box, const MassUnit& unit, int meshes, std::uint64_t* counts,
+                          std::uint64_t* shifted) {
   Parts& p = *parts_;
   const Parts::Sums sums = {counts, shifted};
-  const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
+  const MeshHeader header{box.cells, meshes, unit};
   for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
     p.users[mesh].assign(p.own_kinds[mesh].size(), {});
     p.to_round[mesh].resize(p.own_kinds[mesh].size());

@@ -27,9 +27,10 @@ class SiteMesh : public OutsideMasses {
   void set_slabs(const Slabs& slabs, double stray);
 
   // Throw SiteLost, and Error where sites have other units of mass or another mesh.
-  void start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
+  void start_sum(const MeshBox& box, const MassUnit& unit, int meshes, const std::uint64_t* counts,
                  const std::uint64_t* shifted) override;
-  void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) override;
+  void finish_sum(const MeshBox& box, const MassUnit& unit, int meshes, std::uint64_t* counts,
+                  std::uint64_t* shifted) override;
 
   // Counters of this rank since the start. shared_planes: a site rounded a plane as its own although another site has
   // masses in it, since a particle was further out than `stray`. The mesh is then still the same at all sites, but no

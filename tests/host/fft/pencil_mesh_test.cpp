@@ -94,12 +94,12 @@ struct Pair : OutsideMasses {
   Counts mine;
   Pair* other = nullptr;
 
-  void start_sum(const MeshBox& box, const MassUnit&, const std::uint64_t* counts,
+  void start_sum(const MeshBox& box, const MassUnit&, int, const std::uint64_t* counts,
                  const std::uint64_t* shifted) override {
     mine[0].assign(counts, counts + box.size());
     if (shifted) mine[1].assign(shifted, shifted + box.size());
   }
-  void finish_sum(const MeshBox& box, const MassUnit&, std::uint64_t* counts, std::uint64_t* shifted) override {
+  void finish_sum(const MeshBox& box, const MassUnit&, int, std::uint64_t* counts, std::uint64_t* shifted) override {
     for (std::size_t i = 0; i < box.size(); ++i) {
       counts[i] += other->mine[0][i];
       if (shifted) shifted[i] += other->mine[1][i];
