@@ -198,6 +198,26 @@ TEST(NetRingHang, ASiteThatIsAskedToStopLeavesOneThatHangs) {
   }
 }
 
+// Site b closes in good order while what site c sends site a is still on its way.
+TEST(NetRingHang, ANeighbourThatHasClosedIsNotLost) {
+  Plans plans(3);
+  const auto [caller, called] = calls_us(plans[0], 2) ? std::pair(2, 0) : std::pair(0, 2);
+  wan::test::Proxy proxy(plans[called].sites[called].listen);
+  plans[caller].sites[called].address = proxy.address();
+  auto rings = start(plans);
+  std::atomic<int> asked = 0;
+  rings[0]->leave_when([&] { return ++asked > 0; });
+  proxy.stall(true);
+  std::vector<std::future<void>> closing;
+  for (auto& ring : rings) closing.push_back(std::async(std::launch::async, [&ring] { ring->close(); }));
+  closing[1].get();
+  const int before = asked;
+  EXPECT_TRUE(wan::test::comes_true([&] { return asked > before + 2; }));
+  proxy.stall(false);
+  EXPECT_NO_THROW(closing[0].get());
+  EXPECT_NO_THROW(closing[2].get());
+}
+
 TEST(NetRingHang, ASiteThatHasAlwaysBeenSlowIsWaitedFor) {
   Plans plans(2);
   plans.for_all([](RingPlan& plan) {

@@ -110,6 +110,7 @@ class NetRing : public Ring {
   // this site is asked to (leave_when()). `usual`: the longest earlier wait of this kind.
   double wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over,
                     const std::function<Awaited()>& awaited, double usual = 0);
+  bool has_ended(const Link& link) const;  // all that came by it: a neighbour that has closed is not lost
   void leave_if_asked(const Awaited& awaited, double waited, double usual);
   std::string waiting_for(const Awaited& awaited, double waited) const;
 

@@ -256,13 +256,18 @@ std::string NetRing::waiting_for(const Awaited& awaited, double waited) const {
   return fmt::format("waiting for {} of site {} for {:.0f} s", awaited.what, name(awaited.site), waited);
 }
 
+bool NetRing::has_ended(const Link& link) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::all_of(lanes_, [&](const auto& lane) { return !lane || lane->from != &link || lane->ended; });
+}
+
 void NetRing::leave_if_asked(const Awaited& awaited, double waited, double usual) {
   if (!asked_to_leave_ || !asked_to_leave_()) return;
   double longest = kLeaveAfter;
   const Link* down = nullptr;
   for (const Link& link : links_) {
     longest = std::min(longest, link.path.settings().patience);
-    if (down == nullptr && !link.path.status().up) down = &link;
+    if (down == nullptr && !link.path.status().up && !has_ended(link)) down = &link;
   }
   if (down == nullptr && waited < std::max(longest, 2 * usual)) return;
   const SiteLost lost("site " + name(down ? down->site : awaited.site) + " is lost",
