@@ -59,7 +59,10 @@ NetRing::NetRing(const RingPlan& plan)
 }
 
 NetRing::~NetRing() {
-  if (!closed_ && !failed_) {
+  std::unique_lock lock(mutex_);
+  const bool told = closed_ || failed_;
+  lock.unlock();
+  if (!told) {
     for (Link& link : links_)
       send_notice(link.path, Notice::kLost,
                   "site " + name(routes_.me) + " has left the run (its own messages tell why)");
