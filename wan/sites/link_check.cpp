@@ -202,7 +202,7 @@ std::string rate_cell(double rate) { return rate > 0 ? fmt::format("{:.4g} Mbit/
 std::string time_cell(double seconds) { return seconds > 0 ? fmt::format("{:.4g} ms", 1e3 * seconds) : "-"; }
 
 std::string clock_cell(const LinkCheck& link) {
-  return link.reachable ? fmt::format("{:+.3f} s", link.clock_difference) : "-";
+  return link.round_trip > 0 ? fmt::format("{:+.3f} s", link.clock_difference) : "-";
 }
 
 void add_once(std::vector<wan::Limit>& all, const wan::Limit& limit) {
@@ -237,12 +237,14 @@ std::vector<wan::Limit> limits_here(const RingPlan& plan, const std::vector<Link
     const auto add = [&](double rate, double round_trip) {
       for (const wan::Limit& limit : limits_of(kernel, path, rate, round_trip)) add_once(all, limit);
     };
+    bool measured = false;
     for (const LinkCheck& link : links) {
       if (link.site != neighbour || link.round_trip <= 0) continue;
+      measured = true;
       const double rate = std::max({link.rate_in, link.rate_out, path.pacing_rate});
       add(rate > 0 ? rate : intended, link.round_trip);
     }
-    if (links.empty()) add(intended, kAssumedRoundTrip);
+    if (!measured) add(intended, kAssumedRoundTrip);
   }
   // Reconnected streams exist twice for a while.
   std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(streams);

@@ -126,6 +126,8 @@ TEST(CheckReport, WhatIsWrongIsNamed) {
   expect_contains(all_of(problems_of(plan_of(), links)),
                   {"gravity.theta is 0.5", "oslo was not reached: nobody called"});
   expect_contains(link_table(plan_of(), links), {"DIFFERENT", "NOT REACHED"});
+  links[1].reachable = true;  // but not measured
+  EXPECT_EQ(test::times(link_table(plan_of(), links), "+0.000 s"), 1u);
 }
 
 TEST(CheckReport, ClocksAndWaitingSitesAreNotes) {
@@ -158,9 +160,12 @@ TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
                   {"1500 files", "need up to 2048", "ulimit -n 4096"});
   // Unmeasured: as if far away.
   expect_contains(limits({}, kernel), {"tcp_slow_start_after_idle=0"});
-  auto near = good_link(1);
-  near.round_trip = 1e-4;
-  EXPECT_EQ(limits({near}, kernel), "");
+  auto near = std::vector{good_link(1), good_link(2)};
+  near[0].round_trip = near[1].round_trip = 1e-4;
+  EXPECT_EQ(limits(near, kernel), "");
+  near[1] = {};
+  near[1].site = 2;
+  expect_contains(limits(near, kernel), {"tcp_slow_start_after_idle=0"});
 }
 
 }  // namespace
