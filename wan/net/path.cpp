@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "wan/net/path/path_core.hpp"
+#include "wan/net/path/wire.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
 
@@ -42,6 +43,8 @@ Path& Path::operator=(Path&& other) noexcept {
 Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
                    const CallOptions& options, Context& context) {
   settings.check();
+  if (const std::string fault = fault_of_name(options.name); !fault.empty())
+    throw Error("cannot call " + peer.text() + " by this name", fault, "give a short name of printable characters");
   const RelayRoute& relay = options.relay;
   DialPlan plan;
   plan.addresses = HostAddresses(relay.used() ? relay.relay : peer);

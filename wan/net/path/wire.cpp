@@ -94,10 +94,7 @@ std::string fault_of(const Hello& hello) {
   if (hello.streams < 1 || hello.streams > kMaxStreams)
     return fmt::format("{} streams, 1 to {}", hello.streams, kMaxStreams);
   if (!std::isfinite(hello.patience) || hello.patience < 0) return "patience is not a time";
-  if (hello.name.size() > kNameBytes)
-    return fmt::format("a name of {} bytes, at most {}", hello.name.size(), kNameBytes);
-  if (printable(hello.name) != hello.name) return "control characters in the name";
-  return {};
+  return fault_of_name(hello.name);
 }
 
 std::string fault_of(const Welcome& welcome) {
@@ -205,6 +202,12 @@ Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes) {
   Frame frame;
   read_rest(in, frame);
   return frame;
+}
+
+std::string fault_of_name(const std::string& name) {
+  if (name.size() > kNameBytes) return fmt::format("a name of {} bytes, at most {}", name.size(), kNameBytes);
+  if (printable(name) != name) return "control characters in the name";
+  return {};
 }
 
 std::uint64_t checksum(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }

@@ -93,6 +93,8 @@ Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes);
 Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes);
 Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes);
 
+std::string fault_of_name(const std::string& name);  // of a caller; empty: none
+
 std::uint64_t checksum(std::span<const std::byte> bytes);
 
 // ---- acknowledgements: the sequence numbers received ---------------------------------------------------------------
