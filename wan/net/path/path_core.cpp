@@ -154,19 +154,22 @@ void PathCore::tear_down() {
   changed_.notify_all();
 }
 
-// First all is acknowledged, then both sides say goodbye, so that nothing is in flight to the other side at the end.
+// First all is acknowledged, then both sides say goodbye, so that nothing is in flight to the other side at the end. A
+// path that is down may owe the peer an acknowledgement: it has the time to come up again.
 bool PathCore::close(double seconds) {
   if (loop_.in_loop()) {
     give_up(PathError(fmt::format("The path to {} was closed here", peer_)), true);
     return false;
   }
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  bool owes = false;
   loop_.call([&] {
+    owes = received_.all_up_to() > 0 || !received_.ranges().empty();
     const std::lock_guard lock(mutex_);
     drained_ = over_ || outbox_.empty();
   });
   std::unique_lock lock(mutex_);
-  const bool drained = changed_.wait_until(lock, until, [&] { return drained_; }) && !end_;
+  const bool drained = changed_.wait_until(lock, until, [&] { return gone_ || (drained_ && (up_ || !owes)); }) && !end_;
   lock.unlock();
   loop_.call([&] {
     if (over_) return;

@@ -175,6 +175,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void pace_long_sends();
   void remove(int number);
   void count_connection(int number, int change);
+  void note_up();  // whether a stream is up
   void tick();
   void allow_for_sleep(Clock::time_point now);
   void check_streams(Clock::time_point now);
@@ -241,7 +242,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   std::vector<unsigned> epochs_;
   std::exception_ptr end_;              // why the path is over
   std::shared_ptr<HeldMemory> memory_;  // of the peer; set before the first send
-  bool connected_ = false, drained_ = true, gone_ = false;
+  bool connected_ = false, up_ = false, drained_ = true, gone_ = false;
   std::atomic<std::uint64_t> peer_message_limit_{~std::uint64_t{0}};
 };
 

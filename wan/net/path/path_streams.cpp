@@ -158,6 +158,13 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   acknowledgement_due_ = true;  // the last connection may have lost one
   slot.stream->start();
   if (slot.stream && !slot.stream->ended()) slot.stream->pump();
+  note_up();
+}
+
+void PathCore::note_up() {
+  const std::lock_guard lock(mutex_);
+  up_ = streams_up() > 0;
+  changed_.notify_all();
 }
 
 // Sets pacing, congestion control and other options as they are now. A stream is used even if the kernel refuses.
@@ -186,6 +193,7 @@ void PathCore::remove(int number) {
   stream->stop();
   count_connection(number, -1);
   outbox_.stream_lost(number);
+  note_up();
   acknowledgement_due_ = true;  // it may have been lost with the stream
   loop_.post([self = shared_from_this(), stream]() mutable { stream.reset(); });
 }

@@ -347,5 +347,29 @@ TEST_F(Lost, EachLongBreakIsLoggedWithItsEnd) {
   }
 }
 
+// It owes the peer an acknowledgement perhaps, and a goodbye.
+TEST(Path, OneThatIsDownComesUpAgainToClose) {
+  test::Linked pair(impatient());
+  pair.there.send(1, pattern(1000, 1));
+  pair.here.receive_any(1, 1000);
+  test::pause(0.3);  // all is acknowledged both ways
+  pair.proxy.refuse(true);
+  pair.proxy.cut();
+  EXPECT_TRUE(comes_true([&] { return !pair.here.status().up; }));
+  auto closing = std::async(std::launch::async, [&] { return pair.here.close(40); });
+  EXPECT_EQ(closing.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  pair.proxy.refuse(false);
+  EXPECT_TRUE(closing.get());
+  EXPECT_TRUE(test::says(end_of([&] { pair.there.receive_any(1, 10); }).message, "was closed by here"));
+}
+
+TEST(Path, ANameThatCannotBeIsAnErrorAtOnce) {
+  for (const std::string& name : {std::string(64, 'x'), std::string("a\nb")})
+    EXPECT_TRUE(test::says(test::error_of([&] {
+                             Path::connect({"127.0.0.1", 1}, test::insecure(), test::streams(1), {name});
+                           }),
+                           "cannot call 127.0.0.1:1 by this name"));
+}
+
 }  // namespace
 }  // namespace maki::wan
