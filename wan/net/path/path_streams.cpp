@@ -228,6 +228,11 @@ void PathCore::change(const PathSettings& settings) {
   rethrow_if_over();
   loop_.call([&] {
     if (settings.patience != settings_.patience) patience_ = settings.patience;
+    if (settings.pacing_rate != settings_.pacing_rate) {  // what was sent is no debt at the new rate
+      loop_.cancel(std::exchange(pacing_timer_, 0));
+      tokens_ = 0;
+      tokens_at_ = Clock::now();
+    }
     const PathSettings agreed = std::exchange(settings_, settings);
     settings_.streams = agreed.streams;
     settings_.unmatched_limit = agreed.unmatched_limit;
