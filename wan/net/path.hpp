@@ -1,9 +1,9 @@
 // A path: a bundle of TCP streams to one peer that carries messages, matched by tag, and outlives its streams.
 //
-// Messages of one tag arrive exactly once, whole and in order; different tags do not wait for one another. The n-th
-// receive of a tag takes the n-th message of that tag, whatever their order of arrival. Short messages overtake long
-// ones, and urgent ones the less urgent (urgent(), below). Thread-safe; the work is done by the I/O thread of the
-// path's Context.
+// Messages of one tag arrive exactly once, whole and in order. Different tags wait for one another only where what came
+// before its receive fills the receiver's unmatched_limit. The n-th receive of a tag takes the n-th message of that
+// tag, whatever their order of arrival. Short messages overtake long ones, and urgent ones the less urgent (urgent(),
+// below). Thread-safe; the work is done by the I/O thread of the path's Context.
 #pragma once
 
 #include <chrono>

@@ -54,7 +54,7 @@ inline constexpr int kMaxStreams = 256;
 struct PathSettings {
   int streams = 16;                       // TCP connections of the path, 1 to 256
   std::size_t window = 0;                 // SO_SNDBUF and SO_RCVBUF of each stream; 0: the kernel's tuning
-  std::size_t send_chunk = 64 << 10;      // largest piece of a message given to a stream at once
+  std::size_t send_chunk = 64 << 10;      // largest piece of a message given to a stream at once, 12 kB at least
   std::size_t receive_chunk = 256 << 10;  // most bytes read from a stream before the next one's turn
   double pacing_rate = 0;                 // of what the whole path sends; 0: no limit
   std::string congestion;                 // TCP_CONGESTION ("cubic", "bbr"); empty: the kernel's choice

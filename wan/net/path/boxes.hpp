@@ -170,8 +170,8 @@ class Outbox {
   std::size_t count_copy(std::size_t bytes) { return copied_ += bytes; }
   void add_control(const Frame& frame);
 
-  // The next chunk for `stream`; null if there is none now. Data chunks have at most `largest` bytes, fewer near the
-  // end, so that `streams` streams end together.
+  // The next chunk for `stream`; null if there is none now. Data chunks have at most `largest` bytes, or 12 kB, fewer
+  // near the end, so that `streams` streams end together.
   std::shared_ptr<Chunk> next(int stream, std::size_t largest, int streams);
   bool waiting() const;  // next() would return a chunk
 
