@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -93,11 +94,16 @@ bool Server::is_idle(const Session& session) {
 void Server::dismiss(Session& session) {
   if (!session.channel || session.farewell.joinable()) return;
   session.leaving = true;
-  session.farewell = std::jthread([&session, channel = session.channel]() mutable {
+  const auto leave = [&session](std::shared_ptr<MessageChannel> channel) {
     channel->give_up();
     channel.reset();
     session.leaving = false;
-  });
+  };
+  try {
+    session.farewell = std::jthread(leave, session.channel);
+  } catch (const std::system_error&) {  // out of threads
+    leave(session.channel);
+  }
 }
 
 void Server::remove_ended() {
@@ -156,7 +162,8 @@ void Server::serve(MessageChannel& channel, ClientState& client) {
   if (!holder.empty()) client.name += ", " + printable(holder);
   log_.mention(fmt::format("{} is here", client.name), client.identity);
   try {
-    while (serve_one(channel, client)) client.since = ClientState::Clock::now();
+    while (serve_one(channel, client)) {
+    }
     log_.mention(fmt::format("{} has left", client.name), client.identity);
   } catch (const std::exception& error) {
     channel.give_up();
@@ -183,6 +190,7 @@ bool Server::serve_one(MessageChannel& channel, ClientState& client) {
     take_push(channel, client, order);
   else
     give_pull(channel, client, order);
+  client.since = ClientState::Clock::now();  // before `copying`: an idle client is sent away
   client.copying = false;
   return true;
 }

@@ -45,7 +45,7 @@ struct ClientState {
   std::string identity;  // as authenticated
   bool surplus = false;  // above the limits: its order is postponed
   std::atomic<bool> copying{false};
-  std::atomic<Clock::time_point> since{Clock::now()};  // when `copying` last changed
+  std::atomic<Clock::time_point> since{Clock::now()};  // its arrival, or its last copy's end
 };
 
 // The rights of a key's holder.

@@ -55,9 +55,12 @@ EventLoop::EventLoop(const std::string& thread_name)
   sigset_t before;
   const sigset_t blocked = signals_to_block();
   pthread_sigmask(SIG_BLOCK, &blocked, &before);  // the new thread inherits it
-  {
+  try {
     std::lock_guard lock(mutex_);  // thread_ is set before the loop reads it
     thread_ = std::thread([this] { run(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread_.native_handle(), thread_name.substr(0, 15).c_str());
