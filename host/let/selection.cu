@@ -5,6 +5,7 @@
 #include "host/let/blocks.hpp"
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/device/thrust.cuh"
 #include "kernels/error.hpp"
 
 namespace maki {
@@ -71,6 +72,11 @@ struct Judge {
     verdict[i] = judge(targets[target[i]], c);
     children[i] = verdict[i] == kOpened ? child_count[c] : 0;
   }
+};
+
+struct Wide {
+  const std::uint32_t* numbers;
+  MAKI_HD std::uint64_t operator()(std::size_t i) const { return numbers[i]; }
 };
 
 struct Open {
@@ -185,6 +191,9 @@ std::vector<Candidates> look_down(const Stream& stream, Octree& tree, const LetR
     launch(stream, "let_judge", level.n,
            Judge{rule, boxes.data(), tree.geometry.view(), tree.count.data(), tree.child_count.data(),
                  level.cell.data(), level.target.data(), level.verdict.data(), children.data()});
+    if (level.n > UINT32_MAX / 8 &&  // of at most 8 children each
+        sum_over(stream, "let_total", level.n, Wide{children.data()}) >= UINT32_MAX)
+      too_many("cells");
     exclusive_scan(stream, children.data(), level.child.data(), level.n);
     std::uint32_t next = 0;
     copy_to_host(stream, &next, level.child.data() + level.n, sizeof next);
