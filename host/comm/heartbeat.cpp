@@ -156,8 +156,8 @@ void look_who_waits(int& beats, double passed, double& next_line) {
   next_line = waiting > 0 ? next_line - passed : watch->timeout / 2;
   watch->all_wait = beats > kSure && at_work.empty();
   if (beats <= kSure || at_work.empty() || next_line > 0) return;
-  std::fprintf(stderr, "maki: waiting for %s, at work for %.0f s or more\n", name_ranks(at_work).c_str(),
-               watch->timeout);
+  std::fprintf(stderr, "maki: waiting for %s for %.0f s or more: at work, or waiting for less than %.0f s\n",
+               name_ranks(at_work).c_str(), watch->timeout, watch->timeout / 2);
   next_line = watch->timeout;
 }
 

@@ -181,7 +181,7 @@ TEST(LostRank, AtWorkForLongerThanTheTimeoutIsNotLost) {
   const Job job = lose_rank("work", 0, "MAKI_RANK_TIMEOUT=1");
   EXPECT_EQ(job.status, 0) << job.output;
   EXPECT_GT(job.seconds, 3.5);
-  EXPECT_NE(job.output.find("maki: waiting for rank 2, at work for 1 s or more"), std::string::npos) << job.output;
+  EXPECT_NE(job.output.find("maki: waiting for rank 2 for 1 s or more: at work"), std::string::npos) << job.output;
   EXPECT_EQ(job.output.find("error"), std::string::npos) << job.output;
 }
 
