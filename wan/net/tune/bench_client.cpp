@@ -103,6 +103,7 @@ void BenchClient::use(const Trial& trial) {
 
 void BenchClient::connect(const Trial& trial) {
   leave(Action::kLater);
+  trial_.reset();  // until the peer has taken the new one
   round_trip_ = 0;
   offset_at_ = -1e9;
   for (int call = 0; call < kCalls; ++call) {
