@@ -224,6 +224,14 @@ dev_t device_of(const Folder& folder) {
   return fstat(folder->descriptor(), &status) == 0 ? status.st_dev : 0;
 }
 
+// `call`: fsync or syncfs. The descriptor of a root that may not be read is of no use to them: then all disks.
+bool bring_folder_to_disk(int (*call)(int), const Folder& folder) {
+  if (call(folder->descriptor()) == 0) return true;
+  if (errno != EBADF) return false;
+  ::sync();
+  return true;
+}
+
 }  // namespace
 
 Commit::Commit(Done done, Fail fail)
@@ -293,7 +301,7 @@ std::vector<Commit::Item> Commit::bring_to_disk(std::vector<Item> items) {
         item.file->sync();
       } else {
         const auto [place, first] = synced.emplace(device_of(item.file->folder()), 0);
-        if (first && syncfs(item.file->folder()->descriptor()) != 0) place->second = errno;
+        if (first && !bring_folder_to_disk(syncfs, item.file->folder())) place->second = errno;
         if (place->second != 0) throw_problem("cannot bring to the disk", item.file->path(), place->second);
       }
       good.push_back(std::move(item));
@@ -327,10 +335,10 @@ void Commit::finish() {
   const bool few = folders_.size() <= kSingle;
   if (few) {
     for (const Folder& folder : folders_)
-      if (fsync(folder->descriptor()) != 0) throw_problem("cannot bring to the disk", "a folder", errno);
+      if (!bring_folder_to_disk(fsync, folder)) throw_problem("cannot bring to the disk", "a folder", errno);
   } else {
     for (const auto& [device, folder] : disks_)
-      if (syncfs(folder->descriptor()) != 0) throw_problem("cannot bring to the disk", "a folder", errno);
+      if (!bring_folder_to_disk(syncfs, folder)) throw_problem("cannot bring to the disk", "a folder", errno);
   }
   folders_.clear();
   disks_.clear();
