@@ -314,7 +314,7 @@ void read_swift(hid_t group, FileHeader& header) {
   const double from_redshift = 1 / (1 + std::max(0.0, header.set.redshift));
   const auto stated = read_scalar<double>(group, "Scale-factor");
   const double scale_factor = stated.value_or(from_redshift);
-  header.has_time = header.comoving || stated || from_redshift < 1;
+  header.has_time = header.comoving || stated || read_scalar<double>(group, "Redshift");
   header.comoving = header.comoving.value_or(scale_factor < 1);
   if (*header.comoving) header.set.time = scale_factor;
 }

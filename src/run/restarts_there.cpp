@@ -189,10 +189,11 @@ void require_way_on(const RestartsThere& there, const Config& now, const std::st
                     const Communicator& ranks) {
   if (!there.ended || !there.own.empty() || there.last_configuration.empty() || has_same_end(there, now)) return;
   root_succeeds(ranks, [&] {
-    throw Error(fmt::format("the run in '{}' has come to its end, and cannot go on to another one", directory),
-                "it has no restart (run.restarts_kept was 0, or they were removed)",
-                fmt::format("begin from its last snapshot: initial.kind=file initial.file={} and another run.name",
-                            (fs::path(directory) / there.last_output).string()));
+    throw Error(
+        fmt::format("the run in '{}' has come to its end, and cannot go on to another one", directory),
+        "it has no restart (run.restarts_kept was 0, or they were removed)",
+        fmt::format("begin from its last snapshot: initial.kind=file initial.file={} and another run.output_directory",
+                    (fs::path(directory) / there.last_output).string()));
   });
 }
 

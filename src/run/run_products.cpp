@@ -282,7 +282,11 @@ void RunProducts::drifted(const Drift& drift) {
 void RunProducts::finish(const RunResult& result, const PhaseTimers& timers) {
   RunFiles::finish(result, timers);
   if (!result.stopped_by.empty()) return;
-  for (LightCone& cone : cones_) cone.end();
+  try {
+    for (LightCone& cone : cones_) cone.end();
+  } catch (const Error& error) {  // all that the run was to write is there
+    message(fmt::format("Light cones: files that are needed no longer stay: {}", error.what()));
+  }
 }
 
 // A restart without light cones would be useless: it does not begin where their state cannot be written.

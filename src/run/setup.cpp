@@ -216,12 +216,13 @@ void note_tight_pairs(Prepared& run) {
   run.notes.push_back(note_of_tight_pairs(run.side));
 }
 
-void require_redshift(const Config& config, const SnapshotHeader& header) {
-  const auto given = config.initial.redshift;
+// Of a file that tells its own.
+void note_redshift(Prepared& run) {
+  const auto given = run.config.initial.redshift;
+  const SnapshotHeader& header = run.initial.header;
   if (!header.comoving || !given || std::abs(*given - header.redshift) <= 1e-3 * (1 + *given)) return;
-  throw Error(fmt::format("initial.redshift is {}, but '{}' is of z = {:.6g}", *given, config.initial.file,
-                          header.redshift),
-              "the file tells its own", "leave initial.redshift out, or repair the file's header");
+  run.notes.push_back(
+      fmt::format("initial.redshift = {} has no effect: the file is of z = {:.6g}.", *given, header.redshift));
 }
 
 Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {
@@ -229,7 +230,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
   run.config = std::move(config);
   run.initial = std::move(share);
   run.particles = sum_of(ranks, std::uint64_t{run.initial.size()});
-  if (from_file) require_redshift(run.config, run.initial.header);
+  if (from_file) note_redshift(run);
   IsolatedBox box;
   if (!run.initial.header.comoving) {
     box = isolated_box(run.initial, ranks);

@@ -85,7 +85,7 @@ class RunFiles : public RunObserver {
   void output(const OutputState& state) override;
   std::string stop_reason(double next_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
-  bool wants_last_restart() override { return restarts_kept() > 0; }
+  bool wants_last_restart() override { return options_.restarts_kept > 0; }
   // A restart is written during later steps (restart.hpp), and reported at the end of the step in which it is
   // complete. A restart that cannot be written leads to a message, and the earlier ones stay. Waits for the previous
   // restart, and for an unfinished snapshot, so that a resumed run has all outputs before its restart.
@@ -118,6 +118,7 @@ class RunFiles : public RunObserver {
   void no_restart(std::uint64_t step, const std::string& problem);
   void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins the snapshot
   void count_output_traffic();  // adds messages between sites for an output to the report
+  void settle_restart();        // waits for an unfinished restart
   // Before files are written: makes the directory and its lock file again where they were removed or renamed. Throws
   // Error, on the first rank, where the directory's name is another run's by now.
   void keep_directory();
@@ -143,7 +144,6 @@ class RunFiles : public RunObserver {
   void write_report(const RunResult& result, const PhaseTimers& timers);
   std::string beside_model() const;
   RestartInfo restart_info(const RunState& state) const;
-  void settle_restart();
   void told(const RestartOutcome& restart);
   void told(const SnapshotOutcome& snapshot);
   void log_links();

@@ -106,6 +106,7 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
   std::vector<Target> targets;
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i] < header_.time && !same(times[i], header_.time)) continue;
+    if (resumed_from_ && same(times[i], resumed_from_->file_time)) continue;
     targets.push_back(
         {same(times[i], header_.time) ? on_timeline(header_.time) : on_timeline(times[i]), static_cast<int>(i)});
   }

@@ -201,6 +201,7 @@ TEST(NetRingHang, ASiteThatIsAskedToStopLeavesOneThatHangs) {
 // Site b closes in good order while what site c sends site a is still on its way.
 TEST(NetRingHang, ANeighbourThatHasClosedIsNotLost) {
   Plans plans(3);
+  plans.for_all([](RingPlan& plan) { plan.path.stream_timeout = 60; });
   const auto [caller, called] = calls_us(plans[0], 2) ? std::pair(2, 0) : std::pair(0, 2);
   wan::test::Proxy proxy(plans[called].sites[called].listen);
   plans[caller].sites[called].address = proxy.address();

@@ -138,6 +138,7 @@ class Path {
   PathStatus status() const;
   void drop_stream(int number);  // breaks it like a failing network; it is reconnected (tests, tools)
   // Waits until all is acknowledged, tells the peer, and closes. False if `seconds` did not suffice: the rest is lost.
+  // A path that is down has up to 5 of them to come up again and tell.
   bool close(double seconds = 60);
   bool valid() const { return core_ != nullptr; }
 

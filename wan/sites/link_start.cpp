@@ -351,6 +351,7 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
     }
   }
   link.notice = path.start_receive_any(kNoticeTag, kLongestNotice + sizeof(std::uint32_t));
+  if (link.path.valid()) link.path.close(0);  // of a job that is gone
   link.path = std::move(path);
   link.theirs = std::move(theirs);
   link.up = link.problem.empty();

@@ -32,7 +32,7 @@ void NetRing::post(Link& link, Phase phase, Header header, const SharedMessage& 
   header.bytes = message->size();
   header.piece = kPieceBytes;
   const wan::Tag tag = tag_of(routes_.me, phase);
-  post_bytes(link, tag, head_of(header, *message), nullptr);
+  post_bytes(link, tag, head_of(header, *message), message);
   if (header.inlined()) return;
   const std::span<const std::byte> whole = *message;
   for (std::size_t begin = 0; begin < whole.size(); begin += header.piece)
@@ -47,11 +47,11 @@ void NetRing::post_to_all(Phase phase, Header header, const SharedMessage& messa
   if (links_.size() > 1) post(left(), phase, header, message);
 }
 
-// `owner`: keeps the bytes alive until they are acknowledged; null where they are so few that the path copies them.
+// `owner`: stays until the bytes are acknowledged, or the path has copied them.
 void NetRing::post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner) {
   try {
     wan::Request request = link.path.start_send(tag, bytes);
-    if (request.test() || !owner) return;
+    if (request.test()) return;
     const std::lock_guard lock(mutex_);
     link.unacknowledged.emplace_back(std::move(request), owner);
     changed_.notify_all();
@@ -116,7 +116,7 @@ bool NetRing::receive_message(Lane& lane, std::span<std::byte> room) {
   const bool ends_here = header->last == routes_.me, for_me = ends_here || header->to_all != 0;
   Link* const onward = ends_here ? nullptr : lane.onward;
   SharedMessage message = allocate(header->bytes);
-  if (onward != nullptr) post_bytes(*onward, tag, head, nullptr);
+  if (onward != nullptr) post_bytes(*onward, tag, head, message);
   if (header->inlined()) {
     std::copy(head.begin() + sizeof(Header), head.end(), message->begin());
     if (onward != nullptr) count_passed_on(lane.phase, message->size());

@@ -79,7 +79,10 @@ void NetRing::run_visits() try {
         return true;
       }
     });
-    if (visitors.size() > kMostVisitors) visitors.erase(visitors.begin());
+    if (visitors.size() > kMostVisitors) {
+      visitors.front().caller.path.close(0);
+      visitors.erase(visitors.begin());
+    }
   }
   turned_away.close();
   for (Visitor& visitor : visitors) visitor.caller.path.close(0);

@@ -72,7 +72,7 @@ class Ring {
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
 
   // While receive() and close() wait they call `asked` once a second: whether this site is to end. If so they throw
-  // SiteLost where a neighbour's path is down, and where they have waited longer than the paths' patience or
+  // SiteLost where the path of a neighbour that has not closed is down, and where they have waited longer than the paths' patience or
   // kLeaveAfter, whichever is less, and than twice any earlier wait for messages of the phase. Not called while another
   // thread is in receive() or close().
   virtual void leave_when(std::function<bool()>) {}

@@ -23,7 +23,7 @@ Errors errors_of(const ForceLaw& law, bool quadrupoles, bool potential, const Ra
     kernels.evaluate_group(k, {set.particles.data(), set.cells.data(), set.cell_first.data(), set.cell_count.data(),
                                set.words.data() + range.begin, range.cells, range.leaves, set.groups[g], quadrupoles,
                                r.ax.data(), r.ay.data(), r.az.data(), potential ? r.p.data() : nullptr,
-                               set.particles.data(), false});
+                               set.particles.data(), false, false});
   }
   return errors_of(r, law, quadrupoles, potential, set);
 }

@@ -54,7 +54,7 @@ TEST_F(ProgramOfRanks, ARunIsOneRun) {
   const std::string run = "run " + config_ + " power_spectrum=false output.image=false";
   const Result result = expect_end(call(3, run), 0);
   EXPECT_EQ(count(result, "3 ranks on"), 1u) << result.output;
-  EXPECT_EQ(count(result, "wrote "), 1u) << result.output;
+  EXPECT_EQ(count(result, "wrote "), 2u) << result.output;  // the snapshot, and a restart
   EXPECT_EQ(count(result, "\033"), 0u) << "a log of mpirun's output is to be read as text";
   EXPECT_EQ(read_snapshot(path("out/snapshot_000.hdf5")).size(), 4096u);
   expect_words({0, text_of(path("out/log.txt"))},

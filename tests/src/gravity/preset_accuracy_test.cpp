@@ -122,7 +122,8 @@ TEST(PresetAccuracy, OfAZoom) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> jitter(-0.1, 0.1);
   Snapshot set;
-  set.header = prepare(load_config(kQuickstart, {"particles_per_side=16"})).initial.header;
+  const Snapshot lattice = prepare(load_config(kQuickstart, {"particles_per_side=16"})).initial;
+  set.header = lattice.header;
   const double cell = set.header.box_size / 16;
   const auto add = [&](double x, double y, double z, double spacing, float mass) {
     set.positions.push_back({x + jitter(random) * spacing, y + jitter(random) * spacing, z + jitter(random) * spacing});
@@ -138,8 +139,8 @@ TEST(PresetAccuracy, OfAZoom) {
       add(place(at[0]), place(at[1]), place(at[2]), spacing, mass);
     }
   };
-  fill(16, 0, cell, 4096, true);
-  fill(32, 7 * cell, cell / 16, 1, false);
+  fill(16, 0, cell, lattice.masses[0], true);
+  fill(32, 7 * cell, cell / 16, lattice.masses[0] / 4096, false);
   const Comparison compare(kQuickstart, set, 300);
   const std::string softening = "gravity.softening=10 kpc/h";
   const double plain = compare("zoom", {"run.deterministic=false", softening}).median;

@@ -35,7 +35,7 @@ TEST(DescribeFile, TellsOfACatalogueAndItsLinks) {
                   {"a catalogue of groups", "2, with 5 members of 1000 particles", "linking length 0.2", "z = 3",
                    "50 Mpc/h", "Group/GroupMass              float32  2, 1e10 Msun/h",
                    "Group/GroupPos               float32  2 x 3, Mpc/h, comoving",
-                   "float32  2 x 3, km/s, times a^0.5: physical", "IDs/ID                       uint32   5",
+                   "float32  2 x 3, km/s, times a^-1: physical", "IDs/ID                       uint32   5",
                    "Maki 0.1.0", "size = \"50 Mpc/h\""});
   CatalogueGroups later = read_catalogue_groups(dir / "groups_003.hdf5"), earlier = later;
   later.name = "groups_004.hdf5", later.redshift = 1;

@@ -237,6 +237,7 @@ struct LimitedFiles : RunFiles {
   }
   void restart(const std::shared_ptr<const KeptState>& kept) override {
     settle_snapshot();
+    settle_restart();
     const test::SmallFiles small(100000, ++restarts > 1);
     RunFiles::restart(kept);
   }

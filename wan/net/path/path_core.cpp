@@ -14,8 +14,9 @@ namespace maki::wan {
 
 namespace {
 
-constexpr double kFarewell = 2;  // seconds for the peer to answer a goodbye
-constexpr double kMoment = 10;   // an attempt of at most this many seconds is one of many: only its error is reported
+constexpr double kFarewell = 2;             // seconds for the peer to answer a goodbye
+constexpr std::chrono::seconds kReturn{5};  // for a path that is down to come up again before it is closed
+constexpr double kMoment = 10;  // an attempt of at most this many seconds is one of many: only its error is reported
 
 }  // namespace
 
@@ -155,7 +156,7 @@ void PathCore::tear_down() {
 }
 
 // First all is acknowledged, then both sides say goodbye, so that nothing is in flight to the other side at the end. A
-// path that is down may owe the peer an acknowledgement: it has the time to come up again.
+// path that is down may owe the peer an acknowledgement: it has some time to come up again.
 bool PathCore::close(double seconds) {
   if (loop_.in_loop()) {
     give_up(PathError(fmt::format("The path to {} was closed here", peer_)), true);
@@ -169,7 +170,8 @@ bool PathCore::close(double seconds) {
     drained_ = over_ || outbox_.empty();
   });
   std::unique_lock lock(mutex_);
-  const bool drained = changed_.wait_until(lock, until, [&] { return gone_ || (drained_ && (up_ || !owes)); }) && !end_;
+  const bool drained = changed_.wait_until(lock, until, [&] { return drained_; }) && !end_;
+  if (owes) changed_.wait_until(lock, std::min(until, Clock::now() + kReturn), [&] { return up_ || gone_; });
   lock.unlock();
   loop_.call([&] {
     if (over_) return;

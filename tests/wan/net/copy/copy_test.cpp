@@ -230,7 +230,8 @@ TEST_F(InterruptedCopy, ContinuesAfterInterruptionsAtRandomPoints) {
   EXPECT_EQ(difference(local() / "tree", served() / "tree"), "");
   EXPECT_EQ(parts_below(served()), 0);
   std::uint64_t all = 0;
-  for (const auto& [name, path] : all_below(local() / "tree")) all += fs::is_regular_file(path) ? fs::file_size(path) : 0;
+  for (const auto& [name, path] : all_below(local() / "tree"))
+    all += fs::is_regular_file(path) ? fs::file_size(path) : 0;
   EXPECT_LT(last.counts.bytes, all);  // the earlier ones counted; a busy server may still hold the part of the last one
   EXPECT_GT(last.counts.bytes, 0u);
 }

@@ -349,7 +349,9 @@ TEST_F(Lost, EachLongBreakIsLoggedWithItsEnd) {
 
 // It owes the peer an acknowledgement perhaps, and a goodbye.
 TEST(Path, OneThatIsDownComesUpAgainToClose) {
-  test::Linked pair(impatient());
+  PathSettings settings = impatient();
+  settings.patience = 60;
+  test::Linked pair(settings);
   pair.there.send(1, pattern(1000, 1));
   pair.here.receive_any(1, 1000);
   test::pause(0.3);  // all is acknowledged both ways

@@ -299,7 +299,7 @@ TEST_F(Peers, ACertificateThatBeginsLaterIsTakenThen) {
     EXPECT_TRUE(meet(context, context).connecting.done);
     return log.has("has been read anew");
   }));
-  EXPECT_EQ(std::ranges::count_if(log.all(), [](const auto& line) { return line.find("stays in use") < line.size(); }),
+  EXPECT_LE(std::ranges::count_if(log.all(), [](const auto& line) { return line.find("stays in use") < line.size(); }),
             1);
 }
 
