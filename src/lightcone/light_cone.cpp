@@ -282,24 +282,24 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
   });
   root_succeeds(place_.ranks, [&] { ensure_output_directory(place_.folder); });  // it may have been removed
   write_cone_state(place_.folder, step, now, place_.ranks);
-  std::uint64_t oldest = remembered_.empty() ? step : std::min(step, remembered_.begin()->first);
-  root_succeeds(place_.ranks, [&] {
-    for (const std::uint64_t other : cone_state_steps(place_.folder)) {
-      if (other != step && !is_kept(other))
-        remove_cone_state(place_.folder, other);
-      else
-        oldest = std::min(oldest, other);
-    }
-  });
-  place_.ranks.broadcast(&oldest, sizeof oldest, 0);
-  remove_spools(oldest);
+  remove_unneeded(remembered_.empty() ? step : std::min(step, remembered_.begin()->first),
+                  [&](std::uint64_t other) { return other == step || is_kept(other); });
 }
 
-void LightCone::end() {
+void LightCone::end(const std::function<bool(std::uint64_t)>& is_kept) {
   remembered_.clear();
-  std::uint64_t oldest = last_step_;  // of the restarts
+  remove_unneeded(last_step_, is_kept);
+}
+
+// `oldest`: the oldest step that may be gone on from without a state on the disk.
+void LightCone::remove_unneeded(std::uint64_t oldest, const std::function<bool(std::uint64_t)>& is_kept) {
   root_succeeds(place_.ranks, [&] {
-    for (const std::uint64_t step : cone_state_steps(place_.folder)) oldest = std::min(oldest, step);
+    for (const std::uint64_t other : cone_state_steps(place_.folder)) {
+      if (is_kept(other))
+        oldest = std::min(oldest, other);
+      else
+        remove_cone_state(place_.folder, other);
+    }
   });
   place_.ranks.broadcast(&oldest, sizeof oldest, 0);
   remove_spools(oldest);

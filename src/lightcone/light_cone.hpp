@@ -41,8 +41,9 @@ class LightCone {
   // kRemembered boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws
   // Error, the same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
-  // Removes, at the end of the run, the spools that no existing restart needs. Throws Error, the same on all ranks.
-  void end();
+  // Removes, at the end of the run, states for which `is_kept` is false, and the spools that no existing restart needs.
+  // Throws Error, the same on all ranks.
+  void end(const std::function<bool(std::uint64_t)>& is_kept);
 
  private:
   struct Radii {
@@ -67,6 +68,7 @@ class LightCone {
   ConeState state() const;
   void drop_spools(std::uint64_t oldest);
   void remove_spools(std::uint64_t oldest);
+  void remove_unneeded(std::uint64_t oldest, const std::function<bool(std::uint64_t)>& is_kept);
 
   LightConeOptions options_;
   ConeObserver observer_;

@@ -283,22 +283,24 @@ void RunProducts::finish(const RunResult& result, const PhaseTimers& timers) {
   RunFiles::finish(result, timers);
   if (!result.stopped_by.empty()) return;
   try {
-    for (LightCone& cone : cones_) cone.end();
+    for (LightCone& cone : cones_) cone.end([this](std::uint64_t step) { return may_have_restart(step); });
   } catch (const Error& error) {  // all that the run was to write is there
     message(fmt::format("Light cones: files that are needed no longer stay: {}", error.what()));
   }
+}
+
+// What cannot be seen at the moment may be there.
+bool RunProducts::may_have_restart(std::uint64_t step) const {
+  std::error_code error;
+  return std::filesystem::exists(path(restart_folder::name_of(step)), error) || error;
 }
 
 // A restart without light cones would be useless: it does not begin where their state cannot be written.
 void RunProducts::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
   if (!wants_restart_of(step)) return;
-  const auto is_kept = [this](std::uint64_t other) {
-    std::error_code error;  // what cannot be seen at the moment stays
-    return std::filesystem::exists(path(restart_folder::name_of(other)), error) || error;
-  };
   try {
-    for (LightCone& cone : cones_) cone.save(step, is_kept);
+    for (LightCone& cone : cones_) cone.save(step, [this](std::uint64_t other) { return may_have_restart(other); });
   } catch (const Error& error) {
     return no_restart(step, error.what());
   }

@@ -62,6 +62,7 @@ class RunProducts : public RunFiles {
  private:
   void begin_cones(const Prepared& run, const RunFileOptions& options);
   void spare_the_run(const std::function<void()>& write);
+  bool may_have_restart(std::uint64_t step) const;
   void write_products(const DeviceSet& set, int index);
   DeviceSet set_of(const OutputState& state, const sites::GatheredSet& all) const;
   GroupCatalogue groups_of(const OutputState& state);
