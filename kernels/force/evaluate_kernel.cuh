@@ -65,9 +65,8 @@ __device__ __forceinline__ Batch load_batch(const Part& part, const std::uint32_
     const std::uint32_t word = words[lane];
     first = part.monopoles ? word : part.sources.cell_first[word];
     batch.count = part.monopoles ? 1 : part.sources.cell_count[word];
-    batch.own = !part.monopoles &&
-                (part.sources.at_points || (part.sources.targets == nullptr && first < part.first + part.count &&
-                                            part.first < first + batch.count));
+    batch.own = !part.monopoles && part.sources.targets == nullptr && first < part.first + part.count &&
+                part.first < first + batch.count;
   }
   std::uint32_t end = batch.count;
 #pragma unroll
@@ -208,7 +207,8 @@ struct WarpSums {
         start_points(part, batch, next, min(batch.total - next, most), shared, tile(tiles + 1).points);
       bool own = false;
       if constexpr (Law::kPotential)
-        own = __any_sync(kAllLanes, batch.own && batch.begin < next && pos < batch.begin + batch.count);
+        own = part.sources.at_points ||
+              __any_sync(kAllLanes, batch.own && batch.begin < next && pos < batch.begin + batch.count);
       if (own)
         add_points<Law, Law::kPotential>(part.k, points, padded, part.subset, part.subsets, targets);
       else if (Law::kSpline && __any_sync(kAllLanes, near))
