@@ -310,7 +310,10 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
                   report.why_isolated,
                   report.lacks_time ? "set run.kind = \"isolated\", or, where it is a comoving box, initial.redshift"
                                     : "set run.kind = \"isolated\", or repair the file's header");
-    return prepare(std::move(config), std::move(share), std::move(report), ranks);
+    const double mass = report.mass;
+    Prepared run = prepare(std::move(config), std::move(share), std::move(report), ranks);
+    require_density(run.initial.header, mass);
+    return run;
   }
   if (config.run.kind == RunKind::kCosmology) {
     return prepare_cosmological(std::move(config), with_particles, ranks);
@@ -322,8 +325,7 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
 namespace {
 
 // By the user's cosmology; the reader may have said the same by the file's.
-void check_density(Prepared& run, double mass) {
-  require_density(run.initial.header, mass);
+void note_density(Prepared& run, double mass) {
   const std::string density = density_note(run.initial.header, mass);
   if (!density.empty() && std::ranges::find(run.notes, density) == run.notes.end()) run.notes.push_back(density);
 }
@@ -346,7 +348,7 @@ Prepared prepare(Config config, Snapshot share, ReadReport report, const Communi
   settle_units(config, report, share.header, report.notes);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
   run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
-  check_density(run, report.mass);
+  note_density(run, report.mass);
   return run;
 }
 
@@ -354,7 +356,7 @@ Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
   require_units(config, share.header, "the set");
   const double mass = total_mass(share, ranks);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
-  check_density(run, mass);
+  note_density(run, mass);
   return run;
 }
 
