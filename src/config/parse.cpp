@@ -291,23 +291,23 @@ std::string preset_text(const Key& key) {
 
 // The key for a parameter of GADGET's files; null for other words. Without case and underscores, up to a number.
 const char* key_for_gadgets(const std::string& plain) {
-  static constexpr std::pair<std::string_view, const char*> kParameters[] = {{"boxsize", "box.size"},
-                                                                             {"cputimebetrestartfile",
-                                                                              "run.restart_interval"},
-                                                                             {"errtolforceacc", "gravity.error"},
-                                                                             {"errtolintaccuracy", "time.eta"},
-                                                                             {"errtoltheta", "gravity.theta"},
-                                                                             {"initcondfile", "initial.file"},
-                                                                             {"maxsizetimestep", "time.max_dlna"},
-                                                                             {"outputdir", "run.output_directory"},
-                                                                             {"outputlistfilename", "output.list"},
-                                                                             {"pmgrid", "gravity.mesh"},
-                                                                             {"softeningcomoving", "gravity.softening"},
-                                                                             {"softeningmaxphys",
-                                                                              "gravity.max_physical_softening"},
-                                                                             {"timebegin", "initial.redshift"},
-                                                                             {"timelimitcpu", "run.time_limit"},
-                                                                             {"timemax", "time.end_redshift"}};
+  static constexpr std::pair<std::string_view, const char*> kParameters[] = {
+      {"boxsize", "box.size"},
+      {"cputimebetrestartfile", "run.restart_interval"},
+      {"errtolforceacc", "gravity.error"},
+      {"errtolintaccuracy", "time.eta"},
+      {"errtoltheta", "gravity.theta"},
+      {"initcondfile", "initial.file"},
+      {"maxsizetimestep", "time.max_dlna"},
+      {"outputdir", "run.output_directory"},
+      {"outputlistfilename", "output.list"},
+      {"pmgrid", "gravity.mesh"},
+      {"softeningcomoving", "gravity.softening"},
+      {"softeningmaxphys", "gravity.max_physical_softening"},
+      {"timebegin", "initial.redshift"},
+      {"timelimitcpu", "run.time_limit"},
+      {"timemax", "time.end_redshift"},
+  };
   const auto begins = [&](const auto& parameter) { return plain.starts_with(parameter.first); };
   const auto* found = std::ranges::find_if(kParameters, begins);
   return found == std::end(kParameters) ? nullptr : found->second;
