@@ -97,9 +97,8 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 void compute_forces(const ForcesArguments& given) {
   refuse_existing(given.output, given.overwrite, {given.snapshot});
   ReadReport report;
-  KnownOfSet known;
-  if (const std::string kind = given_kind(given); !kind.empty())
-    known.isolated = parse_config("", "command line", {kind}).run.kind == RunKind::kIsolated;
+  const Config told = parse_config("", "command line", given.settings);
+  const KnownOfSet known{told.run.kind == RunKind::kIsolated, told.initial.redshift};
   Snapshot snapshot = read_snapshot(given.snapshot, &report, Communicator::self(), known);
   require_whole("there are no forces of the run in", given.snapshot, report);
   const ForceSettings settings = force_settings(given);

@@ -183,7 +183,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   }
   if (!(set.time > 0)) {
     throw Error(fmt::format("the header gives the scale factor {}", set.time), "a comoving set needs a positive one",
-                "begin a run from it with initial.redshift, or repair Time in the header");
+                "give maki run or maki forces its initial.redshift, or repair Time in the header");
   }
   set.redshift = 1 / set.time - 1;
   if (set.omega0 > 0 && !header.has_lambda) {

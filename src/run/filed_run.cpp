@@ -208,6 +208,8 @@ void note_end(const RestartsThere& there, const Config& config, const ThisSite& 
       *config.run.output_directory));
 }
 
+constexpr const char* kOnlyWithARestart = "it can go on only with a restart";
+
 void say_ended(const Config& config, const std::string& directory, const std::string& instead,
                const FiledRun::Options& options) {
   if (!options.progress) return;
@@ -412,8 +414,8 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   if (there.ended && !site.over_sites() && (!before || has_same_end(there, *before))) {
     if (options.progress) std::ranges::for_each(words, announcer(config));
     say_ended(config, directory,
-              "file it goes on from its last restart; to run it again, leave out --resume, or choose another "
-              "run.output_directory.",
+              fmt::format("file {}; to run it again, leave out --resume, or choose another run.output_directory.",
+                          before ? "it goes on from its last restart" : kOnlyWithARestart),
               options);
     return nullptr;
   }
@@ -433,7 +435,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   });
   if (site.over_sites() && has_ended_everywhere(there, before.value_or(config), ring)) {
     at_all_sites(*ring.sites, [&] { require_way_on(there, config, directory, ranks); });
-    say_ended(config, directory, "file it can go on only with a restart.", options);
+    say_ended(config, directory, fmt::format("file {}.", kOnlyWithARestart), options);
     ring.sites->close();
     return nullptr;
   }

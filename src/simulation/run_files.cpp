@@ -349,7 +349,7 @@ void RunFiles::told(const RestartOutcome& restart) {
   }
   restarts_.erase(restart.step);
   message(fmt::format("Step {}: there is no restart of it: {}. {}", restart.step, restart.problem,
-                      restart_.empty() ? "The run goes on without one." : "The last one is " + restart_ + "."));
+                      restart_.empty() ? "The run has none." : "The last one is " + restart_ + "."));
 }
 
 int RunFiles::rank_with_most() const {

@@ -41,5 +41,15 @@ TEST_F(ChooseBackend, AGpuThatCannotBeUsedIsNamed) {
   expect_words(broken, {"cpu\n", "could not communicate with the driver"});
 }
 
+TEST_F(ChooseBackend, ACompilerWithoutAGpuIsNoSilentCpuBuild) {
+  const std::string nvcc = toolkit("13.0");
+  const auto choose_without_tools = [&](const std::string& given) {
+    return call_shell("env -i PATH=\"" + directory_.string() + "\" /bin/bash " + script("choose_backend") + " " +
+                      given);
+  };
+  expect_words(choose_without_tools(nvcc), {"cpu\n", "BACKEND=cuda"});
+  EXPECT_EQ(choose_without_tools("").output, "cpu\n");
+}
+
 }  // namespace
 }  // namespace maki::test

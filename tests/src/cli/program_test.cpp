@@ -346,6 +346,8 @@ TEST_F(Program, ForcesOfASetWhoseKindIsGiven) {
   set.header.redshift = 1;
   write_snapshot(path("set"), set, {}, {.format = SnapshotFormat::kGadgetBinary1, .overwrite = true});
   expect_end(call(forces + " run.kind=isolated"), 1, {"run.kind is \"isolated\"", "is a comoving box"});
+  std::fstream(path("set"), std::ios::in | std::ios::out | std::ios::binary).seekp(76).write("\0\0\0\0\0\0\0\0", 8);
+  expect_end(call(forces + " initial.redshift=1 --ewald"), 0, {"tells no scale factor: z = 1"});
 }
 
 // Far from the origin on one axis, points that differ are not taken for one.
