@@ -55,17 +55,26 @@ ForceSettings force_settings(const ForcesArguments& given) {
   return found;
 }
 
-// "run.kind=..." where it is on the command line; else "".
-std::string given_kind(const ForcesArguments& given) {
-  std::string kind;
+// The last setting of a key on the command line, as "key=value"; "" where there is none.
+std::string given_setting(const ForcesArguments& given, const std::string& key) {
+  std::string setting;
   for (const std::string& line : given.settings)
-    if (line.starts_with("run.kind=")) kind = line;
-  return kind;
+    if (line.starts_with(key + "=")) setting = line;
+  return setting;
+}
+
+// What the command line says of a set whose file leaves it open.
+KnownOfSet known_of_set(const ForcesArguments& given) {
+  std::vector<std::string> settings;
+  for (const char* key : {"run.kind", "initial.redshift", "redshift"})
+    if (const std::string setting = given_setting(given, key); !setting.empty()) settings.push_back(setting);
+  const Config config = parse_config("", "command line", settings);
+  return {config.run.kind == RunKind::kIsolated, config.initial.redshift};
 }
 
 // The configuration gives the method for forces; box, units and, unless it is given, kind come from the set itself.
 Config forces_config(const ForcesArguments& given, const ForceSettings& run, const Snapshot& set) {
-  std::string kind = given_kind(given);
+  std::string kind = given_setting(given, "run.kind");
   if (kind.empty()) kind = set.header.comoving ? "run.kind=cosmology" : "run.kind=isolated";
   const std::vector<std::string> of_set{kind, "initial.kind=file", "initial.file=" + given.snapshot};
   const auto with = [&](const std::vector<std::string>& changes) {
@@ -97,9 +106,7 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 void compute_forces(const ForcesArguments& given) {
   refuse_existing(given.output, given.overwrite, {given.snapshot});
   ReadReport report;
-  const Config told = parse_config("", "command line", given.settings);
-  const KnownOfSet known{told.run.kind == RunKind::kIsolated, told.initial.redshift};
-  Snapshot snapshot = read_snapshot(given.snapshot, &report, Communicator::self(), known);
+  Snapshot snapshot = read_snapshot(given.snapshot, &report, Communicator::self(), known_of_set(given));
   require_whole("there are no forces of the run in", given.snapshot, report);
   const ForceSettings settings = force_settings(given);
   const Config config = forces_config(given, settings, snapshot);
