@@ -4,22 +4,21 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
-#include <optional>
+#include <list>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/commands.hpp"
 #include "tests/gpu_model/tests/device_memory.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
-
-extern char** environ;
+#include "tests/temp_dir.hpp"
 
 namespace gpu_model::nccl_test {
 
@@ -53,33 +52,23 @@ inline void run_ranks(int ranks, int devices, int seed = 1) {
     hex += digits[static_cast<unsigned char>(c) % 16];
   }
   const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::string filter = std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
-  std::vector<pid_t> processes;
-  for (int r = 0; r < ranks; ++r) {
-    std::vector<std::string> set{"NCCL_TEST_RANK=" + std::to_string(r), "NCCL_TEST_ID=" + hex,
-                                 "MAKI_GPU_MODEL_DEVICES=" + std::to_string(devices),
-                                 "MAKI_GPU_MODEL_SEED=" + std::to_string(seed + r)};
-    std::vector<char*> environment;
-    for (std::string& s : set) environment.push_back(s.data());
-    for (char** e = environ; *e; ++e) {
-      if (std::strncmp(*e, "MAKI_GPU_MODEL_", 15) != 0) environment.push_back(*e);
-    }
-    environment.push_back(nullptr);
-    std::string program = "/proc/self/exe", option = filter, brief = "--gtest_brief=1";
-    char* arguments[] = {program.data(), option.data(), brief.data(), nullptr};
-    pid_t process = 0;
-    ASSERT_EQ(posix_spawn(&process, program.c_str(), nullptr, nullptr, arguments, environment.data()), 0);
-    processes.push_back(process);
-  }
-  for (const pid_t process : processes) {
-    int status = 0;
-    ASSERT_EQ(waitpid(process, &status, 0), process);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "of a rank: " << status;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const maki::test::TempDir files;
+  std::list<maki::test::StartedCommand> started;
+  for (int r = 0; r < ranks; ++r)
+    started.emplace_back("NCCL_TEST_RANK=" + std::to_string(r) + " NCCL_TEST_ID=" + hex + " NCCL_TEST_FILES='" +
+                             files.path() + "' MAKI_GPU_MODEL_DEVICES=" + std::to_string(devices) +
+                             " MAKI_GPU_MODEL_SEED=" + std::to_string(seed + r) + " '" + program +
+                             "' --gtest_brief=1 --gtest_filter=" + test->test_suite_name() + "." + test->name(),
+                         files / std::to_string(r));
+  for (auto& process : started) {
+    const maki::test::CallResult result = process.wait(300);
+    EXPECT_EQ(result.code, 0) << result.output;
   }
 }
 
 inline bool until(const std::function<bool()>& done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (!done()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -87,16 +76,21 @@ inline bool until(const std::function<bool()>& done) {
   return true;
 }
 
+// A word from one rank to others without a communicator: a file.
+inline std::string word_of(int rank) { return variable("NCCL_TEST_FILES") + "/word_of_" + std::to_string(rank); }
+inline void tell() { std::ofstream{word_of(rank())}; }
+inline void hear_from(const std::vector<int>& ranks) {
+  for (const int r : ranks) EXPECT_TRUE(until([&] { return std::filesystem::exists(word_of(r)); })) << "rank " << r;
+}
+
 using Bytes = OnDevice<unsigned char>;
 
 // A rank's communicator, by calls that do not block, and its stream.
-class Rank {
- public:
+struct Rank {
   explicit Rank(int ranks) {
     int devices = 0;
     EXPECT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(rank() % devices), cudaSuccess);
-    word_.emplace(4);
     EXPECT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0), cudaSuccess);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -112,6 +106,12 @@ class Rank {
   ncclResult_t settled() const {
     ncclResult_t last = ncclInProgress;
     EXPECT_TRUE(until([&] { return (last = state()) != ncclInProgress; }));
+    return last;
+  }
+  // The error that comes.
+  ncclResult_t failed() const {
+    ncclResult_t last = ncclSuccess;
+    EXPECT_TRUE(until([&] { return (last = state()) != ncclSuccess && last != ncclInProgress; }));
     return last;
   }
   void leave() {
@@ -135,22 +135,6 @@ class Rank {
     const ncclResult_t received = ncclRecv(to, bytes, ncclChar, peer, comm, stream), end = ncclGroupEnd();
     return received == ncclSuccess ? end : received;
   }
-  // A few bytes from one rank to another: both are past the communicator's start.
-  void tell(int peer) {
-    const ncclResult_t begun = send(word_->data(), word_->size(), peer);
-    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
-  }
-  void hear_from(std::vector<int> peers) {
-    for (const int peer : peers) {
-      const ncclResult_t begun = receive(word_->data(), word_->size(), peer);
-      EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
-      EXPECT_EQ(settled(), ncclSuccess);
-    }
-    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  }
-
- private:
-  std::optional<Bytes> word_;  // of the rank's GPU
 };
 
 inline std::vector<unsigned char> pattern(int from, int to, int round, std::size_t n) {

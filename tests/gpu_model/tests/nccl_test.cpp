@@ -4,10 +4,8 @@
 #include <nccl.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/gpu_model/tests/nccl_ranks.hpp"
@@ -120,12 +118,14 @@ TEST(ModelledNccl, BufferThatIsTooShortStopsTheGpu) {
   Rank me(1);
   ASSERT_EQ(me.settled(), ncclSuccess);
   Bytes buffer(1000), other(4000);
-  for (int twice = 0; twice < 2; ++twice) {  // the second one is never carried out
+  // The second one is never carried out. The GPU may fail before it, or later: work that nobody waits for moves too.
+  for (int twice = 0; twice < 2; ++twice) {
     ncclGroupStart();
     ncclRecv(buffer.data(), 4000, ncclChar, 0, me.comm, me.stream);
     ncclSend(other.data(), 4000, ncclChar, 0, me.comm, me.stream);
     ncclGroupEnd();
-    ASSERT_EQ(me.settled(), ncclSuccess);
+    const ncclResult_t settled = me.settled();
+    ASSERT_TRUE(settled == ncclSuccess || settled == ncclUnhandledCudaError) << settled;
   }
   EXPECT_EQ(cudaStreamSynchronize(me.stream), cudaErrorIllegalAddress);
   EXPECT_EQ(kinds_of_faults(), Kinds{"out of bounds"});
@@ -138,21 +138,17 @@ TEST(ModelledNccl, AbortEndsWhatWaitsAndPeersLearnOfIt) {
   Rank me(2);
   ASSERT_EQ(me.settled(), ncclSuccess);
   Bytes buffer(1'000'000);
-  const ncclComm_t comm = me.comm;
   if (rank() == 1) {
-    me.hear_from({0});
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // rank 0's next group is on its stream by then
+    hear_from({0});
   } else {
-    me.tell(1);
-    EXPECT_EQ(me.settled(), ncclSuccess);
     me.receive(buffer.data(), buffer.size(), 1);
-    ncclResult_t state = ncclSuccess;
-    EXPECT_TRUE(until([&] { return (state = me.state()) != ncclSuccess && state != ncclInProgress; }));
-    EXPECT_EQ(state, ncclRemoteError);
-    EXPECT_NE(std::string(ncclGetLastError(comm)).find("rank 1"), std::string::npos);
+    EXPECT_EQ(me.settled(), ncclSuccess) << "on the stream";
+    tell();
+    EXPECT_EQ(me.failed(), ncclRemoteError);
+    EXPECT_NE(std::string(ncclGetLastError(me.comm)).find("rank 1"), std::string::npos);
     EXPECT_EQ(cudaStreamQuery(me.stream), cudaErrorNotReady) << "still waiting";
   }
-  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(me.comm), ncclSuccess);
   EXPECT_EQ(cudaStreamSynchronize(me.stream), cudaSuccess);
   EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
@@ -162,13 +158,11 @@ TEST(ModelledNccl, ProcessThatEndedIsARemoteError) {
   Rank me(3);
   ASSERT_EQ(me.settled(), ncclSuccess);
   if (rank() == 1) {
-    me.hear_from({0, 2});
-    _exit(0);
+    hear_from({0, 2});
+    _exit(HasFailure() ? 1 : 0);
   }
-  me.tell(1);
-  ncclResult_t state = ncclSuccess;
-  EXPECT_TRUE(until([&] { return (state = me.state()) != ncclSuccess && state != ncclInProgress; }));
-  EXPECT_EQ(state, ncclRemoteError);
+  tell();
+  EXPECT_EQ(me.failed(), ncclRemoteError);
   EXPECT_EQ(ncclCommAbort(me.comm), ncclSuccess);
 }
 
@@ -183,12 +177,13 @@ TEST(ModelledNccl, RanksNeedGpusOfTheirOwn) {
 // Rank 1 enters late.
 TEST(ModelledNccl, StartIsInProgressUntilAllAreThere) {
   if (rank() < 0) return run_ranks(2, 2);
-  if (rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  if (rank() == 1) hear_from({0});
   Rank me(2);
   Bytes buffer(8);
   if (rank() == 0) {
     EXPECT_EQ(me.state(), ncclInProgress);
     EXPECT_EQ(me.send(buffer.data(), 8, 1), ncclInvalidArgument);
+    tell();
   }
   ASSERT_EQ(me.settled(), ncclSuccess);
   EXPECT_EQ(me.send(buffer.data(), 8, 2), ncclInvalidArgument) << "no such rank";
