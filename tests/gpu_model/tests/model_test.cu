@@ -1,9 +1,8 @@
-// Whole kernels, and the model's manners: orders and seeds, copies, arguments, launches, what a fault says.
+// The model's manners: copies, arguments, orders and seeds, launches, what a fault says.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
@@ -19,109 +18,6 @@ namespace gpu_model {
 namespace {
 
 using namespace maki;
-
-std::vector<unsigned> numbers(unsigned n) {
-  std::vector<unsigned> values(n);
-  for (unsigned i = 0; i < n; ++i) values[i] = i * i % 17;
-  return values;
-}
-
-__global__ void scan_kernel(const unsigned* in, unsigned* out) {
-  __shared__ unsigned totals[32];
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = blockIdx.x * blockDim.x + threadIdx.x;
-  unsigned sum = in[i];
-  for (unsigned d = 1; d < 32; d *= 2) {
-    const unsigned left = __shfl_up_sync(kAllLanes, sum, d);
-    if (lane >= d) sum += left;
-  }
-  if (lane == 31) totals[warp] = sum;
-  __syncthreads();
-  for (unsigned w = 0; w < warp; ++w) sum += totals[w];
-  out[i] = sum;
-}
-
-TEST(Model, ScanOfABlock) {
-  const Stream stream;
-  for (const unsigned block : {32u, 128u, 1024u}) {
-    const unsigned grid = 3;
-    const auto values = numbers(block * grid);
-    DeviceBuffer<unsigned> in("in"), out("out", values.size());
-    in.upload(stream, values);
-    for (int n = 0; n < 20; ++n) {
-      launch_blocks(stream, "scan", {grid, block}, scan_kernel, in.data(), out.data());
-      const auto result = out.download(stream);
-      for (unsigned b = 0; b < grid; ++b) {
-        unsigned sum = 0;
-        for (unsigned i = 0; i < block; ++i) ASSERT_EQ(result[b * block + i], sum += values[b * block + i]);
-      }
-    }
-  }
-}
-
-// Halving in dynamic shared memory: the last steps within a warp.
-template <class T>
-__global__ void reduce_kernel(const T* in, T* out) {
-  T* sums = dynamic_shared<T>();
-  sums[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
-  for (unsigned half = blockDim.x / 2; half >= 32; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-  }
-  if (threadIdx.x >= 32) return;
-  for (unsigned half = 16; half > 0; half /= 2) {
-    __syncwarp();
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-  }
-  if (threadIdx.x == 0) atomicAdd(out, sums[0]);
-}
-
-TEST(Model, SumOfAllBlocks) {
-  const Stream stream;
-  const unsigned block = 256, grid = 5;
-  const auto values = numbers(block * grid);
-  DeviceBuffer<unsigned> in("in"), out("out", 1);
-  in.upload(stream, values);
-  for (int n = 0; n < 20; ++n) {
-    out.fill_zero(stream);
-    launch_blocks(stream, "reduce", {grid, block, block * sizeof(unsigned)}, reduce_kernel<unsigned>, in.data(),
-                  out.data());
-    ASSERT_EQ(out.download(stream)[0], std::accumulate(values.begin(), values.end(), 0u));
-  }
-}
-
-// Double-buffered tiles: the sum of all values, by every thread of every block.
-__global__ void tiles_kernel(const uint4* in, unsigned tiles, unsigned* out) {
-  uint4* shared = dynamic_shared<uint4>();
-  const unsigned n = blockDim.x;
-  copy_async<16>(shared + threadIdx.x, in + threadIdx.x);
-  commit_copies();
-  unsigned sum = 0;
-  for (unsigned t = 0; t < tiles; ++t) {
-    if (t + 1 < tiles) copy_async<16>(shared + (t + 1) % 2 * n + threadIdx.x, in + (t + 1) * n + threadIdx.x);
-    commit_copies();
-    wait_copies<1>();
-    __syncthreads();
-    for (unsigned i = 0; i < n; ++i) {
-      const uint4 v = shared[t % 2 * n + i];
-      sum += v.x + v.y + v.z + v.w;
-    }
-    __syncthreads();
-  }
-  out[blockIdx.x * n + threadIdx.x] = sum;
-}
-
-TEST(Model, DoubleBufferedTiles) {
-  const Stream stream;
-  const unsigned block = 64, grid = 2, tiles = 5;
-  const auto values = numbers(4 * block * tiles);
-  DeviceBuffer<unsigned> in("in"), out("out", grid * block);
-  in.upload(stream, values);
-  for (int n = 0; n < 20; ++n) {
-    launch_blocks(stream, "tiles", {grid, block, 2 * block * sizeof(uint4)}, tiles_kernel,
-                  reinterpret_cast<const uint4*>(in.data()), tiles, out.data());
-    for (const unsigned sum : out.download(stream)) ASSERT_EQ(sum, std::accumulate(values.begin(), values.end(), 0u));
-  }
-}
 
 // A copy is made at the wait and not before: what its thread writes to the source in between arrives with it.
 __global__ void late_copy(unsigned* word, unsigned* out) {
@@ -278,21 +174,6 @@ struct Square {
   unsigned* out;
   MAKI_HD void operator()(std::size_t i) const { out[i] = in[i] * in[i]; }
 };
-
-TEST(Model, FlatWork) {
-  const Stream stream;
-  const auto values = numbers(1000);
-  DeviceBuffer<unsigned> in("some.input"), out("some.output", values.size());
-  in.upload(stream, values);
-  const Square square{in.data(), out.data()};
-  launch(stream, "square", values.size(), square);
-  const auto result = out.download(stream);
-  for (unsigned i = 0; i < 1000; ++i) ASSERT_EQ(result[i], values[i] * values[i]);
-  const auto faults = faults_of([&] { launch(stream, "square", values.size() + 1, square); });
-  ASSERT_EQ(faults.size(), 1u);
-  EXPECT_EQ(faults[0].kind, "out of bounds");
-  EXPECT_NE(faults[0].text.find("some.input"), std::string::npos) << faults[0].text;
-}
 
 using ModelledGpusDeathTest = TwoGpusDeathTest;
 
