@@ -56,13 +56,6 @@ TEST(SortByKey, KeysThatDifferInFewBits) {
     }
 }
 
-TEST(SortByKey, NearlySortedKeys) {
-  std::mt19937_64 random(4);
-  Keys keys(60000);
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = (i << 40) + (random() % 50 << 39);
-  expect_sorted_as_by_the_standard_library(keys);
-}
-
 template <class Out>
 void expect_scanned(std::size_t n, std::uint32_t largest) {
   const Stream& stream = test::test_stream();

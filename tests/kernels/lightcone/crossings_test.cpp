@@ -203,23 +203,6 @@ TEST(Crossings, NarrowViewsHaveFewColumns) {
   EXPECT_GT(image_columns(sphere, {}).size(), 300u);
 }
 
-TEST(Crossings, AUniformSetCountsAsItsVolume) {
-  std::mt19937_64 random(11);
-  std::uniform_int_distribution<std::int64_t> place(0, kSide - 1);
-  Moving set;
-  for (int i = 0; i < 20000; ++i) {
-    set.places.push_back({place(random), place(random), place(random)});
-    set.momenta.push_back({0, 0, 0});
-  }
-  const Cone cone{{kSide / 5, kSide / 4, kSide / 3}, {0.49, 0.45, 0.4, 0.3, 0.1}, 0.01};
-  for (std::size_t k = 0; k + 1 < cone.radii.size(); ++k) {
-    Cone shell = cone;
-    shell.radii = {cone.radii[k], cone.radii[k + 1]};
-    const double wanted = 20000 * 4 * M_PI / 3 * (std::pow(shell.radii[0], 3) - std::pow(shell.radii[1], 3));
-    EXPECT_NEAR(static_cast<double>(meet(set, shell).crossings.size()), wanted, 4 * std::sqrt(wanted));
-  }
-}
-
 // A column of images along the rim of the sphere meets it many times a particle.
 TEST(Crossings, BatchesAreSmallForFarSpheresToo) {
   const std::size_t n = 60;
