@@ -93,7 +93,7 @@ TEST(MeasuredPower, RefusesWhatMakesNoSense) {
   EXPECT_THROW(power_of(testing::random_set(10, 3, 7), {.cells = 15}), Error);
 }
 
-std::uint32_t at(double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); }
+constexpr auto at = testing::to_fixed;
 
 std::vector<double> picture(const std::vector<SourceParticle>& particles, const ProjectionOptions& options) {
   const Stream& stream = test::test_stream();

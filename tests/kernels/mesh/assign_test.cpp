@@ -231,7 +231,6 @@ TEST(MassUnit, StatesItsBound) {
   const Stream& stream = test::test_stream();
   const auto particles = testing::clumped_set(1000, 1, true);
   const test::OnDevice source(particles);
-  // Only the number of particles counts here, so one real particle stands for many.
   const MassUnit unit = choose_mass_unit(stream, Assignment::kPcs, 256, source.data(), particles.size());
   EXPECT_EQ(unit.bits, 15);
   EXPECT_EQ(unit.equal_units, 1u << 30);

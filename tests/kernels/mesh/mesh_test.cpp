@@ -6,12 +6,12 @@
 #include <numbers>
 #include <random>
 
-#include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "tests/kernels/mesh/field_of.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
 #include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
+#include "tests/threads.hpp"
 
 namespace maki {
 namespace {
@@ -88,7 +88,7 @@ TEST(ParticleMesh, PotentialIsThatOfThePair) {
   // phi differs between two targets by the work of the exact long-range force along the line between them.
   const double r_cut = 6.0 / 32;
   const ForceLaw law = polynomial_law(6, r_cut);
-  const auto at = [](double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); };
+  constexpr auto at = testing::to_fixed;
   const std::vector<SourceParticle> particles = {{at(0.51), at(0.47), at(0.93), 1.0f},
                                                  {at(0.55), at(0.5), at(0.95), 0.0f},
                                                  {at(0.71), at(0.6), at(1.1), 0.0f}};
@@ -217,19 +217,13 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
   const test::OnDevice source(particles);
   VectorArray a("test.acceleration");
   a.resize(particles.size());
-  const int threads = thread_count();
-  std::vector<float> first;
   std::uint64_t allocations = 0;
-  for (int t : {3, 3, 1, 2}) {
-    select_device(0, t);
+  const auto forces = [&] {
     mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
-    if (first.empty()) {
-      first = a.x.download(stream);
-      allocations = pool_report().system_allocations;
-    }
-    EXPECT_EQ(first, a.x.download(stream)) << t << " threads";
-  }
-  select_device(0, threads);
+    if (allocations == 0) allocations = pool_report().system_allocations;
+    return a.x.download(stream);
+  };
+  test::expect_same_for_threads(forces, {3, 3, 1, 2});
   EXPECT_EQ(pool_report().system_allocations, allocations);
   EXPECT_GT(mesh.bytes(), 24u * 24u * 26u * 8u);
 }
