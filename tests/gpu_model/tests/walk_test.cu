@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "kernels/tree/walk_cpu.hpp"
 #include "kernels/tree/walk_cuda.cuh"
 #include "tests/kernels/tree/tree_set.hpp"
 
@@ -62,15 +61,8 @@ struct HostCells {
 std::vector<ListWords> lists_in_order(TreeSet& t, const WalkOptions& options) {
   const HostCells cells(t);
   std::vector<ListWords> lists;
-  for (const Group& group : t.groups.download(t.stream)) {
-    const std::uint32_t room = t.tree.cells + 8;
-    ListWords words{std::vector<std::uint32_t>(room), std::vector<std::uint32_t>(room)};
-    WalkOutput out{words.cells.data(), words.leaves.data(), room, 0, 0};
-    EXPECT_TRUE(scalar::walk_group(cells.view(options), group, out));
-    words.cells.resize(out.cell_words);
-    words.leaves.resize(out.leaf_words);
-    lists.push_back(words);
-  }
+  for (const Group& group : t.groups.download(t.stream))
+    lists.push_back(testing::list_of(scalar::walk_group, cells.view(options), group, t.tree.cells + 8));
   return lists;
 }
 

@@ -9,16 +9,7 @@
 namespace maki {
 namespace {
 
-using WalkGroup = bool (*)(const WalkTree&, const Group&, WalkOutput&);
-
-testing::ListWords list_of(WalkGroup walk, const WalkTree& tree, const Group& group, std::uint32_t room) {
-  testing::ListWords words{std::vector<std::uint32_t>(room), std::vector<std::uint32_t>(room)};
-  WalkOutput out{words.cells.data(), words.leaves.data(), room, 0, 0};
-  EXPECT_TRUE(walk(tree, group, out));
-  words.cells.resize(out.cell_words);
-  words.leaves.resize(out.leaf_words);
-  return words;
-}
+using testing::list_of;
 
 TEST(Opening, Avx2AndScalarListsAreTheSame) {
   if (best_instruction_set() < InstructionSet::kAvx2) GTEST_SKIP() << "this CPU has no AVX2";

@@ -1,12 +1,15 @@
 // A set of particles with its tree and groups, made by the library.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <vector>
 
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
+#include "kernels/tree/walk_cpu.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/particles/sets.hpp"
 #include "tests/test_stream.hpp"
@@ -42,7 +45,8 @@ struct TreeSet {
     sweep_octree(stream, particles.source.data(), tree);
     refit_groups(stream, particles.source.data(), groups);
   }
-  // For walks by estimated error (WalkOptions::reference_acceleration): error lengths, and an error scale for each group.
+  // For walks by estimated error (WalkOptions::reference_acceleration): error lengths, and an error scale for each
+  // group.
   void know_errors() {
     tree.geometry.has_error_lengths = true;
     tree.geometry.resize(tree.cells);
@@ -74,6 +78,17 @@ inline std::vector<ListWords> words_of(const Stream& stream, const InteractionLi
     out.push_back({{begin, begin + r.cells}, {begin + r.cells, begin + r.cells + r.leaves}});
   }
   return out;
+}
+
+// Those of a walk of one group on the CPU.
+using WalkGroup = bool (*)(const WalkTree&, const Group&, WalkOutput&);
+inline ListWords list_of(WalkGroup walk, const WalkTree& tree, const Group& group, std::uint32_t room) {
+  ListWords words{std::vector<std::uint32_t>(room), std::vector<std::uint32_t>(room)};
+  WalkOutput out{words.cells.data(), words.leaves.data(), room, 0, 0};
+  EXPECT_TRUE(walk(tree, group, out));
+  words.cells.resize(out.cell_words);
+  words.leaves.resize(out.leaf_words);
+  return words;
 }
 
 }  // namespace maki::testing

@@ -32,43 +32,35 @@ struct Walked : testing::TreeSet {
   }
 };
 
-TEST(Walk, EveryListHoldsEveryParticleOnce) {
-  for (const float theta : {0.3f, 0.7f, 1.0f})
-    for (const auto& set :
-         {testing::uniform_set(3000, 1, 0.25, 0.75), testing::clustered_set(3000, 2), testing::uniform_set(1, 3)}) {
-      WalkOptions options;
-      options.theta = theta;
-      Walked w(set, options, 0);
-      for (std::size_t g = 0; g < w.groups.size(); g += 7) {
-        const auto covered = w.covered(g);
-        ASSERT_EQ(covered.size(), set.size());
-        for (std::uint32_t p = 0; p < covered.size(); ++p) ASSERT_EQ(covered[p], p);
-      }
-    }
-}
-
-// Whatever the error that a cell may make: none is taken as a multipole by a group with members in it.
-TEST(Walk, ByEstimatedErrorEveryListHoldsEveryParticleOnceAndItsOwnOneByOne) {
-  for (const float rms : {1e-3f, 1.0f, 1e3f, 1e20f}) {
-    testing::TreeSet t(testing::clustered_set(3000, 2), 64, 0);
+// By angle, and by estimated error, whatever error a cell may make: none is taken as a multipole by a group with members
+// in it.
+TEST(Walk, EveryListHoldsEveryParticleOnceAndItsOwnOneByOne) {
+  constexpr std::pair<float, float> rules[] = {{0.3f, 0}, {0.7f, 0},    {1, 0},       {0.5f, 1e-3f},
+                                               {0.5f, 1}, {0.5f, 1e3f}, {0.5f, 1e20f}};
+  for (const auto& set :
+       {testing::uniform_set(3000, 1, 0.25, 0.75), testing::clustered_set(3000, 2), testing::uniform_set(1, 3)}) {
+    testing::TreeSet t(set, 64, 0);
     t.know_errors();
-    WalkOptions options;
-    options.reference_acceleration = rms;
-    InteractionLists lists;
-    walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
-    const auto words = testing::words_of(t.stream, lists);
     const auto groups = t.groups.download(t.stream);
     const auto first = t.tree.first.download(t.stream), count = t.tree.count.download(t.stream);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      std::vector<int> times(3000, 0);
-      for (const std::uint32_t c : words[g].cells) {
-        ASSERT_TRUE(first[c] + count[c] <= groups[g].first || groups[g].first + groups[g].count <= first[c])
-            << "group " << g << " is in cell " << c << ", rms acceleration " << rms;
-        for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) ++times[p];
+    for (const auto& [theta, rms] : rules) {
+      WalkOptions options;
+      options.theta = theta;
+      options.reference_acceleration = rms;
+      InteractionLists lists;
+      walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+      const auto words = testing::words_of(t.stream, lists);
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        std::vector<int> times(set.size(), 0);
+        for (const std::uint32_t c : words[g].cells) {
+          ASSERT_TRUE(first[c] + count[c] <= groups[g].first || groups[g].first + groups[g].count <= first[c])
+              << "group " << g << " is in cell " << c << ", theta " << theta << ", rms acceleration " << rms;
+          for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) ++times[p];
+        }
+        for (const std::uint32_t c : words[g].leaves)
+          for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) ++times[p];
+        ASSERT_EQ(times, std::vector<int>(set.size(), 1)) << "group " << g;
       }
-      for (const std::uint32_t c : words[g].leaves)
-        for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) ++times[p];
-      ASSERT_EQ(times, std::vector<int>(3000, 1)) << "group " << g;
     }
   }
 }
