@@ -29,8 +29,8 @@ $(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gp
 # `make BACKEND=cuda DEVICE=model test` runs all there are.
 SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload DeviceTurn DirectSum Domain* Double* Drift Escapers \
                    EvaluateLists Exchange ExclusiveScan Friends GatheredSetRanks GroupCosts Groups HostMemory InfluenceFunction JoinedSources Kick \
-                   LetForest LineFft ListKernels LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
-                   OwnGroups ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
+                   LetForest *LineFft* ListKernels LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
+                   OwnGroups ParticleMesh Particles PencilFft PencilMesh Projection *RealFft3d* Results Self SampleCost SiteMigration* \
                    SiteTrees* SortByKey StepReductions Walk WholeCells
 LONG_ON_MODEL   := SiteTrees.PeriodicForces* SiteTrees.ForcesWithout*
 with_colons      = $(subst $() ,:,$(strip $1))
