@@ -207,10 +207,6 @@ Remembered& extent_of(const Warp& w, const Instruction& i) {
 const char* verb_of(Use use) { return use == Use::kRead ? "reads " : "writes "; }
 WorkNumber ordered_work = 0, ordered_for = 0;
 
-}  // namespace
-
-namespace {
-
 // MAKI_GPU_MODEL_CHECKS=bounds: races and unwritten memory are not looked for, and a run takes about half the time.
 bool only_bounds() {
   static const bool only = [] {

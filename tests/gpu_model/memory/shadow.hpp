@@ -50,9 +50,10 @@ bool after(WorkNumber work, WorkNumber earlier);
 // last. From it the model tells reads of what nobody has written, and two accesses that nothing orders: between pieces
 // of work (streams), between the blocks of a launch, and between the threads of a block.
 
-// Whole ranges, as copies, fills and library calls use them. Report faults of kinds "out of bounds", "race between
-// streams", "wrong device" (except copies, which may go from GPU to GPU) and return false where the range may not be used at all. Reads of unwritten bytes are not reported here (a
-// copy takes padding along): what is read unwritten stays unwritten at the destination of a copy.
+// Whole ranges, as copies, fills and library calls use them. Report faults of kinds "out of bounds", "a race between
+// streams", "wrong device" (except copies, which may go from GPU to GPU) and return false where the range may not be
+// used at all. Reads of unwritten bytes are not reported here (a copy takes padding along): what is read unwritten stays
+// unwritten at the destination of a copy.
 bool note_read(WorkNumber work, Address from, std::size_t bytes, const char* what);
 bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what);
 bool note_copy(WorkNumber work, Address to, Address from,

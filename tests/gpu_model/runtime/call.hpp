@@ -57,8 +57,6 @@ class Lock {
   static bool held();  // by this thread
 };
 
-// What all calls of the runtime have in common: the lock, and the errors that they keep.
-
 // A call that fails where the current device has failed, before it or while it waits.
 template <class F>
 cudaError_t call(F body) {
