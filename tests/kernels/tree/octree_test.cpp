@@ -93,7 +93,7 @@ TEST(Octree, SweepFollowsMovedParticlesAcrossTheBoxEdge) {
   const auto before = b.tree.moments.download(b.stream);
   sweep_octree(b.stream, b.particles.source.data(), b.tree);
   const auto after = b.tree.moments.download(b.stream);
-  // Cells from level 1 on are smaller than half the box: their centres move by exactly the shift.
+  // Cells from level 2 on are smaller than half the box: their centres of mass move by the shift.
   for (std::uint32_t c = b.tree.level_begin[2]; c < b.tree.cells; ++c) {
     EXPECT_NEAR(signed_difference(after[c].x, before[c].x), 0x02000000, 2);
     EXPECT_NEAR(after[c].qxx, before[c].qxx, 1e-5 * std::abs(before[c].qxx) + 1e-20);
