@@ -37,7 +37,7 @@ inline constexpr std::size_t kReservedShared = 1024;    // bytes of each block t
 inline constexpr unsigned kThreadsOfBlock = 1024;
 inline constexpr int kMostDevices = 16;
 
-const Gpu& gpu();    // MAKI_GPU_MODEL=h100|a100|rtx5090, MAKI_GPU_MODEL_MEMORY=MiB
+const Gpu& gpu();    // MAKI_GPU_MODEL=h100|a100|rtx5090
 int device_count();  // MAKI_GPU_MODEL_DEVICES, else 1
 
 int current_device();  // of this thread

@@ -39,11 +39,7 @@ Gpu chosen() {
   const char* name = std::getenv("MAKI_GPU_MODEL");
   const auto found = known.find(name ? name : "h100");
   if (found == known.end()) refuse("MAKI_GPU_MODEL", name, "h100, a100 or rtx5090");
-  Gpu g = found->second;
-  g.memory =
-      static_cast<std::size_t>(number_from("MAKI_GPU_MODEL_MEMORY", static_cast<long>(g.memory / kMiB), 1 << 17)) *
-      kMiB;
-  return g;
+  return found->second;
 }
 
 thread_local int selected = 0;
