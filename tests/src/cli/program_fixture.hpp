@@ -16,6 +16,7 @@
 #include "tests/commands.hpp"
 #include "tests/messages.hpp"
 #include "tests/places.hpp"
+#include "tests/temp_dir.hpp"
 
 namespace maki::test {
 
@@ -66,8 +67,6 @@ inline ById particles_in(const std::string& file) {
 
 class Program : public ::testing::Test {
  protected:
-  Program() { fs::create_directories(directory_); }
-  ~Program() override { fs::remove_all(directory_); }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name)) << text;
@@ -78,7 +77,8 @@ class Program : public ::testing::Test {
     const std::string metrics = text_of(path(run + "/metrics.jsonl"));
     write(run + "/metrics.jsonl", metrics.substr(0, metrics.rfind("{\"end\"")));
   }
-  const fs::path directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
+  const TempDir folder_;
+  const fs::path directory_ = folder_.path();
 };
 
 inline constexpr const char* kTinyUniverse = R"(

@@ -5,6 +5,7 @@
 
 #include <boost/property_tree/xml_parser.hpp>
 #include <chrono>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -23,9 +24,9 @@ namespace fs = std::filesystem;
 // One run for all tests; each has a copy of its directory.
 class ReportOfARun : public testing::Test {
  protected:
-  static fs::path base() { return fs::temp_directory_path() / ("maki_report_test_" + std::to_string(getpid())); }
+  static fs::path base() { return base_->path(); }
   static void SetUpTestSuite() {
-    fs::create_directories(base());
+    base_.emplace();
     std::ofstream(base() / "tiny.toml") << test::kTinyUniverse;
     const test::Result run =
         test::call("run " + (base() / "tiny.toml").string() + " run.output_directory=" + (base() / "run").string() +
@@ -33,7 +34,7 @@ class ReportOfARun : public testing::Test {
     ASSERT_EQ(run.code, 0) << run.output;
     test::expect_words(run, {"Report: ", "report.html"});
   }
-  static void TearDownTestSuite() { fs::remove_all(base()); }
+  static void TearDownTestSuite() { base_.reset(); }
   void SetUp() override {
     fs::remove_all(directory());
     fs::copy(base() / "run", directory());
@@ -50,6 +51,9 @@ class ReportOfARun : public testing::Test {
     std::ofstream out(file("metrics.jsonl"));
     for (const std::string& line : lines) out << line << '\n';
   }
+
+ private:
+  inline static std::optional<test::TempDir> base_;
 };
 
 TEST_F(ReportOfARun, HasEveryPart) {
@@ -194,7 +198,7 @@ TEST_F(ReportOfARun, IsWatchedWhenItDied) {
   std::ofstream(file(".maki.lock")).close();  // a killed run leaves it; without it nobody knows
   const test::Result dead = test::call("watch " + directory());
   EXPECT_EQ(dead.code, 1);
-  test::expect_words(dead, {"The run has died: no line for 1 h 00 min", "It has left no restart"});
+  test::expect_words(dead, {"The run has died: no line for 1 h ", "It has left no restart"});
   fs::create_directory(file("restart_000007"));
   test::expect_words(test::call("watch " + directory()), {"To go on: maki resume " + directory()});
 }
