@@ -264,7 +264,9 @@ TEST_F(ResumeFiles, ADirectoryThatIsRemovedEndsNoRun) {
     using RunFiles::RunFiles;
     void output(const OutputState& state) override {
       RunFiles::output(state);
-      if (state.index == 0) std::filesystem::remove_all(directory());
+      std::error_code not_empty;  // the thread has given a file its name meanwhile
+      while (state.index == 0 && std::filesystem::exists(directory()))
+        std::filesystem::remove_all(directory(), not_empty);
     }
   } files(options_, provenance_);
   const Prepared run = universe();
@@ -283,25 +285,32 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
   } files(options_, provenance_);
   constexpr std::size_t kMany = 2000000;  // it takes a while
   files.step({}, PhaseTimers(), 0);
-  for (const std::uint64_t step : {1, 2}) {
+  const auto what_is_told = [&](std::uint64_t step, bool loses_folder) {
     const auto kept = std::make_shared<KeptState>();
     kept->state.result.steps = step;
     kept->particles.source.resize(kMany);
     kept->particles.remainder.resize(kMany);
     for (auto& axis : kept->particles.momentum) axis.resize(kMany);
     kept->particles.id.resize(kMany);
+    const std::size_t before = files.messages.size();
     files.restart(kept);
-    EXPECT_EQ(files.messages.size(), step - 1) << "it is under way";
+    EXPECT_EQ(files.messages.size(), before) << "it is under way";
     StepMetrics metrics;
-    for (metrics.step = step; files.messages.size() < step; ++metrics.step) {
-      if (step == 2) std::filesystem::remove_all(files.path("restart_000002"));
+    for (metrics.step = step; files.messages.size() == before; ++metrics.step) {
+      std::error_code not_empty;
+      if (loses_folder) std::filesystem::remove_all(files.path(restart_folder::name_of(step)), not_empty);
       files.step(metrics, PhaseTimers(), 0);
     }
-  }
-  EXPECT_NE(files.messages[0].find("Step 1: wrote"), std::string::npos) << files.messages[0];
-  test::expect_contains(files.messages[1],
-                        {"Step 2: there is no restart", "restart_000002", "No such file", "The last one is"});
-  ASSERT_EQ(find_restarts(options_.directory).size(), 1u);
+    return files.messages.back();
+  };
+  std::string told = what_is_told(1, false);
+  EXPECT_NE(told.find("Step 1: wrote"), std::string::npos) << told;
+  std::uint64_t step = 1;
+  do told = what_is_told(++step, true);  // once more where the thread was faster
+  while (told.find(": wrote") != told.npos && step < 50);
+  test::expect_contains(told,
+                        {"there is no restart", restart_folder::name_of(step), "No such file", "The last one is"});
+  ASSERT_FALSE(find_restarts(options_.directory).empty());
   EXPECT_EQ(find_restarts(options_.directory)[0].step, 1u);
 }
 
