@@ -264,13 +264,12 @@ void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) 
 
 void RunFiles::settle_snapshot() {
   if (!snapshot_writer_.busy()) return;
-  const SnapshotOutcome snapshot = snapshot_writer_.wait();
-  keep_directory();
-  told(snapshot);
+  told(snapshot_writer_.wait());
 }
 
 void RunFiles::told(const SnapshotOutcome& snapshot) {
   if (!snapshot.problem.empty()) {
+    keep_directory();  // it may have been lost since the step began
     if (largest_of(ranks(), std::uint64_t{lost_directory_ ? 1u : 0u}) == 0) throw Error(snapshot.problem);
     return message(fmt::format("{}: {}. The run goes on without it.", snapshot_moment_, snapshot.problem));
   }
