@@ -66,7 +66,7 @@ class StartedCommand {
     return ended_;
   }
   // A command that never ends fails the test instead of hanging it: it is killed after so many seconds.
-  CallResult wait(double seconds = 100) {
+  CallResult wait(double seconds = 300) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     while (!ended() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
