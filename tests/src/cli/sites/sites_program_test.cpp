@@ -37,7 +37,7 @@ TEST_F(SitesProgram, AnotherConfigurationIsRefusedWithTheDifference) {
 }
 
 TEST_F(SitesProgram, AnotherKeyIsRefused) {
-  const std::string short_wait = "sites.wait=4 ";
+  const std::string short_wait = "sites.wait=10 ";  // and long enough for both to come
   const Results results = both(run(short_wait), run(short_wait + "sites.key=" + path("other.key")));
   expect_refused(results, {"key"});
   for (const Result& result : results) expect_words(result, {"key"});
@@ -90,11 +90,10 @@ TEST_F(SitesProgram, ARelayChangesNothing) {
   };
   const auto [direct, said] = states("");
   const std::string relay = "127.0.0.1:" + std::to_string(wan::test::free_ports(1)[0]);
-  const Result started = call_shell(program() + " wan relay --listen " + relay + " --key " + path("other.key") + " > " +
-                                    path("relay.log") + " 2>&1 & echo $!");
+  const StartedCommand running("exec " + program() + " wan relay --listen " + relay + " --key " + path("other.key"),
+                               path("relay.log"));
   const auto [relayed, said_then] = states("sites.a.address= sites.b.address= sites.a.relay=" + relay +
                                            " sites.a.relay_target=a sites.a.relay_key=" + path("other.key"));
-  call_shell("kill " + started.output);
   EXPECT_NE(said_then.find("by the relay " + relay), std::string::npos) << said_then;
   EXPECT_EQ(direct.size(), 4096u);
   EXPECT_TRUE(relayed == direct);
@@ -126,7 +125,7 @@ TEST_F(SitesProgram, APlummerSphereAtTwoSites) {
 }
 
 TEST_F(SitesProgram, ACheckFindsWhatIsWrong) {
-  const std::string check = "sites check " + config() + " --wait 30 ";
+  const std::string check = "sites check " + config() + " --wait 100 ";
   for (const Result& result : both(check, check))
     expect_end(result, 0, {"reached", "the same", "ms", "Mbit/s", "Nothing is wrong"});
   for (const Result& result : both(check, check + "theta=0.4"))

@@ -23,6 +23,9 @@ namespace {
 
 constexpr int kExitStopped = 3, kExitSiteLost = 4;
 
+// Silence after which a site is lost: the first is waited for, and is longer than a busy machine puts a thread off.
+const std::string kSoon = "sites.path.patience=8s ", kLate = "sites.path.patience=60s ";
+
 // The first thread of a process, held while all others go on: as in a call to a file system that hangs.
 class HeldThread {
  public:
@@ -90,9 +93,16 @@ class SitesResume : public TwoPrograms {
   void stall_after_restarts() {
     stall_once([this] { return restarts("a") >= 2 && restarts("b") >= 2; });
   }
-  void wait_for_stall(const StartedCommand& a, const StartedCommand& b) const {
-    for (int i = 0; i < 8000 && !stalled_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  template <class Look>
+  void wait_for_stall(StartedCommand& a, StartedCommand& b, const Look& look) const {
+    for (int i = 0; i < 30000 && !stalled_ && !a.ended() && !b.ended(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      look();
+    }
     ASSERT_TRUE(stalled_) << a.said() << b.said();
+  }
+  void wait_for_stall(StartedCommand& a, StartedCommand& b) const {
+    wait_for_stall(a, b, [] {});
   }
 
   static std::uint64_t steps_of(const Result& result) {
@@ -145,7 +155,7 @@ class SitesResume : public TwoPrograms {
   }
 
   // Seen by the thread of the proxy, which is gone before them.
-  std::atomic<bool> stalled_{false};
+  std::atomic<bool> stalled_{false}, full_{false};
   std::atomic<std::size_t> cuts_{0};
   const std::uint16_t port_ = wan::test::free_ports(1)[0];
   std::string settings_;
@@ -158,20 +168,25 @@ TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
   if (!disk) GTEST_SKIP() << "mounting a small file system needs root";
   const auto cone = settings_.find(" 'lightcone");  // whose spools would find no room either
   settings_.erase(cone, settings_.find(" time.max_dlna") - cone);
-  const std::string more = "run.restart_steps=2 ";
-  stall_after_restarts();
-  StartedCommand a = start("a", more + "sites.path.patience=3s"), b = start("b", more);
-  wait_for_stall(a, b);
-  disk.fill();
-  const auto newer = [&] {
+  const auto newer = [this] {
     const std::vector<std::string> names = restarts_of("a");
     return names.end() - std::upper_bound(names.begin(), names.end(), restarts_of("b").back());
   };
-  proxy_.stall(false);
-  for (int i = 0; i < 8000 && newer() < 4; ++i) {
+  stall_once([this, newer] { return full_ ? newer() >= 4 : restarts("a") >= 2 && restarts("b") >= 2; });
+  const std::string more = "run.restart_steps=2 ";
+  StartedCommand a = start("a", more + kSoon), b = start("b", more);
+  wait_for_stall(a, b);
+  // A restart that cannot be completed leaves room.
+  bool under_way = true;
+  for (int i = 0; i < 500 && under_way; ++i) {
+    under_way = restarts_in(path("output/two/b")).size() > restarts("b");
+    disk.fill();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    disk.fill();  // a restart that could not be completed has left room
   }
+  full_ = true;
+  stalled_ = false;
+  proxy_.stall(false);
+  wait_for_stall(a, b, [&] { disk.fill(); });
   b.send(SIGKILL);
   b.wait();
   const Result left = expect_end(a.wait(), kExitSiteLost);
@@ -181,13 +196,14 @@ TEST_F(SitesResume, AfterTheDiskOfASiteWasFull) {
   std::ranges::set_intersection(restarts_of("a"), restarts_of("b"), std::back_inserter(common));
   ASSERT_FALSE(common.empty());
   disk.clear();
-  for (const Result& result : resume()) expect_end(result, 0, {common.back() + ": step"});
+  proxy_.stall(false);
+  for (const Result& result : resume(kLate)) expect_end(result, 0, {common.back() + ": step"});
 }
 
 TEST_F(SitesResume, AfterASiteWasLost) {
   undisturbed();
   stall_after_restarts();
-  StartedCommand a = start("a", "sites.path.patience=3s"), b = start("b");
+  StartedCommand a = start("a", kSoon), b = start("b");
   wait_for_stall(a, b);
   const std::size_t had = restarts("a");
   b.send(SIGKILL);
@@ -196,7 +212,7 @@ TEST_F(SitesResume, AfterASiteWasLost) {
   EXPECT_GT(restarts("a"), had) << "of its last long steps";
   EXPECT_LT(steps_of(left), undisturbed().steps);
   proxy_.stall(false);
-  expect_same(end_of(resume("sites.path.patience=20s")));
+  expect_same(end_of(resume(kLate)));
 }
 
 // Long before the patience of their path is over.
@@ -209,14 +225,14 @@ TEST_F(SitesResume, SitesThatAreAskedToStopWhileTheirPathIsDown) {
   expect_end(a.wait(), kExitSiteLost, {"site b is lost", "the path is down, and the run is asked to stop"});
   expect_end(b.wait(), kExitSiteLost, {"site a is lost"});
   proxy_.stall(false);
-  expect_same(end_of(resume("sites.path.patience=20s")));
+  expect_same(end_of(resume(kLate)));
 }
 
 // Its path is up all the time, and its job does nothing.
 TEST_F(SitesResume, ASiteThatIsAskedToStopWhileAnotherOneHangs) {
   undisturbed();
   stall_after_restarts();
-  StartedCommand a = start("a", "sites.path.patience=10s"), b = start("b");
+  StartedCommand a = start("a", kSoon), b = start("b");
   wait_for_stall(a, b);
   {
     const HeldThread hanging(b.process());
@@ -231,7 +247,7 @@ TEST_F(SitesResume, ASiteThatIsAskedToStopWhileAnotherOneHangs) {
     EXPECT_GT(restarts("a"), had) << "of its last long steps";
   }
   expect_end(b.wait(), kExitSiteLost, {"site b is lost (seen by site a: waiting for "});
-  expect_same(end_of(resume("sites.path.patience=20s")));
+  expect_same(end_of(resume(kLate)));
 }
 
 // A person who stops a run wants no more jobs of a chain, which go on where a site was lost.
@@ -245,7 +261,7 @@ TEST_F(SitesResume, AStopFileWhileThePathIsDownEndsWithItsOwnCode) {
 
 TEST_F(SitesResume, ASiteLostBeforeTheFirstStepIsAnErrorOfTheSameCode) {
   stall_once([this] { return text_of(path("a.log")).find("path to b") != std::string::npos; });
-  StartedCommand a = start("a", "sites.path.patience=3s"), b = start("b");
+  StartedCommand a = start("a", kSoon), b = start("b");
   wait_for_stall(a, b);
   b.send(SIGKILL);
   b.wait();
@@ -312,16 +328,17 @@ TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
 TEST_F(SitesResume, AfterASiteWasLostDuringTheLastOutput) {
   const std::string more =
       "output.power_spectrum=true output.power_mesh=32 output.image=true output.image_pixels=8192 ";
-  StartedCommand a = start("a", more), b = start("b", more + "sites.path.patience=3s");
-  for (int i = 0; i < 8000 && !fs::exists(path("output/two/a/power_000.txt")); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  stall_once([this] { return fs::exists(path("output/two/a/power_000.txt")); });
+  StartedCommand a = start("a", more), b = start("b", more + kSoon);
+  wait_for_stall(a, b);
   const std::string last = restarts_of("b").back();
   a.send(SIGKILL);
   a.wait();
   const Result left = expect_end(b.wait(), kExitSiteLost, {"Stopped by the loss of another site", "maki resume"});
   EXPECT_GT(restarts_of("b").back(), last) << "of its last long steps";
   EXPECT_EQ(left.output.find("goes on without it"), std::string::npos) << left.output;
-  for (const Result& result : resume("output.image_pixels=64")) expect_end(result, 0, {"Resumed from"});
+  proxy_.stall(false);
+  for (const Result& result : resume(kLate + "output.image_pixels=64")) expect_end(result, 0, {"Resumed from"});
 }
 
 // A run that has ended at both sites stays as it is, also where the restarts of one of them are gone.
@@ -345,16 +362,16 @@ TEST_F(SitesResume, ARunThatHasEndedIsNotMadeAgain) {
 // settings of that.
 TEST_F(SitesResume, SettingsOfTheCommonRestartHold) {
   for (const Result& result : stopped_at_b()) expect_end(result, kExitStopped);
-  const auto lines = [&] {
+  const auto lines = [this] {
     const std::string metrics = text_of(path("output/two/a/metrics.jsonl"));
     return std::ranges::count(metrics, '\n');
   };
   const std::string last = restarts_of("b").back();
   stalled_ = false;
-  stall_once([&, before = lines()] { return lines() > before + 8; });
+  stall_once([lines, before = lines()] { return lines() > before + 8; });
   const auto changed = [&](const std::string& site) {
     return "cd " + directory_.string() + " && exec env OMP_NUM_THREADS=1 " + program() + " resume output/two/" + site +
-           " --site " + site + " time.eta=0.3 time.end_redshift=2.9 run.restart_steps=0 sites.path.patience=3s";
+           " --site " + site + " time.eta=0.3 time.end_redshift=2.9 run.restart_steps=0 " + kSoon;
   };
   StartedCommand a(changed("a"), path("a.log")), b(changed("b"), path("b.log"));
   wait_for_stall(a, b);
@@ -366,7 +383,7 @@ TEST_F(SitesResume, SettingsOfTheCommonRestartHold) {
   proxy_.stall(false);
   for (const Result& result : both("resume output/two/a time.eta=0.2", "resume output/two/b time.eta=0.1"))
     expect_end(result, 1, {"the sites cannot run together", "time.eta is 0.2 at site a and 0.1 at site b"});
-  const Results resumed = resume("sites.path.patience=20s");
+  const Results resumed = resume(kLate);
   for (const Result& result : resumed) expect_words(result, {"Resumed from", last});
   expect_same(end_of(resumed));
 }

@@ -18,7 +18,7 @@ class TwoPrograms : public Program {
     const auto address = [&](std::size_t i) { return "'127.0.0.1:" + std::to_string(ports[i]) + "'\n"; };
     const std::string sites = "[sites]\nring = ['a', 'b']\nkey = '" + path("our.key") +
                               "'\n[sites.a]\naddress = " + address(0) + "[sites.b]\naddress = " + address(1) +
-                              "[sites.path]\nstreams = 2\npatience = '20 s'\n";
+                              "[sites.path]\nstreams = 2\npatience = '60 s'\n";
     const std::string box =
         "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
         "[initial]\nparticles_per_side = 16\nredshift = 9\n"
@@ -39,7 +39,7 @@ class TwoPrograms : public Program {
 
   // A time limit on each: sites that wait for each other for ever fail the test instead of hanging it.
   Result call(const std::string& arguments, const std::string& with = program()) const {
-    return call_shell("cd " + directory_.string() + " && OMP_NUM_THREADS=1 timeout -k 5 100 " + with + " " + arguments);
+    return call_shell("cd " + directory_.string() + " && OMP_NUM_THREADS=1 timeout -k 5 300 " + with + " " + arguments);
   }
   Results both(const std::string& at_a, const std::string& at_b, const std::string& program_b = program()) const {
     auto a = std::async(std::launch::async, [&] { return call(at_a + " --site a"); });
