@@ -192,7 +192,7 @@ TEST_F(GroupsCommand, IsTheSameForThreadsAndRanks) {
   ASSERT_EQ(call(line + path("three.hdf5"), "OMP_NUM_THREADS=3 ").code, 0);
   for (const int ranks : {2, 3}) {
     const std::string name = "ranks" + std::to_string(ranks) + ".hdf5";
-    expect_end(call(line + path(name), "OMP_NUM_THREADS=1 timeout -k 5 60 " + launcher(ranks)), 0);
+    expect_end(call(line + path(name), "OMP_NUM_THREADS=1 timeout -k 5 300 " + launcher(ranks)), 0);
     expect_as_one(name);
   }
   expect_as_one("three.hdf5");
@@ -218,7 +218,7 @@ power_spectrum = false
   for (const int ranks : {1, 3}) {
     const std::string run = path("run" + std::to_string(ranks));
     expect_end(call("run " + config + " run.output_directory=" + run,
-                    "OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launcher(ranks) : "")),
+                    "OMP_NUM_THREADS=1 timeout -k 5 300 " + (ranks > 1 ? launcher(ranks) : "")),
                0);
     std::vector<double>& found = members[ranks / 3];
     found = numbers_in(run + "/snapshot_000.hdf5", "PartType1/ParticleIDs");

@@ -14,7 +14,7 @@ namespace {
 
 // A time limit on all of it: a job that does not end fails the test instead of hanging it.
 Result call(int ranks, const std::string& arguments) {
-  return test::call(arguments, "OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launcher(ranks) : ""));
+  return test::call(arguments, "OMP_NUM_THREADS=1 timeout -k 5 300 " + (ranks > 1 ? launcher(ranks) : ""));
 }
 
 std::size_t count(const Result& result, const std::string& text) { return times(result.output, text); }
@@ -76,8 +76,6 @@ TEST_F(ProgramOfRanks, ARestartIsWholeBeforeStoppedHdf5) {
   EXPECT_TRUE(fs::exists(restarts_in(path("out")).back() + "/complete.toml"));
 }
 
-using Clock = std::chrono::steady_clock;
-
 // The process of `rank` of the job that has `mark` in its environment; 0 where there is none.
 int process_of(const std::string& mark, int rank) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -98,29 +96,32 @@ class LostRun : public Program, public testing::WithParamInterface<int> {};
 
 TEST_P(LostRun, OthersEndAndFilesAreWhole) {
   const std::string mark = "MAKI_TEST_JOB=" + std::to_string(getpid()) + "_" + std::to_string(GetParam());
-  const std::string command =
-      "exec env " + mark + " OMP_NUM_THREADS=1 timeout -k 5 90 " + launcher(3) + program() + " run " + MAKI_SOURCE_DIR +
-      "/configs/quickstart.toml initial.particles_per_side=32 output.redshifts=[49,40,30,20] output.image=false " +
-      "run.overwrite=true run.output_directory=" + path("run");
+  const std::string command = "exec env " + mark + " OMP_NUM_THREADS=1 timeout -k 5 300 " + launcher(3) + program() +
+                              " run " + MAKI_SOURCE_DIR +
+                              "/configs/quickstart.toml initial.particles_per_side=32 output.redshifts=[49,40,30,20] " +
+                              "output.image=false run.overwrite=true run.output_directory=" + path("run");
   StartedCommand run(command, path("out"));
   // Once the second snapshot is there, the run is on its way.
-  const auto patience = Clock::now() + std::chrono::seconds(60);
-  while (!fs::exists(path("run/snapshot_001.hdf5")) && Clock::now() < patience) {
+  while (!fs::exists(path("run/snapshot_001.hdf5"))) {
     ASSERT_FALSE(run.ended()) << run.said();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   const int victim = process_of(mark, 1);
   ASSERT_NE(victim, 0) << run.said();
-  const auto begin = Clock::now();
   kill(victim, GetParam());
-  const auto [code, output] = run.wait();
-  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 30);
+  const auto [code, output] = run.wait(400);
   EXPECT_NE(code, 0);
+  EXPECT_NE(code, 124) << "of timeout: the others went on";
   // MPICH's mpirun tells of a process that was killed, and not which rank it was.
   const bool told = GetParam() == SIGKILL && output.find("BAD TERMINATION") != std::string::npos;
   EXPECT_TRUE(told || output.find("rank 1 ") != std::string::npos) << output;
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(process_of(mark, rank), 0);
+  for (int rank = 0; rank < 3; ++rank) {  // the launcher may end before them
+    int left = 0;
+    for (int i = 0; i < 3000 && (left = process_of(mark, rank)) != 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(left, 0);
+    if (left != 0) kill(left, SIGKILL);
+  }
   // Everything under its own name is whole.
   for (const auto& entry : fs::directory_iterator(path("run"))) {
     const std::string name = entry.path().filename();
