@@ -11,6 +11,7 @@
 
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/step_log.hpp"
+#include "tests/small_disk.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki::test {
@@ -141,14 +142,14 @@ TEST_F(RunDirectory, ARunKilledAsItBeganAnewBegins) {
 
 // metrics.jsonl, which tells of the overwriting, is the last file that goes.
 TEST_F(RunDirectory, OverwritingRemovesTheRecordsLast) {
-  fs::create_directories(path("one/stopped.hdf5"));
-  for (const char* name : {"log.txt", "metrics.jsonl", "snapshot_000.hdf5"}) write(std::string("one/") + name, "");
-  const int mounted = call_shell("mount -t tmpfs tmpfs " + path("one/stopped.hdf5")).code;
-  if (mounted != 0) GTEST_SKIP() << "what cannot be removed is made by a mount, which needs root";
-  EXPECT_THROW(remove_files_of_a_run(path("one")), Error);
-  EXPECT_TRUE(fs::exists(path("one/metrics.jsonl")));
-  EXPECT_FALSE(fs::exists(path("one/snapshot_000.hdf5")));
-  EXPECT_EQ(call_shell("umount " + path("one/stopped.hdf5")).code, 0);
+  {
+    const SmallDisk disk(path("one/stopped.hdf5"));
+    if (!disk) GTEST_SKIP() << "what cannot be removed is made by a mount, which needs root";
+    for (const char* name : {"log.txt", "metrics.jsonl", "snapshot_000.hdf5"}) write(std::string("one/") + name, "");
+    EXPECT_THROW(remove_files_of_a_run(path("one")), Error);
+    EXPECT_TRUE(fs::exists(path("one/metrics.jsonl")));
+    EXPECT_FALSE(fs::exists(path("one/snapshot_000.hdf5")));
+  }
   EXPECT_NO_THROW(remove_files_of_a_run(path("one")));
   EXPECT_FALSE(fs::exists(path("one/metrics.jsonl")));
 }

@@ -159,7 +159,6 @@ TEST(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
 TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
   const Communicator world = Communicator::world();
   const test::SharedDir shared(world);
-  Prepared run = prepare(parse_config(kBox, "test.toml", {}), false, world);
   run_box(shared.path(), world);
   if (world.rank() > 0) return;
   for (int k = 0; k < 4; ++k) {

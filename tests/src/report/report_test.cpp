@@ -229,7 +229,7 @@ TEST_F(ReportOfARun, IsReadOnAsItIsWritten) {
   std::ofstream out(file("metrics.jsonl"));
   out << all[0] << '\n' << all[1] << '\n' << all[2].substr(0, 30) << std::flush;
   EXPECT_TRUE(run.read_on());
-  EXPECT_EQ(run.records().steps.size(), 0u + 1u);
+  EXPECT_EQ(run.records().steps.size(), 1u);
   out << all[2].substr(30) << '\n';
   for (std::size_t i = 3; i < all.size(); ++i) out << all[i] << '\n';
   out.flush();

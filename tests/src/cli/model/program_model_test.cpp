@@ -100,8 +100,6 @@ TEST_F(ProgramModel, ARunsLogEndsWithModelledTimes) {
   EXPECT_FALSE(fs::exists(path("none")));
 }
 
-using namespace test;
-
 using ProgramCalibrate = Program;
 
 // Seconds that no processor is too fast for, and no test's patience too short.
