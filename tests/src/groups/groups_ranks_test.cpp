@@ -1,8 +1,8 @@
 // Groups over ranks are those of one rank, to the bit.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
-#include <optional>
 
 #include "src/groups/catalogue.hpp"
 #include "src/io/safe_file.hpp"
@@ -24,36 +24,48 @@ SnapshotHeader header() {
   return h;
 }
 
-// The groups of the particles i with share(i) = this rank.
-template <class Share>
-GroupCatalogue find(const HaloSet& set, const Communicator& ranks, const GroupOptions& options, Share share) {
+constexpr std::array<double, 3> kMiddle = {0.5, 0.5, 0.5};
+
+// The particles i with is_mine(i).
+template <class IsMine>
+void upload_part(const HaloSet& set, const IsMine& is_mine, Particles& particles) {
   HaloSet mine;
   for (std::size_t i = 0; i < set.ids.size(); ++i) {
-    if (share(i) != ranks.rank()) continue;
+    if (!is_mine(i)) continue;
     mine.add(set.fractions[i], set.momenta[i], set.masses[i]);
     mine.ids.back() = set.ids[i];
   }
-  Particles particles;
   mine.upload(test::test_stream(), particles);
-  return find_groups(test::test_stream(), ranks, particles, make_frame(header(), 1, {0.5, 0.5, 0.5}), header(),
-                     options);
+}
+
+// The groups of the particles i with share(i) = this rank.
+template <class Share>
+GroupCatalogue find(const HaloSet& set, const Communicator& ranks, const GroupOptions& options, Share share) {
+  Particles particles;
+  upload_part(
+      set, [&](std::size_t i) { return share(i) == ranks.rank(); }, particles);
+  return find_groups(test::test_stream(), ranks, particles, make_frame(header(), 1, kMiddle), header(), options);
+}
+
+// A catalogue over all ranks beside that of one.
+void expect_like(GroupCatalogue over_ranks, const GroupCatalogue& alone) {
+  const Communicator world = Communicator::world();
+  EXPECT_EQ(over_ranks.member_ids.size(), share_of(alone.members(), world.rank(), world.size()).size());
+  gather_members(world, over_ranks);
+  if (world.rank() > 0) return;
+  EXPECT_EQ(over_ranks.particles, alone.particles);
+  EXPECT_EQ(over_ranks.minimum, alone.minimum);
+  EXPECT_TRUE(over_ranks.member_ids == alone.member_ids);
+  ASSERT_EQ(over_ranks.groups.size(), alone.groups.size());
+  EXPECT_EQ(std::memcmp(over_ranks.groups.data(), alone.groups.data(), alone.groups.size() * sizeof(FofGroup)), 0);
 }
 
 void expect_same(const HaloSet& set, const GroupOptions& options, std::size_t least_groups) {
   const Communicator world = Communicator::world();
   const GroupCatalogue alone = find(set, Communicator::self(), options, [](std::size_t) { return 0; });
   EXPECT_GE(alone.groups.size(), least_groups);
-  const auto compare = [&](GroupCatalogue over_ranks) {
-    EXPECT_EQ(over_ranks.member_ids.size(), share_of(alone.members(), world.rank(), world.size()).size());
-    gather_members(world, over_ranks);
-    if (world.rank() > 0) return;
-    EXPECT_EQ(over_ranks.particles, alone.particles);
-    EXPECT_TRUE(over_ranks.member_ids == alone.member_ids);
-    ASSERT_EQ(over_ranks.groups.size(), alone.groups.size());
-    EXPECT_EQ(std::memcmp(over_ranks.groups.data(), alone.groups.data(), alone.groups.size() * sizeof(FofGroup)), 0);
-  };
-  compare(find(set, world, options, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }));
-  compare(find(set, world, options, [&](std::size_t) { return world.size() - 1; }));
+  expect_like(find(set, world, options, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }), alone);
+  expect_like(find(set, world, options, [&](std::size_t) { return world.size() - 1; }), alone);
 }
 
 HaloSet haloes(int number, std::size_t field, unsigned seed) {
@@ -123,10 +135,8 @@ TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
 // Catalogues and links of two times, written by all ranks and read by all.
 TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
   const Communicator world = Communicator::world();
-  std::string directory;
-  std::optional<test::TempDir> owner;
-  root_succeeds(world, [&] { directory = owner.emplace() / ""; });
-  directory = broadcast_text(world, directory);
+  const test::SharedDir shared(world);
+  const std::string directory = shared / "";
   HaloSet set = haloes(20, 3000, 7);
   for (const std::string name : {"groups_000.hdf5", "groups_001.hdf5"}) {
     const bool later = name == "groups_001.hdf5";
@@ -157,10 +167,8 @@ TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
 
 TEST(GroupsOverRanks, ACatalogueThatExistsIsRefusedOnAllRanks) {
   const Communicator world = Communicator::world();
-  std::optional<test::TempDir> owner;
-  std::string path;
-  root_succeeds(world, [&] { path = owner.emplace() / "groups.hdf5"; });
-  path = broadcast_text(world, path);
+  const test::SharedDir shared(world);
+  const std::string path = shared / "groups.hdf5";
   write_group_files(path, {}, nullptr, {}, false, world);
   test::expect_contains(test::error_of([&] { write_group_files(path, {}, nullptr, {}, false, world); }), {"exists"});
   test::expect_contains(test::error_of([&] { link_group_files(path, path, true, world); }), {"is not later than"});
@@ -176,29 +184,17 @@ TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
   for (const int count : {2, 3}) {
     const auto at_each = [&](sites::Sites& sites) {
       const auto rank = static_cast<std::size_t>(world.rank()), size = static_cast<std::size_t>(world.size());
-      HaloSet mine;
-      for (std::size_t i = 0; i < set.ids.size(); ++i) {
-        const bool here = static_cast<int>(i) % count == sites.me();
-        if (!here || i / static_cast<std::size_t>(count) % size != rank) continue;
-        mine.add(set.fractions[i], set.momenta[i], set.masses[i]);
-        mine.ids.back() = set.ids[i];
-      }
+      const auto is_mine = [&](std::size_t i) {
+        return static_cast<int>(i) % count == sites.me() && i / static_cast<std::size_t>(count) % size == rank;
+      };
       Particles particles;
-      mine.upload(test::test_stream(), particles);
+      upload_part(set, is_mine, particles);
       sites::GatheredParticles all(sites, test::test_stream(), particles);
       GroupCatalogue found;
       if (all.here())
-        found = find_groups(test::test_stream(), world, all.particles(), make_frame(header(), 1, {0.5, 0.5, 0.5}),
-                            header(), options);
-      found = catalogue_from_site(sites, all.place(), found);
-      EXPECT_EQ(found.member_ids.size(), share_of(alone.members(), world.rank(), world.size()).size());
-      gather_members(world, found);
-      if (world.rank() > 0) return;
-      EXPECT_EQ(found.particles, alone.particles);
-      EXPECT_EQ(found.minimum, 32u);
-      EXPECT_TRUE(found.member_ids == alone.member_ids);
-      ASSERT_EQ(found.groups.size(), alone.groups.size());
-      EXPECT_EQ(std::memcmp(found.groups.data(), alone.groups.data(), alone.groups.size() * sizeof(FofGroup)), 0);
+        found = find_groups(test::test_stream(), world, all.particles(), make_frame(header(), 1, kMiddle), header(),
+                            options);
+      expect_like(catalogue_from_site(sites, all.place(), found), alone);
     };
     test::replay_sites(count, at_each, world);
   }
