@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -96,43 +97,39 @@ TEST(Progress, SaysWhereTheRunStands) {
   test::expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
 }
 
-TEST(Progress, IsPlainLinesOffATerminal) {
-  std::FILE* file = std::tmpfile();
-  Progress progress(file, 10);
-  for (int i = 0; i < 30; ++i) progress.step({static_cast<std::uint64_t>(i), false, 1, 5, 1, 1.0 * i, 10});
-  progress.message("wrote it");
+// What progress says to a file, by lines.
+std::vector<std::string> said(ProgressForm form, const std::function<void(Progress&)>& work) {
+  const test::TempDir folder;
+  std::FILE* file = std::fopen((folder / "said").c_str(), "w");
+  Progress progress(file, 10, form);
+  work(progress);
   progress.finish();
-  std::rewind(file);
-  int lines = 0;
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
-    lines += c == '\n' ? 1 : 0;
-    EXPECT_NE(c, '\r');
-    EXPECT_NE(c, 27);
-  }
-  EXPECT_EQ(lines, 4);  // at 0, 10 and 20 s, and the message
   std::fclose(file);
+  std::ifstream in(folder / "said");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Progress, IsPlainLinesOffATerminal) {
+  const std::vector<std::string> lines = said(ProgressForm::kScreen, [](Progress& progress) {
+    for (int i = 0; i < 30; ++i) progress.step({static_cast<std::uint64_t>(i), false, 1, 5, 1, 1.0 * i, 10});
+    progress.message("wrote it");
+  });
+  EXPECT_EQ(lines.size(), 4u);  // at 0, 10 and 20 s, and the message
+  for (const std::string& line : lines) EXPECT_EQ(line.find_first_of("\r\033"), line.npos) << line;
 }
 
 TEST(Progress, IsObjectsForPrograms) {
-  std::FILE* file = std::tmpfile();
-  Progress progress(file, 10, ProgressForm::kJson);
-  for (int i = 0; i < 4; ++i) progress.step({static_cast<std::uint64_t>(i), true, 0.5, 5, 2, 0.6 * i, 10});
-  progress.message("wrote \"it\"");
-  progress.event("{\"output\": 1}");
-  progress.finish();
-  std::rewind(file);
-  std::vector<std::string> lines(1);
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file))
-    if (c == '\n')
-      lines.emplace_back();
-    else
-      lines.back() += static_cast<char>(c);
-  lines.pop_back();
+  const std::vector<std::string> lines = said(ProgressForm::kJson, [](Progress& progress) {
+    for (int i = 0; i < 4; ++i) progress.step({static_cast<std::uint64_t>(i), true, 0.5, 5, 2, 0.6 * i, 10});
+    progress.message("wrote \"it\"");
+    progress.event("{\"output\": 1}");
+  });
   ASSERT_EQ(lines.size(), 4u) << "steps 0 and 2, at most one a second";
   test::expect_contains(lines[1], {"{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,", "\"seconds_left\": 10"});
   EXPECT_EQ(lines[2], "{\"message\": \"wrote \\\"it\\\"\"}");
   EXPECT_EQ(lines[3], "{\"output\": 1}");
-  std::fclose(file);
 }
 
 TEST(Progress, DurationsReadWell) {
