@@ -13,6 +13,7 @@
 #include "src/simulation/step_log.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/cli/program_fixture.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace maki::test {
 namespace {
@@ -322,11 +323,7 @@ class DamagedRestart : public Program {
       return file.filename().string() + " was cut off at " + std::to_string(at);
     }
     const int bit = static_cast<int>(random_() % 8);
-    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
-    bytes.seekg(static_cast<std::streamoff>(at));
-    const char byte = static_cast<char>(bytes.get() ^ (1 << bit));
-    bytes.seekp(static_cast<std::streamoff>(at));
-    bytes.put(byte);
+    flip_bit(file, at, bit);
     return "bit " + std::to_string(bit) + " of byte " + std::to_string(at) + " of " + file.filename().string();
   }
   // One of four times there is no other restart, and the run is refused.

@@ -50,6 +50,14 @@ inline Provenance make_provenance() {
 // To change what is in it.
 inline H5Id opened(const std::string& path) { return {H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose}; }
 
+inline void flip_bit(const std::string& path, std::uint64_t byte, int bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(byte));
+  const char flipped = static_cast<char>(file.get() ^ (1 << bit));
+  file.seekp(static_cast<std::streamoff>(byte));
+  file.put(flipped);
+}
+
 // All numbers of a dataset.
 inline std::vector<double> numbers_in(const std::string& path, const std::string& name) {
   H5Id file = open_hdf5(path);

@@ -182,13 +182,7 @@ TEST(Restart, ReadsThoseWithPlans) {
 TEST(Restart, RefusesDamageAndOtherFormats) {
   TempDir dir;
   const std::string file = write(dir.path(), 8) + "/rank_0.hdf5";
-  {
-    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
-    bytes.seekg(static_cast<std::streamoff>(fs::file_size(file)) - 100);
-    const char byte = static_cast<char>(bytes.peek() ^ 1);
-    bytes.seekp(bytes.tellg());
-    bytes.put(byte);
-  }
+  test::flip_bit(file, fs::file_size(file) - 100, 0);
   RestartInfo info = find_restarts(dir.path()).at(0);
   expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "damaged", "checksum", "earlier"});
   fs::remove(file);

@@ -191,12 +191,7 @@ TEST(Spool, AFlippedBitAndACutEndAreNoticed) {
                             std::function<void()>([&] { spool::read(path, mark, found); })})
       test::expect_contains(test::error_of(use), {word});
   };
-  std::fstream bytes(path, std::ios::in | std::ios::out | std::ios::binary);
-  bytes.seekg(9000000);
-  const char byte = static_cast<char>(bytes.get() ^ 4);
-  bytes.seekp(9000000);
-  bytes.put(byte);
-  bytes.close();
+  test::flip_bit(path, 9000000, 2);
   expect_error(all, "damaged");
   EXPECT_EQ(spool::reopen(path, mark_of(particles(0, 100))).mark().bytes, 5600u) << "an earlier part is whole";
   spool::cut(path, 5600);
