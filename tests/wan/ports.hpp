@@ -1,10 +1,15 @@
-// Ports of this machine that nobody has at this moment, for programs that are told theirs.
+// Ports of this machine that nobody has, for programs that are told theirs.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <random>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include "wan/net/error.hpp"
@@ -12,14 +17,21 @@
 
 namespace maki::wan::test {
 
-// No two alike.
+// No two alike. The last hundred of a process stay bound, by sockets that do not listen: nobody else is given them, and
+// a program that is told of one binds it too (SO_REUSEADDR, as listen_on() does).
 inline std::vector<std::uint16_t> free_ports(int count) {
-  std::vector<Socket> held;
+  static std::deque<Socket> held;
   std::vector<std::uint16_t> ports;
+  const Address any = resolve_local({"127.0.0.1", 0});
+  const int yes = 1;
   for (int i = 0; i < count; ++i) {
-    held.push_back(listen_on({"127.0.0.1", 0}, {}));
-    ports.push_back(local_address(held.back().descriptor()).port());
+    const int socket = held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)).descriptor();
+    if (setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+        bind(socket, reinterpret_cast<const sockaddr*>(&any.storage), any.length) != 0)
+      throw std::system_error(errno, std::generic_category(), "no free port");
+    ports.push_back(local_address(socket).port());
   }
+  while (held.size() > 100) held.pop_front();
   return ports;
 }
 
