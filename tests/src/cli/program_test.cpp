@@ -232,9 +232,9 @@ TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
 
 TEST_F(Program, EstimatesBeforeARun) {
   const std::string tiny = write("tiny.toml", kTinyUniverse);
-  expect_end(call("run " + tiny + " --estimate particles_per_side=1024 softening=0.3"), 0,
-             {"1073741824 particles", "mesh", "device", "disk"});
-  EXPECT_FALSE(fs::exists("output/tiny"));
+  expect_end(call("run " + tiny + " --estimate particles_per_side=1024 softening=0.3 output_directory=" + path("out")),
+             0, {"1073741824 particles", "mesh", "device", "disk"});
+  EXPECT_FALSE(fs::exists(path("out")));
   // What this machine can hold.
   expect_end(call("run " + tiny + " --estimate"), 0,
              {"4096 particles", "interaction lists", "host, at the start", "free", "largest such run", "^3"});

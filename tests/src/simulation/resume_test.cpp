@@ -61,8 +61,6 @@ void expect_same(const Ends& a, const Ends& b) {
   }
 }
 
-// A run that goes on from a restart is the run that was never stopped.
-
 // From every boundary, before and after outputs and energies, and from the end, to the same last bit.
 TEST(Resume, AUniverseToTheLastBit) {
   const Prepared run = universe({"gravity.reuse=1"});
