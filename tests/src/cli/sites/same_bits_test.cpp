@@ -1,8 +1,8 @@
 // Deterministic runs of a periodic box: the same snapshots, bit for bit, and the same light cones on one rank, on
 // several and at two sites.
 #include <cmath>
-#include <sstream>
 
+#include "src/report/figures.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
 
@@ -11,15 +11,11 @@ namespace {
 
 class SameBits : public TwoPrograms {
  protected:
-  // The numbers of a table, row after row.
+  // The numbers of a table, column after column.
   static std::vector<double> numbers(const std::string& file) {
-    std::ifstream in(file);
     std::vector<double> found;
-    for (std::string line; std::getline(in, line);) {
-      if (line.starts_with('#')) continue;
-      std::istringstream row(line);
-      for (double value; row >> value;) found.push_back(value);
-    }
+    for (const auto& [name, column] : report::read_columns(file).columns)
+      found.insert(found.end(), column.begin(), column.end());
     return found;
   }
   // One rank transforms the mesh in another way than several. What is 1e-7 apart may round to neighbours among the
