@@ -159,7 +159,7 @@ TEST_F(GroupsCommand, SaysWhatIsWrong) {
   EXPECT_EQ(call("groups " + snapshot + " --linking-length 0").code, 2);
   EXPECT_EQ(call("groups " + snapshot + " --minimum 0").code, 2);
   EXPECT_EQ(call("groups").code, 2);
-  expect_words(call("groups " + snapshot + " -o " + path("no/g.hdf5")), {"maki: error: ", "no"});
+  expect_words(call("groups " + snapshot + " -o " + path("no/g.hdf5")), {"maki: error: cannot write", "no/g.hdf5"});
   Snapshot isolated = make_snapshot(100);
   isolated.header.comoving = false;
   isolated.header.time = 0;
