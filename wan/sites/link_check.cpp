@@ -105,8 +105,8 @@ double receive_bulk(wan::Path& path) {
 // The caller leads the measurement; measure_as_called() answers in the same order.
 void measure_as_caller(wan::Path& path, LinkCheck& link) {
   for (int i = 0; i < kPings; ++i) {
+    const auto begun = WallClock::now();  // read first: time that passes between the two readings counts as the trip's
     const double asked = wall_clock();
-    const auto begun = WallClock::now();
     send_numbers(path, {0});
     const double theirs = receive_numbers(path, 1)[0], trip = seconds_since(begun);
     if (i > 0 && trip >= link.round_trip) continue;

@@ -103,9 +103,11 @@ void NetRing::start_threads() {
       lane->phase = static_cast<Phase>(phase);
       lane->from = from_left ? &left() : &right();
       lane->onward = links_.size() == 1 ? nullptr : from_left ? &right() : &left();
+      ++lane->from->readers;
       lanes_[static_cast<std::size_t>(origin) * kPhases + phase] = std::move(lane);
     }
   }
+  for (Link& link : links_) ++link.readers;
   for (Link& link : links_) {
     link.release_thread = std::thread([this, &link] { run_releases(link); });
     link.notice_thread = std::thread([this, &link] { await_notice(link); });

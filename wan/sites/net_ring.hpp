@@ -59,8 +59,8 @@ class NetRing : public Ring {
     std::string key;  // StartedLink::key
     wan::Path path;
     wan::Request notice;
-    std::string told;  // the text of the notice, once it has come
     std::thread notice_thread, release_thread;
+    int readers = 0;  // threads that still read from the path: lanes, and the one of the notice
     // Messages that the path reads from until they are acknowledged.
     std::deque<std::pair<wan::Request, SharedMessage>> unacknowledged;
     bool awaiting_oldest = false;  // the release thread waits for the oldest of them
@@ -100,6 +100,7 @@ class NetRing : public Ring {
   void fail(std::exception_ptr error, const std::string& text, const Link* informed);
   void report_loss(const Link& link, const wan::PathError& error);
   void await_notice(Link& link);
+  void end_reader(Link& link);
   void throw_if_failed() const;  // under the lock
   // What a call waits for: "trees" of a site.
   struct Awaited {

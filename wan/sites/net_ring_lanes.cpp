@@ -86,7 +86,9 @@ void NetRing::run_lane(Lane& lane) {
     std::vector<std::byte> room(kSmallPiece);
     while (receive_message(lane, room)) {
     }
+    end_reader(*lane.from);
   } catch (const wan::PathError& error) {
+    end_reader(*lane.from);
     report_loss(*lane.from, error);
   } catch (const std::exception& error) {
     fail_lane(lane, error);
@@ -116,10 +118,12 @@ bool NetRing::receive_message(Lane& lane, std::span<std::byte> room) {
   const bool ends_here = header->last == routes_.me, for_me = ends_here || header->to_all != 0;
   Link* const onward = ends_here ? nullptr : lane.onward;
   SharedMessage message = allocate(header->bytes);
-  if (onward != nullptr) post_bytes(*onward, tag, head, message);
+  if (onward != nullptr) {
+    if (header->inlined()) count_passed_on(lane.phase, message->size());
+    post_bytes(*onward, tag, head, message);
+  }
   if (header->inlined()) {
     std::copy(head.begin() + sizeof(Header), head.end(), message->begin());
-    if (onward != nullptr) count_passed_on(lane.phase, message->size());
   } else {
     receive_pieces(lane, *header, onward, message);
   }
@@ -166,8 +170,8 @@ void NetRing::receive_pieces(Lane& lane, const Header& header, Link* onward, con
       piece.request.wait();
       if (piece.request.size() != piece.bytes.size()) throw Error("a piece has another size");
       if (onward == nullptr) continue;
-      post_bytes(*onward, tag, piece.bytes, message);
       count_passed_on(lane.phase, piece.bytes.size());
+      post_bytes(*onward, tag, piece.bytes, message);
     }
   } catch (const wan::PathError&) {
     throw;  // the path has let go of all pieces
@@ -177,6 +181,7 @@ void NetRing::receive_pieces(Lane& lane, const Header& header, Link* onward, con
   }
 }
 
+// Before the bytes are passed on: who has received them finds them counted.
 void NetRing::count_passed_on(Phase phase, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   traffic_[static_cast<std::size_t>(phase)].bytes_passed_on += bytes;
@@ -186,8 +191,10 @@ void NetRing::count_passed_on(Phase phase, std::size_t bytes) {
 
 namespace {
 
-// Time for other threads to read the notice of a peer that has closed its path, and what it sent before the notice.
+// Time for messages that were sent before a notice, on other streams.
 constexpr auto kNoticeDelay = std::chrono::milliseconds(500);
+// For the threads that read from a path that its peer has closed; they may wait for each other over two such paths.
+constexpr auto kReadersEnd = std::chrono::seconds(10);
 
 // What was seen of the loss: the error's text without its advice.
 std::string observation(const wan::PathError& error) {
@@ -220,15 +227,10 @@ void NetRing::fail(std::exception_ptr error, const std::string& text, const Link
 }
 
 void NetRing::report_loss(const Link& link, const wan::PathError& error) {
-  std::string told;
-  {
+  if (error.seconds_down() <= 0) {  // the peer has closed it: its notice, or what it sent before, tells why
     std::unique_lock lock(mutex_);
-    const auto over = [&] { return failed_ || stopping_; };
-    if (error.seconds_down() <= 0) changed_.wait_for(lock, kNoticeDelay, over);
-    if (over()) return;
-    told = link.told;
+    changed_.wait_for(lock, kReadersEnd, [&] { return failed_ || stopping_ || link.readers == 0; });
   }
-  if (!told.empty()) return fail(std::make_exception_ptr(SiteLost(told)), told, &link);
   const SiteLost lost("site " + name(link.site) + " is lost",
                       "seen by site " + name(routes_.me) + ": " + observation(error));
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
@@ -283,15 +285,21 @@ void NetRing::await_notice(Link& link) {
     const wan::Bytes notice = link.notice.take();
     const std::string text = notice_text(notice.view());
     const bool lost = notice_kind(notice.view()) == Notice::kLost;
-    {  // messages that were sent before it, on other streams, may tell why
+    {  // what was sent before it may tell why
       std::unique_lock lock(mutex_);
-      link.told = text;
       changed_.wait_for(lock, kNoticeDelay, [&] { return failed_ || stopping_; });
     }
     fail(lost ? std::make_exception_ptr(SiteLost(text)) : std::make_exception_ptr(Error(text)), text, &link);
   } catch (const wan::Error&) {
     // The path has ended: the calls that wait for a message judge whether that is a loss.
   }
+  end_reader(link);
+}
+
+void NetRing::end_reader(Link& link) {
+  const std::lock_guard lock(mutex_);
+  --link.readers;
+  changed_.notify_all();
 }
 
 }  // namespace maki::sites
