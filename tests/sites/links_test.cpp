@@ -1,7 +1,6 @@
 // Links with keys and settings of their own: a neighbour is who its key says.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "tests/sites/net_rings.hpp"
@@ -50,11 +49,6 @@ void talk(std::vector<std::unique_ptr<NetRing>>& rings) {
       }
 }
 
-bool was_said(Plans& plans, const std::string& words) {
-  const std::lock_guard lock(plans.mutex);
-  return std::ranges::any_of(plans.lines, [&](const std::string& line) { return has(line, words); });
-}
-
 TEST(LinkKeys, EachLinkHasItsOwn) {
   for (const bool hidden : {false, true}) {
     Plans plans(3);
@@ -64,7 +58,7 @@ TEST(LinkKeys, EachLinkHasItsOwn) {
     talk(rings);
     for (const auto& [at, to, key] : {std::tuple{0, 1, "ab"}, {1, 0, "ab"}, {1, 2, "bc"}, {2, 1, "bc"}, {0, 2, "ca"}})
       EXPECT_EQ(rings[at]->path_to(to).status().identity, wan::read_key(keys.folder / key).id);
-    EXPECT_FALSE(was_said(plans, "hold the same key"));
+    EXPECT_FALSE(plans.lines.has("hold the same key"));
     close_all(rings);
   }
 }
@@ -91,7 +85,7 @@ TEST(LinkKeys, ASiteCannotPoseAsAnother) {
   const std::string said(reinterpret_cast<const char*>(notice.data.get()) + 4, notice.size - 4);
   EXPECT_TRUE(has(said, "site a turns this site away (it shows the key " + wan::read_key(keys.folder / "ca").id))
       << said;
-  EXPECT_TRUE(was_said(plans, "a site that calls itself b was turned away: it shows the key"));
+  EXPECT_TRUE(comes_true([&] { return plans.lines.has("calls itself b was turned away: it shows the key"); }));
   // Those that hold the right ones still find each other.
   auto b = plans.begin(1), c = plans.begin(2);
   std::vector<std::unique_ptr<NetRing>> rings;
@@ -103,12 +97,12 @@ TEST(LinkKeys, ASiteCannotPoseAsAnother) {
 TEST(LinkKeys, AWrongOneIsNamedAtBothEnds) {
   Plans plans(3);
   const Keys keys(plans);
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 2; });
   keys.set(plans[0], 0, "ca");  // a calls b with it
-  const auto texts = refusals(plans);
-  EXPECT_TRUE(has(texts[0], "site b at 127.0.0.1")) << texts[0];
-  EXPECT_TRUE(has(texts[0], "does not know our key " + wan::read_key(keys.folder / "ca").id)) << texts[0];
-  EXPECT_NE(texts[1], "");
+  const LinkPlan b = listening_plan(plans[1]);
+  const wan::Listener listener(plans[1].sites[1].listen, b.security, b.path);
+  const std::string text = error_of<Error>([&] { NetRing ring(plans[0]); }), id = wan::read_key(keys.folder / "ca").id;
+  EXPECT_TRUE(has(text, "site b at 127.0.0.1") && has(text, "does not know our key " + id)) << text;
+  EXPECT_TRUE(comes_true([&] { return plans.quiet.has(id + " is not among ours"); }));
   keys.set(plans[1], 0, "none");
   EXPECT_TRUE(has(error_of<Error>([&] { NetRing ring(plans[1]); }), keys.folder / "none"));
 }
@@ -122,7 +116,7 @@ TEST(LinkKeys, OneKeyForAllIsUsedAndNamed) {
   auto rings = start(plans);
   talk(rings);
   close_all(rings);
-  EXPECT_TRUE(was_said(plans, "sites b and c hold the same key, " + wan::read_key(folder / "one").id));
+  EXPECT_TRUE(plans.lines.has("sites b and c hold the same key, " + wan::read_key(folder / "one").id));
   Plans two(2);
   two.for_all([&](RingPlan& plan) { plan.security = one; });
   EXPECT_EQ(shared_key_warning(two[0]), "");
@@ -210,7 +204,7 @@ TEST(LinkCheck, BothEndsFindTheSame) {
                                                 : "gravity.theta is 0.4 at site b and 0.5 at site a"));
     EXPECT_FALSE(link.waits_to_run);
     EXPECT_GT(link.round_trip, 0);
-    EXPECT_LT(std::abs(link.clock_difference), 1);  // the same clock
+    EXPECT_LE(std::abs(link.clock_difference), link.round_trip / 2 + 0.01);  // the same clock
     EXPECT_GT(link.rate_out, 1e5);
   }
   EXPECT_EQ(all[0][0].rate_out, all[1][0].rate_in);
@@ -220,7 +214,7 @@ TEST(LinkCheck, BothEndsFindTheSame) {
 
 TEST(LinkCheck, WhatIsThereIsFoundWhereOthersAreMissing) {
   Plans plans(3);
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1; });
+  plans.for_all([](RingPlan& plan) { plan.wait_limit = 6; });
   auto other = std::async(std::launch::async, [&] { return check_links(plans[1]); });
   const auto links = check_links(plans[0]);
   other.get();
@@ -230,7 +224,7 @@ TEST(LinkCheck, WhatIsThereIsFoundWhereOthersAreMissing) {
   EXPECT_GT(links[0].rate_in, 0);
   EXPECT_EQ(links[1].site, 2);
   EXPECT_FALSE(links[1].reachable);
-  EXPECT_TRUE(has(links[1].error, "site c did not come within 1 s")) << links[1].error;
+  EXPECT_TRUE(has(links[1].error, "site c did not come within 6 s")) << links[1].error;
 }
 
 // A site that waits to run answers a check, and runs when its neighbour does.

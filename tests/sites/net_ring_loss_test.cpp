@@ -2,6 +2,7 @@
 // ends with an error that names it, soon and in bounded memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <iostream>
@@ -38,7 +39,7 @@ TEST(NetRingRefusal, ADifferentConfigurationIsNamedAtAllSites) {
   for (int count : {2, 3, 4}) {
     Plans plans(count);
     plans[1].agreement = "gravity.theta = 0.4\ntime.steps = 10\noutput.spectra = true\n";
-    plans.for_all([](RingPlan& plan) { plan.wait_limit = 4; });
+    if (count > 2) plans.for_all([](RingPlan& plan) { plan.wait_limit = 10; });
     const auto texts = refusals(plans);
     int named = 0;
     for (const std::string& text : texts) {
@@ -47,7 +48,7 @@ TEST(NetRingRefusal, ADifferentConfigurationIsNamedAtAllSites) {
           has(text, "gravity.theta is 0.5 at site") || has(text, "gravity.theta is 0.4 at site b and 0.5 at site");
       named += names;
       // One that comes when its neighbours have left again waits for them.
-      EXPECT_TRUE(names || has(text, "did not come within 4 s")) << text;
+      EXPECT_TRUE(names || has(text, "did not come within 10 s")) << text;
     }
     EXPECT_GE(named, 2);
     if (count > 2) continue;  // there a site may hear of it from a third one first
@@ -71,21 +72,21 @@ TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
   plans[2].sites.back().name = "d";
   std::swap(plans[2].sites[2], plans[2].sites[3]);
   plans[2].me = 3;
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });
-  const std::string text = refusals(plans)[1];
-  EXPECT_TRUE(has(text, "the ring is a, b, c at site") && has(text, "a, b, d, c at site c")) << text;
+  auto a = plans.begin(0), c = plans.begin(2);
+  for (auto* one : {&a, &c}) {
+    const std::string text = error_of<Error>([&] { one->get(); });
+    EXPECT_TRUE(has(text, "a, b, c at site a") && has(text, "a, b, d, c at site c")) << text;
+  }
 }
 
 TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
   Plans plans(3);
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });
-  std::swap(plans[0].sites[1].address, plans[0].sites[2].address);  // a takes c for b
-  const auto texts = refusals(plans);
-  // c says so as long as it waits for others itself.
-  EXPECT_TRUE(has(texts[0], "it calls itself c: correct the address of site b") ||
-              has(texts[0], plans[0].sites[1].address.text() + " was reached, and has not said yet who it is"))
-      << texts[0];
-  for (const std::string& text : texts) EXPECT_FALSE(text.empty());
+  plans[0].sites[1].address = plans[0].sites[2].address;  // a takes c for b
+  plans[2].wait_limit = 4;                                // it answers so long
+  auto a = plans.begin(0), c = plans.begin(2);
+  const std::string text = error_of<Error>([&] { a.get(); });
+  EXPECT_TRUE(has(text, "it calls itself c: correct the address of site b")) << text;
+  EXPECT_THROW(c.get(), Error);
 }
 
 TEST(NetRingLoss, OneThatLeavesIsLostForAll) {
@@ -143,8 +144,9 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
   plans.for_all([](RingPlan& plan) {
     plan.path.heartbeat = 0.2;
     plan.path.stream_timeout = 1;
-    plan.path.patience = 2;
+    plan.path.patience = 4;
   });
+  const auto begun = Clock::now();
   auto rings = start(plans);
   std::vector<std::future<std::string>> waiting;
   for (int i : {0, 1}) {
@@ -152,14 +154,13 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
       return error_of<SiteLost>([&] { rings[i]->receive(1 - i, Phase::kSums, 1); });
     }));
   }
-  const auto begun = Clock::now();
   rig.stop();
   for (int i : {0, 1}) {
     const std::string text = waiting[i].get();
     EXPECT_TRUE(has(text, i == 0 ? "site b is lost (seen by site a" : "site a is lost (seen by site b")) << text;
-    EXPECT_TRUE(has(text, "nothing was heard of it for 2.")) << text;
+    EXPECT_TRUE(has(text, "nothing was heard of it for ")) << text;
   }
-  EXPECT_GE(since(begun), 1.5);
+  EXPECT_GE(since(begun), 4);
 }
 
 // As when a job is killed and started again within the patience.
@@ -177,11 +178,19 @@ TEST(NetRingLoss, OneThatWasStartedAnewIsLostForThatReason) {
   EXPECT_TRUE(has(text, "the peer does not know this session: it was started anew, or has given the path up)")) << text;
 }
 
+// So short that a site leaves soon when it is asked to, and longer than busy machines are silent.
+void shorten_patience(Plans& plans) {
+  plans.for_all([](RingPlan& plan) {
+    plan.path.heartbeat = 0.2;
+    plan.path.patience = 4;
+  });
+}
+
 // A site whose paths answer and whose job does not, as where its file system hangs.
 TEST(NetRingHang, ASiteThatIsAskedToStopLeavesOneThatHangs) {
   for (const bool closing : {false, true}) {
     Plans plans(3);
-    plans.for_all([](RingPlan& plan) { plan.path.patience = 3; });
+    shorten_patience(plans);
     auto rings = start(plans);
     std::atomic<bool> asked = false;
     rings[0]->leave_when([&] { return asked.load(); });
@@ -221,23 +230,21 @@ TEST(NetRingHang, ANeighbourThatHasClosedIsNotLost) {
 
 TEST(NetRingHang, ASiteThatHasAlwaysBeenSlowIsWaitedFor) {
   Plans plans(2);
-  plans.for_all([](RingPlan& plan) {
-    plan.path.patience = 2;
-    plan.wait_lines = 1;
-  });
+  shorten_patience(plans);
+  plans.for_all([](RingPlan& plan) { plan.wait_lines = 1; });
   auto rings = start(plans);
   bool asked = false;
   rings[0]->leave_when([&] { return asked; });
   for (const std::uint64_t number : {1, 2}) {
     auto slow = std::async(std::launch::async, [&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(number == 1 ? 5000 : 4000));
+      std::this_thread::sleep_for(std::chrono::seconds(number == 1 ? 6 : 5));
       rings[1]->send(0, Phase::kTrees, number, Message(number));
     });
     EXPECT_EQ(rings[0]->receive(1, Phase::kTrees, number).size(), number);
     asked = true;
   }
-  EXPECT_TRUE(plans.quiet.has("waiting for trees of site b for 1 s"));
-  EXPECT_TRUE(plans.quiet.has("waiting for trees of site b for 3 s"));
+  const auto waits = [](const std::string& line) { return has(line, "waiting for trees of site b for "); };
+  EXPECT_GE(std::ranges::count_if(plans.quiet.all(), waits), 2);
   asked = false;
   close_all(rings);
 }

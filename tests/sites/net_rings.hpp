@@ -12,7 +12,7 @@
 
 namespace maki::sites::test {
 
-using wan::test::error_of, wan::test::pattern;
+using wan::test::comes_true, wan::test::error_of, wan::test::pattern;
 
 constexpr Phase kAll[] = {Phase::kSums,      Phase::kMesh,   Phase::kTrees,
                           Phase::kParticles, Phase::kOutput, Phase::kControl};
@@ -21,10 +21,9 @@ inline bool has(const std::string& text, const std::string& words) { return text
 
 // Plans of sites a, b, c, ... that trust one another.
 struct Plans {
-  wan::test::Log quiet;  // lines of paths: a test provokes many
+  wan::test::Log quiet;    // lines of paths: a test provokes many
+  wan::test::Lines lines;  // of all sites, for their users
   std::vector<RingPlan> plans;
-  std::vector<std::string> lines;
-  std::mutex mutex;
 
   explicit Plans(int count) {
     RingPlan plan;
@@ -42,10 +41,7 @@ struct Plans {
     plan.version = "1.0";
     plan.agreement = "gravity.theta = 0.5\ntime.steps = 10\n";
     plan.wait_limit = 60;
-    plan.report = [this](const std::string& line) {
-      const std::lock_guard lock(mutex);
-      lines.push_back(line);
-    };
+    plan.report = [this](const std::string& line) { lines.add(line); };
     for (plan.me = 0; plan.me < count; ++plan.me) {
       plan.restarts = {static_cast<std::uint64_t>(plan.me), 100};
       plans.push_back(plan);

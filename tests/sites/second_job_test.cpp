@@ -1,7 +1,6 @@
 // A job of a site that has one in the run already, or had one that is gone.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 #include "tests/sites/net_rings.hpp"
@@ -39,7 +38,8 @@ TEST(SecondJob, IsTurnedAwayFromARunThatIsUnderWay) {
   const std::string text = refusal_of(second_job(plans));
   EXPECT_TRUE(has(text, "site b turns this site away (the run is under way since 20")) << text;
   EXPECT_TRUE(has(text, " UTC with another job of site a)")) << text;
-  EXPECT_TRUE(plans.quiet.has("a site that calls itself a was turned away: the run is under way since"));
+  const std::string line = "a site that calls itself a was turned away: the run is under way since";
+  EXPECT_TRUE(comes_true([&] { return plans.quiet.has(line); }));
   const auto links = check_links(second_job(plans));
   ASSERT_EQ(links.size(), 1u);
   EXPECT_FALSE(links[0].reachable);
@@ -51,16 +51,16 @@ TEST(SecondJob, IsTurnedAwayFromARunThatIsUnderWay) {
 
 TEST(SecondJob, IsTurnedAwayWhereSitesStillWait) {
   Plans plans(3);
+  wan::test::Lines at_b;
+  plans[1].report = [&](const std::string& line) { at_b.add(line); };
   auto a = plans.begin(0), b = plans.begin(1);
-  const auto said = [&](const std::string& words) {
-    const std::lock_guard lock(plans.mutex);
-    return std::ranges::any_of(plans.lines, [&](const std::string& line) { return has(line, words); });
-  };
-  ASSERT_TRUE(
-      wan::test::comes_true([&] { return said("waiting for site c"); }));  // the first line is of 2 s: a and b met
+  ASSERT_TRUE(comes_true([&] {  // where site a is missing, too, it is named last
+    const auto lines = at_b.all();
+    return !lines.empty() && has(lines.back(), "waiting for site c");
+  }));
   const std::string text = refusal_of(second_job(plans));
   EXPECT_TRUE(has(text, "site b turns this site away (another job of site a takes part already")) << text;
-  EXPECT_TRUE(said("a site that calls itself a was turned away: another job"));
+  EXPECT_TRUE(comes_true([&] { return at_b.has("a site that calls itself a was turned away: another job"); }));
   auto c = plans.begin(2);
   std::vector<std::unique_ptr<NetRing>> rings;
   for (auto* one : {&a, &b, &c}) rings.push_back(one->get());
@@ -77,7 +77,7 @@ TEST(SecondJob, TakesThePlaceOfOneThatIsGone) {
   auto b = plans.begin(1);
   wan::test::Proxy proxy(plans[1].sites[1].listen);
   wan::Path gone;
-  ASSERT_TRUE(wan::test::comes_true([&] {
+  ASSERT_TRUE(comes_true([&] {
     try {
       gone = wan::Path::connect(proxy.address(), plans[0].security, plans[0].path, {.name = "a", .within = 1});
     } catch (const wan::PathError&) {  // site b does not listen yet
