@@ -35,6 +35,15 @@ inline CallResult call_shell(const std::string& command) {
   return result;
 }
 
+// Whether a process is there and has not ended.
+inline bool runs(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string status;
+  std::getline(file, status);  // leaves it empty where the process ends meanwhile
+  const std::size_t name = status.rfind(')');
+  return name != std::string::npos && status[name + 2] != 'Z';
+}
+
 // A command that a test starts and does not wait for. It has a session of its own, and with it a group of processes,
 // all of which end with this.
 class StartedCommand {
@@ -44,19 +53,19 @@ class StartedCommand {
     const std::string line = "exec > '" + file + "' 2>&1; " + command;
     process_ = fork();
     if (process_ < 0) throw std::system_error(errno, std::generic_category(), command);
-    if (process_ > 0) return;
-    setsid();
-    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    _exit(127);
+    if (process_ == 0) {
+      setsid();
+      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      _exit(127);
+    }
+    while (getsid(process_) == getsid(0)) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   ~StartedCommand() { wait(0); }
   StartedCommand(const StartedCommand&) = delete;
   StartedCommand& operator=(const StartedCommand&) = delete;
 
   pid_t process() const { return process_; }
-  void send(int signal) const {
-    if (kill(-process_, signal) != 0) kill(process_, signal);  // it has no group in its first moment
-  }
+  void send(int signal) const { kill(-process_, signal); }
   std::string said() const {
     std::ifstream file(file_, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

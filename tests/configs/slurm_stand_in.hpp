@@ -111,16 +111,9 @@ exec ${STAND_IN_LAUNCHER:-} "$@")");
     std::vector<pid_t> found;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const int process = std::atoi(entry.path().filename().c_str());
-      if (process > 0 && getsid(process) == session && !is_dead(process)) found.push_back(process);
+      if (process > 0 && getsid(process) == session && runs(process)) found.push_back(process);
     }
     return found;
-  }
-  static bool is_dead(pid_t process) {
-    std::string status;
-    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-    std::getline(file, status);  // leaves it empty where the process ends meanwhile
-    const std::size_t name = status.rfind(')');
-    return name == std::string::npos || status[name + 2] == 'Z';
   }
   static void kill_session(pid_t session) {
     for (std::vector<pid_t> left = in_session(session); !left.empty(); left = in_session(session)) {

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -46,26 +48,30 @@ void pass_around(DevicePayload& payload) {
   throw Error("the limit was not kept");
 }
 
+std::atomic<bool> done_with_work = false;
+
 }  // namespace
 
 // A job that goes on until one of its ranks is lost.
-// Every rank prints "rank R is process P" and makes the calls named for a minute: "barrier", "sum", "exchange" (a
+// Every rank prints "rank R is process P" and makes the calls named for five minutes: "barrier", "sum", "exchange" (a
 // ring), "row" (a barrier of pairs of ranks, then of all), "asleep" (no call at all, as in another library's), "fail"
 // (rank 2 throws), "memory" (rank 2 has too little), "leave" (rank 2 comes to its end alone). Whoever started the job
-// stops or ends one of the ranks meanwhile. "work" ends well after a few seconds, in which rank 2 makes no call.
+// stops or ends one of the ranks meanwhile. "work" ends well; rank 2 makes no call before it gets SIGUSR1.
 int run_until_lost(const std::string& calls) {
   const auto world = Communicator::world();
   const auto pair = world.split(world.rank() / 2, 0);
   std::optional<DevicePayload> payload;
   if (calls == "payload") payload.emplace(world);
+  std::signal(SIGUSR1, [](int) { done_with_work = true; });
   std::printf("rank %d is process %d\n", world.rank(), static_cast<int>(getpid()));
   std::fflush(stdout);
-  for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
        std::chrono::steady_clock::now() < end;) {
     if (calls == "fail" && world.rank() == 2) throw Error("no more paper", "it was all used", "get some");
     if (calls == "memory" && world.rank() == 2) exhaust_memory();
-    if (calls == "asleep") std::this_thread::sleep_for(std::chrono::minutes(1));
-    if (calls == "work" && world.rank() == 2) std::this_thread::sleep_for(std::chrono::seconds(4));
+    if (calls == "asleep") std::this_thread::sleep_until(end);
+    while (calls == "work" && world.rank() == 2 && !done_with_work)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (calls == "leave" && world.rank() == 2) return 0;
     std::vector<double> values{1.0 * world.rank()};
     if (calls == "sum") world.sum(values);
