@@ -13,6 +13,16 @@ from .configuration import Configuration, for_set, settings_of
 log = logging.getLogger("maki")
 
 
+@contextlib.contextmanager
+def ctrl_c_stops(simulation):
+    """Ends a run where Ctrl-C comes."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        simulation.stop("Ctrl-C")
+        raise
+
+
 class Simulation:
     """A run that is made step by step.
 
@@ -69,11 +79,8 @@ class Simulation:
         with self._one_thread:
             if self._finished:
                 return False
-            try:
+            with ctrl_c_stops(self):
                 more = self._watched(lambda: self._run.long_step(float("inf") if until is None else until))
-            except KeyboardInterrupt:
-                self.stop("Ctrl-C")
-                raise
             if not more:
                 self.finish()
             return more
@@ -94,8 +101,9 @@ class Simulation:
             by = self.result.stopped_by
             raise _core.Error(f"the run ended at {self.time:g}{by and ', stopped by ' + by}, and was asked to go to {time:g}: a "
                               "Simulation of its snapshot() goes on, or maki.resume() where it has files")
-        while self.time < least and self.step(until=time):
-            pass
+        with ctrl_c_stops(self):  # also between two steps
+            while self.time < least and self.step(until=time):
+                pass
         return self
 
     def stop(self, reason="the caller"):
@@ -220,7 +228,7 @@ def _ask(simulation, callback):
 
 
 def _all_steps(simulation, callback):
-    with sigterm_asks(simulation):
+    with sigterm_asks(simulation), ctrl_c_stops(simulation):
         for state in simulation:
             _ask(state, callback)
     return simulation.finish()
