@@ -43,9 +43,7 @@ TEST_F(OnGpu, TestsRunSideBySide) {
 TEST_F(OnGpu, AStepEndsWithItsTime) {
   stand_in("tests", "echo begun $GTEST_SHARD_INDEX\nexec sleep 1000");
   expect_end(on_gpu("tests machine", "PARTS=2 LIMIT=8 TOTAL=8"), 1,
-             {"tests: ended after 8 s", "machine: no time left"});
-  for (int waits = 0; waits < 100 && text_of(path("out/tests.log")).find("begun 1") == std::string::npos; ++waits)
-    usleep(100000);
+             {"tests: ended after ", "machine: no time left"});
   expect_contains(text_of(path("out/tests.log")), {"begun 0", "begun 1"});
 }
 
