@@ -7,11 +7,8 @@
 #include <vector>
 
 #include "kernels/device/device.hpp"
-#include "kernels/measure/reductions.hpp"
 #include "src/ic/lagrangian.hpp"
-#include "src/simulation/frame.hpp"
 #include "tests/physics/physics_runs.hpp"
-#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -139,20 +136,6 @@ TEST(Cosmology, EnergyAndMomentumAreKept) {
   EXPECT_LE(record.steps.back().force_residual, 1e-4);
   EXPECT_LT(record.result.long_steps, record.result.steps);  // the mesh force is taken less often
   EXPECT_EQ(record.state.header.time, 1);
-}
-
-// sum m a of the mesh vanishes mode by mode, up to the rounding of single-precision transforms.
-TEST(Cosmology, MeshForceHasNoNetForce) {
-  const Stream& stream = test::test_stream();
-  const Snapshot initial = standard_universe(16);
-  const SimulationOptions options = box_options(initial, 0.1, 0, 32);
-  Particles particles;
-  load_particles(stream, initial, make_frame(initial.header, options.side, options.centre), particles);
-  PhaseTimers timers;
-  Gravity gravity(options.gravity, timers);
-  gravity.evaluate(stream, particles, Ranges::kLong, false);
-  const MomentumSums mesh = momentum_sums(stream, particles, gravity.long_acceleration(), nullptr);
-  for (const DoubleDouble& force : mesh.force) EXPECT_LE(std::fabs(force.value()), 1e-5 * mesh.force_scale.value());
 }
 
 // The largest distance along an axis between the same particles of two sets.

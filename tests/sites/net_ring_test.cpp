@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "tests/sites/net_rings.hpp"
-#include "tests/testbed/testbed.hpp"
 
 namespace maki::sites {
 namespace {
@@ -198,75 +197,10 @@ TEST(NetRing, ASiteThatNobodyCanCallCalls) {
   EXPECT_TRUE(has(message, "sites a and b are neighbours and cannot reach each other")) << message;
 }
 
-// ---- a ring over an emulated link of 270 ms -------------------------------------------------------------------------
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-struct Sent {
-  Phase phase;
-  std::size_t bytes;
-};
-
-// Both ends of the link; seconds from the sending of each message until it was received.
-std::vector<double> send_all(const testbed::Testbed& line, const std::vector<Sent>& messages) {
-  RingPlan plan;
-  plan.sites.resize(2);
-  for (const int i : {0, 1}) {
-    plan.sites[i].name = i == 0 ? "near" : "far";
-    plan.sites[i].address = {line.address(i), 6000};
-  }
-  plan.security.insecure = true;
-  plan.path.pacing_rate = 93e6;
-  std::unique_ptr<NetRing> rings[2];
-  std::vector<std::thread> threads;
-  for (const int i : {0, 1})
-    threads.emplace_back([&, i] {
-      RingPlan mine = plan;
-      mine.me = i;
-      line.site(i).within([&] { rings[i] = std::make_unique<NetRing>(mine); });
-    });
-  for (std::thread& thread : threads) thread.join();
-  std::vector<double> seconds;
-  for (std::uint64_t round : {1, 2}) {  // the streams find their pace in the first
-    std::vector<std::future<double>> arrivals;
-    std::vector<double> sent;
-    for (const Sent& message : messages)
-      arrivals.push_back(std::async(std::launch::async, [&, message] {
-        rings[1]->receive(0, message.phase, round);
-        return now();
-      }));
-    for (const Sent& message : messages) {
-      Message bytes(message.bytes);
-      sent.push_back(now());
-      rings[0]->publish(message.phase, round, std::move(bytes));
-      if (sent.size() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    }
-    seconds.clear();
-    for (std::size_t i = 0; i < messages.size(); ++i) seconds.push_back(arrivals[i].get() - sent[i]);
-  }
-  auto closing = std::async(std::launch::async, [&] { rings[1]->close(); });
-  rings[0]->close();
-  closing.get();
-  return seconds;
-}
-
-TEST(FullNetRing, ShortMessagesOvertakeLongOnesAtADistance) {
-  if (const std::string reason = testbed::why_not(); !reason.empty()) GTEST_SKIP() << reason;
-  testbed::TestbedSettings settings;
-  settings.link.delay = 0.135;
-  settings.link.rate = 800e6;
-  settings.kernel = testbed::tcp_limits(32'000'000, 32'000'000);
-  const testbed::Testbed line(settings);
-  const std::vector<Sent> messages = {{Phase::kMesh, 50'000'000},
-                                      {Phase::kTrees, 2'000'000},
-                                      {Phase::kParticles, 300'000},
-                                      {Phase::kSums, 100}};
-  const auto seconds = send_all(line, messages);
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    std::printf("  %s of %zu bytes: %.3f s\n", name(messages[i].phase), messages[i].bytes, seconds[i]);
-    EXPECT_GE(seconds[i], 0.135);
-    EXPECT_LE(seconds[i], seconds[0]);  // which began before
-  }
+TEST(NetRing, PhasesThatAreNeededSoonestAreTheMostUrgent) {
+  const Phase order[] = {Phase::kControl, Phase::kSums, Phase::kParticles, Phase::kTrees, Phase::kMesh, Phase::kOutput};
+  for (std::size_t i = 1; i < kPhases; ++i)
+    EXPECT_GT(wan::urgency_of(tag_of(1, order[i - 1])), wan::urgency_of(tag_of(0, order[i]))) << i;
 }
 
 }  // namespace

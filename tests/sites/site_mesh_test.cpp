@@ -116,6 +116,7 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
                          << sites << " sites, set " << static_cast<int>(kind) << (equal ? ", equal" : "") << ", cloud "
                          << static_cast<int>(cloud) << ", setting " << setting);
             Ring ring(sites);
+            if (setting == 1) ring.meshes.back()->set_piece(1);
             const Set set = make_set(kind, equal, 12);
             const MassUnit unit = unit_of(set, cloud, m, setting < 2 ? 0 : 11);
             EXPECT_EQ(unit.dropped_bits > 0, setting >= 2);
@@ -151,17 +152,6 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
   EXPECT_TRUE(rounded(all[1], unit) == rounded(all[0], unit) && rounded(all[2], unit) == rounded(all[0], unit));
   EXPECT_GT(ring.meshes[0]->counters().shared_planes, 0u);
   EXPECT_EQ(ring.meshes[0]->counters().shared_planes, ring.meshes[2]->counters().shared_planes);
-}
-
-TEST(SiteMesh, GoesInPieces) {
-  const Set set = make_set(Kind::kClustered, true);
-  const MassUnit unit = unit_of(set, Assignment::kTsc, 64, 9);
-  const Counts whole = rounded(counts_of(set, unit, Assignment::kTsc, 64, true), unit);
-  Ring ring(2);
-  ring.meshes[1]->set_piece(1);
-  for (int step = 0; step < 2; ++step)
-    for (const Counts& counts : exchange(ring, set, unit, Assignment::kTsc, 64, true))
-      EXPECT_TRUE(rounded(counts, unit) == whole);
 }
 
 TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {

@@ -51,54 +51,12 @@ TEST(Sites, CollectWhatAllHavePublishedUnderANumber) {
   }
 }
 
-TEST(Sites, WhatIsOutOfStepIsAnError) {
-  const auto sites = sites_in_memory(2);
-  sites[0]->publish(Phase::kSums, 4, bytes_of("four"));
-  sites[1]->publish(Phase::kSums, 5, bytes_of("five"));
-  EXPECT_THROW(sites[0]->collect(Phase::kSums, 4), Error);
-}
-
 TEST(Sites, WhatIsNoListOfPartsIsRefused) {
   for (const std::string& text : {std::string(), std::string("abc"), std::string(8, '\0'), std::string(16, '\xff')}) {
     const auto sites = sites_in_memory(2);
     sites[0]->ring()->send(1, Phase::kTrees, 1, bytes_of(text));
     EXPECT_THROW(sites[1]->receive_parts(0, Phase::kTrees, 1), Error) << text.size();
   }
-}
-
-class SmallRing : public MemoryRing {
- public:
-  using MemoryRing::MemoryRing;
-  std::size_t memory_limit() const override { return 1000; }
-};
-
-TEST(Sites, PartsWithoutRoomAreRefusedBeforeTheyCome) {
-  const std::vector<std::string> names = {"far", "here"};
-  const auto shared = std::make_shared<MemoryRing::Shared>();
-  Sites far(std::make_unique<MemoryRing>(shared, 2, 0), names, Communicator::self());
-  Sites here(std::make_unique<SmallRing>(shared, 2, 1), names, Communicator::self());
-  far.set_piece(100);
-  far.send_parts(1, Phase::kTrees, 1, Message(1000));
-  EXPECT_EQ(here.receive_parts(0, Phase::kTrees, 1).front().size(), 1000u);
-  const Phase phases[] = {Phase::kTrees, Phase::kMesh};
-  for (const Phase phase : phases) {
-    far.send_parts(1, phase, 2, Message(5000));
-    const std::string text = wan::test::error_of<Error>(
-        [&] { phase == Phase::kTrees ? here.receive_parts(0, phase, 2) : here.receive_shares(0, phase, 2); });
-    EXPECT_TRUE(
-        wan::test::says(text, "site far announces 5.0 kB for one rank of this site (there is room for 1.0 kB)"));
-  }
-}
-
-TEST(Sites, CountTraffic) {
-  const auto sites = sites_in_memory(2);
-  sites[0]->publish(Phase::kSums, 1, bytes_of("12345"));
-  sites[1]->publish(Phase::kSums, 1, bytes_of("123"));
-  sites[1]->collect(Phase::kSums, 1);
-  const Traffic sums = sites[1]->take_traffic()[static_cast<std::size_t>(Phase::kSums)];
-  EXPECT_EQ(sums.bytes_sent, 3u);
-  EXPECT_EQ(sums.bytes_received, 5u);
-  EXPECT_EQ(sites[1]->take_traffic()[static_cast<std::size_t>(Phase::kSums)].bytes_sent, 0u);
 }
 
 TEST(Sites, ARingOfAnotherCountIsRefused) {

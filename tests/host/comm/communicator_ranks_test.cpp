@@ -164,19 +164,6 @@ TEST_F(Ranks, SplitIntoRowsAndColumns) {
   alone.barrier();
 }
 
-TEST_F(Ranks, OfOneMachineAreAllOfThemHere) {
-  const auto here = world.split_by_machine();
-  EXPECT_EQ(here.rank(), rank);  // the tests run on one machine
-  EXPECT_EQ(here.size(), size);
-  std::vector<std::uint64_t> one{1};
-  here.sum(one);
-  EXPECT_EQ(one[0], std::uint64_t(size));
-  // Also of a part of the job.
-  const auto pair = world.split(rank / 2, rank);
-  EXPECT_EQ(pair.split_by_machine().size(), pair.size());
-  EXPECT_EQ(Communicator::self().split_by_machine().size(), 1);
-}
-
 TEST_F(Ranks, CountTheirMachines) {
   const Machines machines = find_machines(world);
   EXPECT_EQ(machines.count, 1);
@@ -186,6 +173,8 @@ TEST_F(Ranks, CountTheirMachines) {
   EXPECT_EQ(machines.most_ranks, size);
   EXPECT_FALSE(machines.name.empty());
   EXPECT_EQ(find_machines(Communicator::self()).ranks_here, 1);
+  const auto pair = world.split(rank / 2, rank);
+  EXPECT_EQ(find_machines(pair).ranks_here, pair.size());
 }
 
 TEST_F(Ranks, ShareTheirMachine) {

@@ -99,14 +99,6 @@ TEST_P(Payload, SeveralUnderWayWhileOtherCallsAreMade) {
   }
 }
 
-TEST_P(Payload, SeveralMessagesBetweenTwoRanksKeepTheirOrder) {
-  if (path == PayloadPath::kStaged) ranks.set_limits({.piece_bytes = 1000});
-  DevicePayload payload(ranks, path);
-  DeviceRound round(ranks, stream, 1, 2);
-  payload.exchange(stream, round.out, round.in);
-  round.expect_arrived();
-}
-
 INSTANTIATE_TEST_SUITE_P(Paths, Payload, testing::Bool(),
                          [](const auto& info) { return info.param ? "Staged" : "Chosen"; });
 

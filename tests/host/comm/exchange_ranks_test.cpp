@@ -36,12 +36,6 @@ TEST_F(Exchange, RandomSparseRoundsArriveAndNothingEmptyIsSent) {
   EXPECT_EQ(ranks.traffic().empty, 0u);
 }
 
-TEST_F(Exchange, SeveralMessagesToOneRankKeepTheirOrder) {
-  auto r = prepare(ranks, 100, 5, false, std::size_t{1} << 30);
-  ranks.exchange(r.out, r.in);
-  expect_arrived(ranks, r, 100, 5, false);
-}
-
 TEST_F(Exchange, PiecesOfAnySizeWithFewInFlight) {
   std::uint64_t messages = 0;
   for (const std::size_t piece : {777, 4096, 65536}) {

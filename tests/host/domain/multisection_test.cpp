@@ -318,19 +318,5 @@ TEST(Rounding, DoesNotHoldBackCutsThatAreSmoothed) {
   }
 }
 
-TEST(Rounding, LeavesHeapsAndEmptyRanksAlone) {
-  for (const SamplePoint spot : {SamplePoint{0, 0, 0}, SamplePoint{1, kLast - 1, 1u << 31}}) {
-    std::vector<SamplePoint> set(1000, spot);
-    const auto few = uniform_set(5, 32);
-    set.insert(set.end(), few.begin(), few.end());
-    Domains domains({3, 2, 2});
-    for (int step = 0; step < 3; ++step) {
-      domains = multisect(set, domains, Smoothing{});
-      expect_a_partition(domains);
-    }
-    EXPECT_GE(std::ranges::max(load_of_domains(domains, set)), 1000.0);
-  }
-}
-
 }  // namespace
 }  // namespace maki

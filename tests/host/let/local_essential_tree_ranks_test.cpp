@@ -13,21 +13,7 @@ using test::LetSet;
 
 int world_size() { return Communicator::world().size(); }
 
-double mass_of(const Stream& stream, Octree& tree) {
-  if (tree.cells == 0) return 0;
-  CellMoments root;
-  copy_to_host(stream, &root, tree.moments.data(), sizeof root);
-  return root.mass;
-}
-
 ForceLaw newton() { return make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-4); }
-
-TEST(LocalEssentialTree, AndTheLocalTreeHoldTheWholeMass) {
-  const auto set = testing::clustered_set(3000, 21);
-  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
-  s.rebuild();
-  EXPECT_NEAR(mass_of(s.stream, s.own.tree) + mass_of(s.stream, s.let.forest()), 1.0, 1e-5);
-}
 
 // A shift of all changes no decision, so that an update has to give what a rebuild gives, bit by bit; only sums of
 // leaves, which are swept here, begin at another reference point.

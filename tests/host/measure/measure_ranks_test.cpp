@@ -34,24 +34,6 @@ class OverRanks : public ::testing::Test {
   const Communicator world = Communicator::world();
 };
 
-TEST_F(OverRanks, PowerIsThatOfOneRank) {
-  const Set set = testing::clumped_set(500, 8, false);
-  const OnDevice whole(set), mine(share(set));
-  for (int folding : {1, 3}) {
-    const MeasurePowerOptions options = {.cells = 18, .folding = folding};
-    const MeasuredPower one = measure_power(Communicator::self(), stream, whole.data(), whole.size(), options);
-    const MeasuredPower all = measure_power(world, stream, mine.data(), mine.size(), options);
-    EXPECT_NEAR(all.shot_noise, one.shot_noise, 1e-13 * one.shot_noise);
-    EXPECT_EQ(all.nyquist, one.nyquist);
-    ASSERT_EQ(all.bins.size(), one.bins.size());
-    for (std::size_t b = 0; b < one.bins.size(); ++b) {
-      EXPECT_EQ(all.bins[b].modes, one.bins[b].modes);
-      EXPECT_NEAR(all.bins[b].k, one.bins[b].k, 1e-13 * one.bins[b].k);
-      EXPECT_NEAR(all.bins[b].power, one.bins[b].power, 2e-6 * one.bins[b].power);
-    }
-  }
-}
-
 // A rank's domain folds onto far more of the mesh than its share, which is all that the rank takes memory for.
 TEST_F(OverRanks, AFoldedSetTakesItsShareOfTheMesh) {
   const Domains domains(choose_factors(world.size()));
@@ -69,7 +51,7 @@ TEST_F(OverRanks, AFoldedSetTakesItsShareOfTheMesh) {
   for (const int folding : {2, 16}) EXPECT_LT(peak(folding), 1.3 * flat);
 }
 
-TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {
+TEST_F(OverRanks, PowerAndCrossSpectraAreThoseOfOneRank) {
   const Set set = testing::clumped_set(500, 8, false), other(set.begin(), set.begin() + 200);
   const OnDevice whole(set), mine(share(set)), second(other), mine_of_second(share(other));
   const MeasurePowerOptions options = {.cells = 18};
@@ -77,9 +59,13 @@ TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {
   const ParticleSets here{{mine.data(), mine.size()}, {mine_of_second.data(), mine_of_second.size()}};
   const MeasuredPower one = measure_power_up_to(4, Communicator::self(), stream, all.first, options);
   const MeasuredPower many = measure_power_up_to(4, world, stream, here.first, options);
+  EXPECT_NEAR(one.shot_noise, many.shot_noise, 1e-13 * one.shot_noise);
+  EXPECT_EQ(one.nyquist, many.nyquist);
   ASSERT_EQ(one.bins.size(), many.bins.size());
   for (std::size_t b = 0; b < one.bins.size(); ++b) {
     EXPECT_EQ(one.bins[b].folding, many.bins[b].folding);
+    EXPECT_EQ(one.bins[b].modes, many.bins[b].modes);
+    EXPECT_NEAR(one.bins[b].k, many.bins[b].k, 1e-13 * one.bins[b].k);
     EXPECT_NEAR(one.bins[b].power, many.bins[b].power, 2e-6 * one.bins[b].power);
   }
   const CrossPower cross = measure_cross_up_to(2, Communicator::self(), stream, all, options);
