@@ -33,7 +33,8 @@ run_parts() {  # N NAME COMMAND...
     GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$n "$@" > "${logs[n]}" 2>&1 &
     jobs[n]=$!
   done
-  trap 'kill "${jobs[@]}" 2>/dev/null; tail -n +1 "${logs[@]}"; rm -f "${logs[@]}" "$last"; exit 143' TERM   # of a time limit: what was said so far
+  # Of a time limit: what was said so far.
+  trap 'kill "${jobs[@]}" 2>/dev/null; tail -n +1 "${logs[@]}"; rm -f "${logs[@]}" "$last"; exit 143' TERM
   for ((n = 0; n < parts; ++n)); do
     local code=0
     wait "${jobs[n]}" || code=$?

@@ -42,8 +42,7 @@ TEST_F(OnGpu, TestsRunSideBySide) {
 // What tests have said by then is in the log.
 TEST_F(OnGpu, AStepEndsWithItsTime) {
   stand_in("tests", "echo begun $GTEST_SHARD_INDEX\nexec sleep 1000");
-  expect_end(on_gpu("tests machine", "PARTS=2 LIMIT=8 TOTAL=8"), 1,
-             {"tests: ended after ", "machine: no time left"});
+  expect_end(on_gpu("tests machine", "PARTS=2 LIMIT=8 TOTAL=8"), 1, {"tests: ended after ", "machine: no time left"});
   expect_contains(text_of(path("out/tests.log")), {"begun 0", "begun 1"});
 }
 
