@@ -135,7 +135,7 @@ class NetRing : public Ring {
   std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and phase; null: this site's own
   std::thread visits_thread_;
 
-  mutable std::mutex mutex_;  // guards the members below, and the queues of lanes and links
+  mutable std::mutex mutex_;  // guards the members below, the queues of lanes and links, and Link::readers
   std::condition_variable changed_;
   std::exception_ptr failed_;
   bool closed_ = false, stopping_ = false;

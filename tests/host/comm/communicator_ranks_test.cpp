@@ -197,13 +197,6 @@ TEST_F(Ranks, SizesOfExchange) {
   EXPECT_THROW(world.exchange_sizes(to), Error);
 }
 
-TEST(Self, IsOneRank) {
-  const auto self = Communicator::self();
-  EXPECT_EQ(self.rank(), 0);
-  EXPECT_EQ(self.size(), 1);
-  EXPECT_EQ(self.split(5, 3).size(), 1);
-}
-
 TEST(SumOverRanks, OfDoubleDoublesLosesNothing) {
   const auto world = Communicator::world();
   const auto rank = static_cast<std::uint64_t>(world.rank()), size = static_cast<std::uint64_t>(world.size());
