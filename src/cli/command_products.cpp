@@ -118,8 +118,8 @@ void compute_forces(const ForcesArguments& given) {
   use_device(run.config);
   fmt::print("{}\n", device_text());
   const Config::Gravity& gravity = run.config.gravity;
-  fmt::print("{}, preset {}, theta {} ({})\n", softening_text(run), name_of(run.config.run.preset), *gravity.theta,
-             settings.origin);
+  fmt::print("{}, preset {}, theta {} ({}{})\n", softening_text(run), name_of(run.config.run.preset), *gravity.theta,
+             settings.origin, given.settings.empty() ? "" : ", changed on the command line");
 
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
                              : given.ewald ? ForceMethod::kEwald
@@ -145,7 +145,7 @@ void compute_forces(const ForcesArguments& given) {
 void add_forces_command(CLI::App& program) {
   auto options = std::make_shared<ForcesArguments>();
   CLI::App* command = add_command(program, "forces", "Write accelerations and potentials of a snapshot's particles",
-                                  "maki forces output/snapshot_003.hdf5 -o forces.hdf5 run.preset=precise softening=20",
+                                  "maki forces output/quickstart/snapshot_003.hdf5 -o forces.hdf5 run.preset=precise",
                                   options, on_first_rank(compute_forces));
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
   command->add_option("KEY=VALUE", options->settings, "settings, as for 'maki run'");
@@ -244,7 +244,7 @@ void add_info_command(CLI::App& program) {
   CLI::App* command =
       add_command(program, "info",
                   "Say what is in a file: snapshots, initial conditions, groups and links, maps, tables, pictures",
-                  "maki info output/snapshot_003.hdf5", options, on_first_rank(describe));
+                  "maki info output/quickstart/snapshot_003.hdf5", options, on_first_rank(describe));
   command->add_option("FILE", options->file, "file to describe; one file of a set stands for all")->required();
 }
 

@@ -120,7 +120,8 @@ class Reader {
       try {
         key.set(key, config, std::vector<double>{times.back()});
       } catch (const Error& error) {
-        throw Error(fmt::format("{} line {}: {}", file, number, error.what()));
+        const std::string from = comoving ? fmt::format("scale factor {:g}, redshift ", time) : "";
+        throw Error(fmt::format("{} line {}: {}{}", file, number, from, error.what()));
       }
     }
     return times;
@@ -299,12 +300,14 @@ const char* key_for_gadgets(const std::string& plain) {
       {"errtoltheta", "gravity.theta"},
       {"initcondfile", "initial.file"},
       {"maxsizetimestep", "time.max_dlna"},
+      {"numfilespersnapshot", "output.files"},
       {"outputdir", "run.output_directory"},
-      {"outputlistfilename", "output.list"},
+      {"outputlist", "output.list"},
       {"pmgrid", "gravity.mesh"},
       {"softeningcomoving", "gravity.softening"},
       {"softeningmaxphys", "gravity.max_physical_softening"},
       {"timebegin", "initial.redshift"},
+      {"timebetsnapshot", "output.redshifts"},
       {"timelimitcpu", "run.time_limit"},
       {"timemax", "time.end_redshift"},
   };

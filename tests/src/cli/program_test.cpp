@@ -219,9 +219,10 @@ TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
   EXPECT_EQ(call("power " + snapshot + " -o " + path("power.txt") + " --mesh 16").code, 0);
   EXPECT_EQ(call("image " + snapshot + " -o " + path("x.png") + " --axis x --depth \"2 Mpc/h\" --pixels 32").code, 0);
   const std::string forces = "forces " + snapshot + " --overwrite -o " + path("forces.hdf5") + " --targets 10";
-  const std::string of_run = "(of the run that wrote it)";
-  expect_end(call(forces + " preset=fast"), 0, {"softening 0.02 Mpc/h, preset fast, theta 0.8 " + of_run});
-  expect_end(call(forces), 0, {"softening 0.02 Mpc/h, preset standard, theta 0.7 " + of_run});
+  const std::string of_run = "(of the run that wrote it";
+  expect_end(call(forces + " preset=fast"), 0,
+             {"softening 0.02 Mpc/h, preset fast, theta 0.8 " + of_run + ", changed on the command line)"});
+  expect_end(call(forces), 0, {"softening 0.02 Mpc/h, preset standard, theta 0.7 " + of_run + ")"});
   expect_words(call("info " + path("forces.hdf5")), {"Acceleration", "Potential", "10 x 3"});
   EXPECT_EQ(call("forces " + snapshot + " -o " + path("direct.hdf5") + " --direct").code, 1);
   EXPECT_FALSE(fs::exists(path("direct.hdf5")));

@@ -71,6 +71,7 @@ TEST(ParseConfig, UnknownKeysNameFileLineAndNearest) {
 
 TEST(ParseConfig, ParametersOfGadgetLeadToTheirKeys) {
   expect_contains(refusal("[gravity]\nPMGRID = 64\n"), {"'gravity.mesh'"});
+  expect_contains(refusal("", {"TimeBetSnapshot=1.1"}), {"'output.redshifts'"});
   expect_contains(refusal("SofteningComovingClass0 = 1\n"), {"'gravity.softening'"});
   expect_contains(refusal("", {"TimeMax=1"}), {"'time.end_redshift'"});
 }
@@ -143,6 +144,7 @@ TEST(ParseConfig, OutputsComeFromAFile) {
   EXPECT_EQ(with_list("0\n2.5 1\n", isolated).output.times, (std::vector<Quantity>{{0, ""}, {2.5, ""}}));
   for (const char* line : {"x", "0.5 y", "0.5 1 2", "0", "-1", "1e5", "1e-5"})
     expect_contains(error_of([&] { with_list(std::string("0.5\n") + line + "\n", ""); }), {path + " line 2"});
+  expect_contains(error_of([&] { with_list("20\n", ""); }), {"scale factor 20, redshift -0.95 is out of range"});
   expect_contains(error_of([&] { with_list("0.5\n", "", {"output.redshifts=1"}); }),
                   {"output.redshifts", "both given"});
 }
