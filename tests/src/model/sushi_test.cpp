@@ -121,7 +121,7 @@ Machine of_sites(const Machine& all, const std::string& letters) {
   return some;
 }
 
-// Rows that are not held, and why: docs/model.md.
+// Rows that are not held, and why: bench/NOTES.md, "Models of the papers".
 TEST(Sushi, GivesTheTreeColumnOfTables7And8) {
   const Machine gbbp = machine("gbbp");
   for (const Site4& row : kGbbp) {
