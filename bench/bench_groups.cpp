@@ -100,7 +100,7 @@ void run(const Options& given) {
 
 int main(int argc, char** argv) {
   Options given;
-  CLI::App program("Groups of friends: sort, tree, links, and all of `maki groups` but its files");
+  CLI::App program("Friends-of-friends groups: sort, tree, links, and all of `maki groups` but its files");
   program.add_option("--particles", given.side, "along a side");
   program.add_option("--leaf", given.leaf, "of the tree for links");
   program.add_option("--threads", given.threads, "of the CPU");

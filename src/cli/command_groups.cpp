@@ -73,7 +73,7 @@ void write_groups(GroupsOptions given) {
 
 void add_groups_command(CLI::App& program) {
   auto options = std::make_shared<GroupsOptions>();
-  CLI::App* command = add_command(program, "groups", "Find groups of friends in a snapshot and measure them",
+  CLI::App* command = add_command(program, "groups", "Find friends-of-friends groups in a snapshot and measure them",
                                   "maki groups output/quickstart/snapshot_003.hdf5", options, write_groups);
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary, of a periodic box")->required();
   command->add_option("-o,--output", options->output,

@@ -142,7 +142,7 @@ struct Table {
     using enum InitialKind;
     KEY(initial.kind).means("lpt and pancake are cosmological, a file is either, the others are isolated");
     KEY(initial.file).own().with(kFile)
-        .means("snapshot or initial conditions: Maki or GADGET, HDF5 or binary type 1 or 2");
+        .means("snapshot or initial conditions of Maki, GADGET (HDF5, or binary type 1 or 2) or SWIFT");
     KEY(initial.particles_per_side).with(kLpt, kPancake).range(4, 16384)
         .means("their cube is the number of particles; even");
     KEY(initial.particles).with(kPlummer, kColdSphere, kKeplerDisk).range(1, 4.2e9).means("number of particles");
@@ -259,7 +259,7 @@ struct Table {
     KEY(output.subset).above(0).range(0, 1)
         .means("fraction of the particles that snapshots hold, chosen by a hash of their IDs: the same ones at all times");
     KEY(output.groups_only).only(RunKind::kCosmology)
-        .means("snapshots hold the members of groups of friends alone, which output.groups finds");
+        .means("snapshots hold the members of friends-of-friends groups alone, which output.groups finds");
     KEY(output.files).range(1, 65536)
         .means("of each snapshot, where the file system likes several: snapshot_NNN.0.hdf5 and so on; one site's runs alone");
     KEY(output.layout)

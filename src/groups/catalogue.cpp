@@ -29,8 +29,8 @@ namespace {
 
 void check(const Frame& frame, const SnapshotHeader& header, const GroupOptions& options) {
   if (!frame.periodic) {
-    throw Error("an isolated set has no groups of friends", "the linking length is in mean distances of a periodic box",
-                "give a snapshot of a cosmological run");
+    throw Error("an isolated set has no friends-of-friends groups",
+                "the linking length is in mean distances of a periodic box", "give a snapshot of a cosmological run");
   }
   if (!(header.omega0 > 0) || !(header.hubble > 0)) {
     throw Error("the groups' spheres need a cosmology", "the snapshot has no Omega0 or no HubbleParam",
@@ -383,7 +383,7 @@ constexpr double kBin = 0.2;  // in log10(M)
 std::string comments(const GroupCatalogue& catalogue, const Provenance& p, bool expected) {
   const SnapshotHeader& header = catalogue.header;
   const char* over_h = header.units.with_h ? "/h" : "";
-  std::string text = "# Mass function of groups of friends, by the mass within 200 times the mean density\n";
+  std::string text = "# Mass function of friends-of-friends groups, by the mass within 200 times the mean density\n";
   text += fmt::format("# Time {:.10g}\n# Redshift {:.10g}\n# BoxSize {:.10g}\n# Particles {}\n", header.time,
                       header.redshift, header.box_size, catalogue.particles);
   text += fmt::format("# LinkingLength {:.10g}\n# MinimumLength {}\n# Groups {}\n", catalogue.linking_length,

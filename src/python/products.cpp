@@ -176,7 +176,8 @@ nb::object expected_masses(const Config& config, const SnapshotHeader& header, c
 
 void bind_groups(nb::module_& module) {
   using Vector = std::array<double, 3>;
-  nb::class_<GroupCatalogue>(module, "Groups", "Groups of friends, the longest first; arrays have a row for each.")
+  nb::class_<GroupCatalogue>(module, "Groups",
+                             "Friends-of-friends groups, the longest first; arrays have a row for each.")
       .def_ro("header", &GroupCatalogue::header, "Of the snapshot.")
       .def_ro("linking_length", &GroupCatalogue::linking_length, "In mean distances between particles.")
       .def_ro("minimum", &GroupCatalogue::minimum)

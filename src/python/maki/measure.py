@@ -39,8 +39,8 @@ def without_notes(found):
 
 
 def groups(snapshot, linking_length=0.2, minimum=32):
-    """Groups of friends in a periodic box, the longest first, with their properties (docs/groups.md). The linking length is
-    in mean distances between particles."""
+    """Friends-of-friends groups in a periodic box, the longest first, with their properties (docs/groups.md). The linking
+    length is in mean distances between particles."""
     return without_notes(_core.groups(snapshot, linking_length, minimum))
 
 
