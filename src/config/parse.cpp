@@ -290,16 +290,23 @@ std::string preset_text(const Key& key) {
   return key.name == "mesh" ? text + " for 128^3 particles" : text;
 }
 
-// The key for a parameter of GADGET's files; null for other words. Without case and underscores, up to a number.
-const char* key_for_gadgets(const std::string& plain) {
+// The key for a parameter of GADGET or SWIFT; null for other words. Without case and underscores, up to a number.
+const char* key_for_parameter(const std::string& plain) {
   static constexpr std::pair<std::string_view, const char*> kParameters[] = {
+      {"aend", "time.end_redshift"},
       {"boxsize", "box.size"},
       {"cputimebetrestartfile", "run.restart_interval"},
+      {"deltahours", "run.restart_interval"},
+      {"dtmax", "time.max_dlna"},
       {"errtolforceacc", "gravity.error"},
       {"errtolintaccuracy", "time.eta"},
       {"errtoltheta", "gravity.theta"},
+      {"filename", "initial.file"},
       {"initcondfile", "initial.file"},
+      {"maxphysicaldmsoftening", "gravity.max_physical_softening"},
+      {"maxruntime", "run.time_limit"},
       {"maxsizetimestep", "time.max_dlna"},
+      {"meshsidelength", "gravity.mesh"},
       {"numfilespersnapshot", "output.files"},
       {"outputdir", "run.output_directory"},
       {"outputlist", "output.list"},
@@ -327,7 +334,7 @@ std::string nearest_key(const std::string& word) {
   const bool with_section = word.find('.') != std::string::npos;
   const std::string wanted = plain_word(word);
   const std::string wanted_name = plain_word(word.substr(word.find('.') + 1));
-  if (const char* key = key_for_gadgets(wanted_name)) return key;
+  if (const char* key = key_for_parameter(wanted_name)) return key;
   std::string best;
   std::size_t smallest = ~std::size_t{0};
   for (const Key& key : config_keys()) {

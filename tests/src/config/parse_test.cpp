@@ -69,9 +69,11 @@ TEST(ParseConfig, UnknownKeysNameFileLineAndNearest) {
   expect_contains(refusal("softening = 0.5\n"), {"line 1", "'gravity.softening'"});
 }
 
-TEST(ParseConfig, ParametersOfGadgetLeadToTheirKeys) {
+TEST(ParseConfig, ParametersOfGadgetAndSwiftLeadToTheirKeys) {
   expect_contains(refusal("[gravity]\nPMGRID = 64\n"), {"'gravity.mesh'"});
   expect_contains(refusal("", {"TimeBetSnapshot=1.1"}), {"'output.redshifts'"});
+  expect_contains(refusal("", {"mesh_side_length=64"}), {"'gravity.mesh'"});
+  expect_contains(refusal("[gravity]\nmax_physical_DM_softening = 1\n"), {"'gravity.max_physical_softening'"});
   expect_contains(refusal("SofteningComovingClass0 = 1\n"), {"'gravity.softening'"});
   expect_contains(refusal("", {"TimeMax=1"}), {"'time.end_redshift'"});
 }
