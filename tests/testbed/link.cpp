@@ -216,8 +216,8 @@ Direction::Nanoseconds Direction::deliver() {
     if (packet.arrival > now) return packet.arrival - now;
     if (sent == kBatch) return 0;
     if (write(to_, packet.bytes.data(), packet.size) > 0) {
-      ++packets_;
       bytes_ += packet.size;
+      ++packets_;  // whoever reads it finds the bytes too
       if (now - packet.arrival > kLate) ++late_;
     }
     under_way_.pop_front();

@@ -99,7 +99,7 @@ std::vector<pid_t> processes_in(const std::string& name) {
 void end_processes(const std::string& name) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     for (const pid_t p : processes_in(name)) kill(p, signal);
-    for (int i = 0; i < 20 && !processes_in(name).empty(); ++i) usleep(10000);
+    for (int i = 0; i < 1000 && !processes_in(name).empty(); ++i) usleep(10000);
   }
 }
 

@@ -70,11 +70,17 @@ struct Pair {
   }
 };
 
-int receive_all(const wan::Socket& s, double patience) {
-  int packets = 0;
-  for (char buffer[2000]; readable(s, patience); ++packets)
-    if (recv(s.descriptor(), buffer, sizeof buffer, 0) <= 0) break;
-  return packets;
+// Of so many packets from a to b: what the link has done with them once each is at b or dropped.
+LinkCounters all_packets(const Testbed& testbed, const Pair& pair, unsigned sent) {
+  LinkCounters counters;
+  unsigned arrived = 0;
+  EXPECT_TRUE(wan::test::comes_true([&] {
+    for (char buffer[2000]; recv(pair.b.descriptor(), buffer, sizeof buffer, MSG_DONTWAIT) > 0;) ++arrived;
+    counters = testbed.link(0, 1).forth();
+    return arrived == counters.packets && arrived + counters.queue_drops + counters.loss_drops == sent;
+  })) << arrived;
+  EXPECT_FALSE(readable(pair.b, 0.1));
+  return counters;
 }
 
 // Of 1000 bytes each, with all headers, from a to b.
@@ -86,7 +92,7 @@ void send_packets(const Pair& pair, int packets) {
 void receive_packets(const Pair& pair, int packets) {
   char buffer[2000];
   for (int i = 0; i < packets; ++i) {
-    ASSERT_TRUE(readable(pair.b, 10)) << i;
+    ASSERT_TRUE(readable(pair.b, 30)) << i;
     ASSERT_GT(recv(pair.b.descriptor(), buffer, sizeof buffer, 0), 0);
   }
 }
@@ -110,13 +116,13 @@ TEST_F(LinkTest, RoundTripIsTwiceTheDelay) {
   for (const bool six : {false, true}) {
     const Pair pair(testbed, six);
     double best = 1e9;
-    for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(wan::test::comes_true([&] {  // others may want the cores
       const auto start = Clock::now();
-      ASSERT_TRUE(echoed(pair, 10));
+      EXPECT_TRUE(echoed(pair, 30));
       best = std::min(best, seconds_since(start));
-    }
+      return best <= 0.06;
+    })) << best;
     EXPECT_GE(best, 0.04);
-    EXPECT_LE(best, 0.06);
   }
 }
 
@@ -124,18 +130,14 @@ TEST_F(LinkTest, LineTakesItsTimeAndQueueItsBytes) {
   TestbedSettings settings = fast(0.01);
   settings.link.rate = 8e6;     // a packet of 1000 bytes: 1 ms
   settings.link.queue = 100e3;  // a hundred of them
-  Testbed testbed(settings);
+  const Testbed testbed(settings);
   const Pair pair(testbed);
   const auto start = Clock::now();
-  send_packets(pair, 300);
-  const double sending = seconds_since(start);
-  const int arrived = receive_all(pair.b, 0.5);
-  const LinkCounters counters = testbed.link(0, 1).forth();
-  EXPECT_EQ(counters.packets, static_cast<unsigned>(arrived));
-  EXPECT_EQ(counters.bytes, static_cast<unsigned>(arrived) * 1000u);
-  EXPECT_EQ(counters.packets + counters.queue_drops, 300u);
-  EXPECT_GE(arrived, 100);
-  EXPECT_LE(arrived, 100 + sending / 1e-3 + 1);
+  send_packets(pair, 1000);
+  const LinkCounters counters = all_packets(testbed, pair, 1000);
+  EXPECT_GE(seconds_since(start), 1e-3 * static_cast<double>(counters.packets) + 0.01);
+  EXPECT_EQ(counters.bytes, counters.packets * 1000);
+  EXPECT_GE(counters.packets, 100u);
   EXPECT_LE(counters.greatest_queue, 100000u);
   EXPECT_GT(counters.greatest_queue, 99000u);
 }
@@ -149,15 +151,17 @@ TEST_F(LinkTest, EachLineOfARingMayHaveItsOwnRate) {
     settings.rates = slow ? std::vector{8e6, 0.0, 0.0} : std::vector{0.0, 8e6, 8e6};
     const Testbed testbed(settings);
     const Pair pair(testbed);
-    double best = 1;
-    for (int trial = 0; trial < (slow ? 1 : 5); ++trial) {
+    double best = 1e9;
+    EXPECT_TRUE(wan::test::comes_true([&] {  // others may want the cores
       const auto start = Clock::now();
       send_packets(pair, kPackets);
       receive_packets(pair, kPackets);
       best = std::min(best, seconds_since(start));
+      return best <= (slow ? 0.2 : 0.09);
+    })) << best;
+    if (slow) {
+      EXPECT_GE(best, 0.098);
     }
-    EXPECT_TRUE(slow ? best >= 0.098 : best <= 0.09) << best;
-    EXPECT_LE(best, 0.1 * 1.02 + 0.1);  // others may want the cores
   }
   settings.rates = {1e6, 1e6};
   EXPECT_THROW(Testbed{settings}, wan::Error);
@@ -166,16 +170,15 @@ TEST_F(LinkTest, EachLineOfARingMayHaveItsOwnRate) {
 TEST_F(LinkTest, LosesItsShareAndTheSameOnesAgain) {
   TestbedSettings settings = fast(0.001);
   settings.link.loss = 0.1;
-  constexpr int kPackets = 4000;
-  int arrived[2];
-  for (int& count : arrived) {
-    Testbed testbed(settings);
+  constexpr unsigned kPackets = 4000;
+  std::uint64_t arrived[2];
+  for (std::uint64_t& count : arrived) {
+    const Testbed testbed(settings);
     const Pair pair(testbed);
-    for (int i = 0; i < kPackets; ++i) ASSERT_EQ(send(pair.a.descriptor(), &i, sizeof i, 0), 4);
-    count = receive_all(pair.b, 0.3);
-    EXPECT_EQ(testbed.link(0, 1).forth().loss_drops + static_cast<unsigned>(count), kPackets + 0u);
+    for (unsigned i = 0; i < kPackets; ++i) ASSERT_EQ(send(pair.a.descriptor(), &i, sizeof i, 0), 4);
+    count = all_packets(testbed, pair, kPackets).packets;
   }
-  EXPECT_NEAR(arrived[0], 0.9 * kPackets, 5 * std::sqrt(0.09 * kPackets));
+  EXPECT_NEAR(static_cast<double>(arrived[0]), 0.9 * kPackets, 5 * std::sqrt(0.09 * kPackets));
   EXPECT_EQ(arrived[0], arrived[1]);
 }
 
