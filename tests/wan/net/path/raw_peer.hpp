@@ -16,7 +16,7 @@ namespace maki::wan::test {
 
 // ---- sockets --------------------------------------------------------------------------------------------------------
 
-inline constexpr int kPatience = 20000;  // milliseconds: no test waits so long unless it fails
+inline constexpr int kPatience = 60000;  // milliseconds: no test waits so long unless it fails
 
 inline bool ready(int descriptor, short events, int milliseconds = kPatience) {
   pollfd one{descriptor, events, 0};

@@ -68,27 +68,31 @@ TEST(EventLoop, SurvivesWorkThatThrows) {
   EXPECT_TRUE(log.has("thrown by a test"));
 }
 
+// Those that are to run are set in this order, so that it is right however long the thread takes to set them.
 TEST(EventLoop, TimersRunInOrderOfTime) {
   EventLoop loop("test-loop");
   std::vector<int> seen;
   std::promise<void> done;
   loop.call([&] {
-    loop.after(0.03, [&] {
-      seen.push_back(3);
-      done.set_value();
-    });
+    loop.after(1000, [&] { seen.push_back(9); });
     loop.after(0.01, [&] { seen.push_back(1); });
     const auto gone = loop.after(0.015, [&] { seen.push_back(9); });
     loop.after(0.02, [&, gone] {
       seen.push_back(2);
       loop.cancel(gone);  // has been cancelled, harmless
-      loop.after(0, [&] { seen.push_back(20); });
+    });
+    loop.after(0.03, [&] {
+      seen.push_back(3);
+      loop.after(0, [&] {
+        seen.push_back(4);
+        done.set_value();
+      });
     });
     loop.cancel(gone);
     loop.cancel(0);
   });
   done.get_future().wait();
-  loop.call([&] { EXPECT_EQ(seen, (std::vector<int>{1, 2, 20, 3})); });
+  loop.call([&] { EXPECT_EQ(seen, (std::vector<int>{1, 2, 3, 4})); });
 }
 
 TEST(EventLoop, TimersNeverRunEarly) {

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
+#include "tests/wan/helpers.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan {
@@ -24,26 +23,26 @@ struct NameServer {
       return resolve(Endpoint{host, endpoint.port});
     };
   }
-  // Asks again until it was asked `times` in all.
-  void wait(const HostAddresses& addresses, int times) {
-    while (asked < times) {
-      addresses.look_up_again();
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  }
 };
 
 TEST(HostAddresses, FollowAHostThatMoves) {
   NameServer server;
+  const auto begin = WallClock::now();
   const HostAddresses addresses(Endpoint{"gateway", 6000}, server.look_up()), copy = addresses;
   EXPECT_EQ(addresses.now().front().text(), "127.0.0.1:6000");
   server.answer = nullptr;
-  server.wait(addresses, 2);
+  EXPECT_TRUE(test::comes_true([&] {
+    addresses.look_up_again();
+    return server.asked >= 2;
+  }));
   EXPECT_EQ(addresses.now().front().text(), "127.0.0.1:6000");
   server.answer = "127.0.0.2";
-  server.wait(addresses, 3);
-  while (copy.now().front().text() != "127.0.0.2:6000") std::this_thread::yield();
-  EXPECT_EQ(server.asked, 3);
+  EXPECT_TRUE(test::comes_true([&] {
+    if (copy.now().front().text() == "127.0.0.2:6000") return true;  // and nobody asks the server any more
+    addresses.look_up_again();
+    return false;
+  }));
+  EXPECT_LE(server.asked - 2, seconds_since(begin));  // one a second
 }
 
 TEST(HostAddresses, OfAnUnknownHostAreAnError) {

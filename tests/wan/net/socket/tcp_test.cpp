@@ -15,6 +15,7 @@
 
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
+#include "tests/wan/ports.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan {
@@ -132,19 +133,7 @@ TEST(Tcp, ConnectsFromGivenAddressAndPorts) {
   PathSettings settings;
   Socket listener = listen_on({"127.0.0.1", 0}, settings);
   const Address target = address_of(listener);
-  // Two neighbouring ports that are free just now.
-  std::uint16_t first = 0;
-  for (int i = 0; i < 100 && first == 0; ++i) {
-    Socket one = listen_on({"127.0.0.1", 0}, settings);
-    const std::uint16_t port = local_address(one.descriptor()).port();
-    if (port == 65535) continue;
-    try {
-      Socket next = listen_on({"127.0.0.1", static_cast<std::uint16_t>(port + 1)}, settings);
-      first = port;
-    } catch (const Error&) {
-    }
-  }
-  ASSERT_NE(first, 0);
+  const auto first = static_cast<std::uint16_t>(test::free_base({0, 1}));
   settings.local_address = "127.0.0.1";
   settings.local_port_first = first;
   settings.local_port_last = first + 1;
@@ -163,8 +152,8 @@ TEST(Tcp, ConnectsFromGivenAddressAndPorts) {
 
 // The kernel refuses the port to both where they ask at the same moment (8 of 20,000 times when this was written).
 TEST(Tcp, OfTwoThatListenAtTheSameMomentOneGetsThePort) {
+  const Endpoint place{"", test::free_ports(1)[0]};
   for (int trial = 0; trial < 5000; ++trial) {
-    const Endpoint place{"", static_cast<std::uint16_t>(12000 + trial)};
     std::latch together(2);
     std::vector<Socket> listening(2);
     const auto ask = [&](Socket& socket) {
