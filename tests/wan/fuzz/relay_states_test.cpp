@@ -84,7 +84,6 @@ void clients(std::uint64_t count) {
   run_rounds("hostile clients of a relay", count, [&](std::uint64_t seed) {
     Random random(seed);
     Rig rig;
-    rig.settings.answer_timeout = rig.settings.admission_timeout = 1;
     rig.start();
     const test::Joined kept = test::join(rig);
     std::list<HostileRelayClient> clients;

@@ -219,8 +219,8 @@ TEST(RelayHidden, ManyCallsAreAnsweredAFewAtATime) {
   for (std::size_t left = kCalls; left > 0;) {
     put(control, encode_control(""));  // a sign of life
     std::vector<Socket> answers;
-    while (ready(rig.server.descriptor(), POLLIN, 300)) answers.push_back(rig.server.accept());
-    ASSERT_EQ(answers.size(), std::min(left, kAtOnce));
+    while (answers.size() < std::min(left, kAtOnce)) answers.push_back(rig.server.accept());
+    ASSERT_FALSE(ready(rig.server.descriptor(), POLLIN, 300));
     left -= answers.size();
   }
 }
@@ -331,8 +331,10 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
   receiving.wait();
   sending.wait();
   EXPECT_EQ(heard, words);
-  EXPECT_GT(ends.here.status().reconnections, 0u);
-  EXPECT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
+  EXPECT_TRUE(comes_true([&] {
+    const PathStatus status = ends.here.status();
+    return status.reconnections > 0 && status.streams_up == 4;
+  }));
 }
 
 TEST(RelayPath, RelayKeyAloneOpensNoPath) {

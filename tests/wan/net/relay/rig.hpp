@@ -6,6 +6,7 @@
 
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
+#include "tests/wan/ports.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/relay.hpp"
 
@@ -42,15 +43,12 @@ struct Rig {
 
   Rig() {
     write_key(key, folder / "relay.key");
-    settings.listen = {"127.0.0.1", 0};
+    settings.listen = {"127.0.0.1", free_ports(1)[0]};  // of the next one too, after this one has stopped
     settings.key_files = {folder / "relay.key"};
     settings.destinations["server"] = server.endpoint();
     settings.threads = 2;
   }
-  void start() {
-    relay = std::make_unique<Relay>(settings);
-    settings.listen = relay->address();  // the next one takes the same port
-  }
+  void start() { relay = std::make_unique<Relay>(settings); }
   void stop() { relay.reset(); }
   Endpoint at() const { return relay->address(); }
   RelayRoute route(const std::string& target) const { return {settings.listen, folder / "relay.key", target}; }
