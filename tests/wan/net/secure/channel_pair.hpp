@@ -59,11 +59,11 @@ inline std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& lis
   return out;
 }
 
-// One of them alone, as far as it gets while nothing more comes from the other side.
-inline Outcome shake_alone(Channel& channel) {
+// One of them alone, as far as it gets while nothing more comes from the other side in so many milliseconds.
+inline Outcome shake_alone(Channel& channel, int patience) {
   Outcome outcome;
   while (step(channel, outcome))
-    if (!ready(channel.descriptor(), POLLIN, 200)) break;
+    if (!ready(channel.descriptor(), POLLIN, patience)) break;
   return outcome;
 }
 

@@ -67,9 +67,9 @@ class Peers : public testing::Test {
     SSL* ssl = SSL_new(client);
     SSL_set_fd(ssl, a.descriptor());
     test::Outcome outcome;
-    for (int i = 0; i < 3 && outcome.error.empty(); ++i) {
+    for (int i = 0; i < 300 && outcome.error.empty(); ++i) {
       SSL_connect(ssl);
-      outcome = test::shake_alone(*channel);
+      outcome = test::shake_alone(*channel, 100);
     }
     EXPECT_FALSE(outcome.done);
     EXPECT_EQ(channel->identity(), "");
@@ -84,7 +84,7 @@ class Peers : public testing::Test {
     auto [a, b] = test::socket_pair();
     auto channel = make_channel(SecurityContext::make(listening), std::move(b), Side::kListening);
     EXPECT_EQ(::send(a.descriptor(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
-    return test::shake_alone(*channel).error;
+    return test::shake_alone(*channel, test::kPatience).error;
   }
 
   test::TemporaryFolder folder_;

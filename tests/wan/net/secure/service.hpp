@@ -72,6 +72,13 @@ inline void expect_echo(Path& path) {
   EXPECT_TRUE(same(message, back.view()));
 }
 
+// Of listeners to streams made by hand, which give no sign of life.
+inline PathSettings patient() {
+  PathSettings settings;
+  settings.stream_timeout = 300;
+  return settings;
+}
+
 // One stream by hand, of either side; all calls wait, but not for ever.
 class HandMadeStream {
  public:
