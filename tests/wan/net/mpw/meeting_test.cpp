@@ -86,9 +86,8 @@ TEST_F(Meetings, ChannelsThatDoNotMatchAreAnErrorOnBothSides) {
   auto other = std::async(std::launch::async, [&] {
     EXPECT_THROW(meet(plan("0", Manner::kWait, {port, port + 5})), Error);
   });
-  // Forwarded from another port, and fewer.
-  MeetingPlan caller = plan("127.0.0.1", Manner::kCall, {port});
-  caller.ports = {port};
+  // Forwarded from other ports, and more of them.
+  const MeetingPlan caller = plan("127.0.0.1", Manner::kCall, {port});
   Path path =
       Path::connect({"127.0.0.1", static_cast<std::uint16_t>(port)}, caller.environment.security, caller.settings);
   path.send(kGreetingTag, encode(Greeting{1, {port + 1, port + 2, port + 3}}));
@@ -241,7 +240,7 @@ TEST(RelayOfLanes, PassesOnBothWaysInOrderUntilOneSideCloses) {
   for (auto& one : senders) one.get();
   // What was sent before the end is still passed on.
   left.here.send(5, pattern(77, 1));
-  left.here.close(5);
+  left.here.close(60);
   EXPECT_NO_THROW(relaying.get());
   EXPECT_TRUE(same(right.here.receive_any(5, 100).view(), pattern(77, 1)));
 }
