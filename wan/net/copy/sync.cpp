@@ -329,11 +329,11 @@ void Sync::ship_until_there(const std::vector<Candidate>& files) {
 void Sync::ship_once() {
   std::vector<std::string> paths;
   const auto start = WallClock::now();
-  bool all_taken = false;  // that were due
-  while (!stopped() && !(all_taken && (watch_.waiting() == 0 || seconds_since(start) > options_.settle + 1))) {
+  for (bool all_taken = false; !stopped() && !all_taken;) {
+    const bool late = seconds_since(start) > options_.settle + 1;  // what has settled by then is taken all the same
     const auto more = watch_.ready(0.2, kMostReady);
     paths.insert(paths.end(), more.begin(), more.end());
-    all_taken = more.size() < kMostReady;
+    all_taken = more.size() < kMostReady && (late || watch_.waiting() == 0);
   }
   leave_out(watch_.incomplete());
   std::sort(paths.begin(), paths.end());
