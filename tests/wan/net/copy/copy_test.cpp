@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "tests/small_disk.hpp"
-#include "tests/wan/net/copy/copy_fixture.hpp"
+#include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/receiver.hpp"
@@ -291,39 +291,32 @@ TEST_F(InterruptedCopy, AChangedSourceIsSentAgain) {
 TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
   const std::string text = random_text(2 << 20, 11);
   write_file(local() / "f", text);
-  test::Pair stuck(test::streams(1));
-  MessageChannel far(std::move(stuck.there)), near(std::move(stuck.here));
+  HostilePeer stuck;
   ClientState client;
-  std::thread serving([&] { server_->serve(far, client); });
-  Order order;
-  order.action = Order::Action::kPush;
-  order.sole_file = true;
-  order.destination = "f";
-  near.send(kControlTag, encode(order));
-  ASSERT_TRUE(decode_reply(near.receive(kControlTag).view()).agreed);
-  Piece piece;
-  piece.entries.push_back({.kind = Kind::kFile, .path = "f", .size = text.size(), .mtime = 1, .mode = 0600});
-  near.send(kPlanTag, encode(piece));
-  near.receive(kBackTag);
-  RecordWriter writer(1 << 20, [&](Bytes message) { near.send(kDataTag, std::move(message)); });
-  writer.put(Begin{.index = 0, .size = text.size(), .mtime = 1, .mode = 0600});
-  const auto room = writer.room(100000);
-  std::memcpy(room.data(), text.data(), 100000);
-  writer.filled(100000);
-  writer.flush();
+  std::thread serving([&] { server_->serve(stuck.ours(), client); });
+  stuck.say(kControlTag, Order{.action = Order::Action::kPush, .sole_file = true, .destination = "f", .sources = {}});
+  ASSERT_TRUE(decode_reply(stuck.theirs().receive(kControlTag).view()).agreed);
+  stuck.say(kPlanTag, Piece{.entries = {file_entry("f", text.size(), 0600)}});
+  stuck.theirs().receive(kBackTag);
+  stuck.send_records([&](RecordWriter& writer) {
+    writer.put(Begin{.index = 0, .size = text.size(), .mtime = 1, .mode = 0600});
+    std::memcpy(writer.room(100000).data(), text.data(), 100000);
+    writer.filled(100000);
+  });
   while (!fs::exists(served() / ".f.maki-part") || fs::file_size(served() / ".f.maki-part") < 100000) usleep(1000);
   const CopyReport report = push("f", "f");
   EXPECT_TRUE(report.complete());
   EXPECT_EQ(report.counts.bytes, text.size() - 100000);
   EXPECT_EQ(read_file(served() / "f"), text);
   // What the first one still sends harms nothing.
-  std::memset(writer.room(100000).data(), 0, 100000);
-  writer.filled(100000);
-  writer.flush();
-  const Results results = decode_results(near.receive(kBackTag).view());
+  stuck.send_records([](RecordWriter& writer) {
+    std::memset(writer.room(100000).data(), 0, 100000);
+    writer.filled(100000);
+  });
+  const Results results = decode_results(stuck.theirs().receive(kBackTag).view());
   ASSERT_EQ(results.failures.size(), 1u);
   EXPECT_NE(results.failures[0].text.find("taken over"), std::string::npos);
-  near.give_up();
+  stuck.theirs().give_up();
   serving.join();
   EXPECT_EQ(read_file(served() / "f"), text);
 }

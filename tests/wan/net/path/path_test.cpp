@@ -132,9 +132,10 @@ TEST(Path, AMessageThatDoesNotFitFailsThatReceiveOnly) {
 TEST(Path, ClosingDeliversWhatWasSent) {
   test::Pair pair(test::streams(4));
   const auto sent = pattern(10000000, 1);
-  Request send = pair.here.start_send(1, sent);
-  EXPECT_TRUE(pair.here.close(30));
+  Request send = pair.here.start_send(1, sent), waiting = pair.there.start_receive_any(2, 10);
+  EXPECT_TRUE(pair.here.close(60));
   send.wait();
+  EXPECT_TRUE(test::says(test::error_of<PathError>([&] { waiting.wait(); }), "was closed by here"));
   EXPECT_TRUE(same(pair.there.receive_any(1, sent.size()).view(), sent));
   EXPECT_THROW(pair.there.receive_any(1, 10), PathError);
   EXPECT_THROW(pair.there.send(1, sent), PathError);
@@ -277,16 +278,6 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   const Ends ends = ends_after(here, there, [&] { here.drop_stream(2); });
   EXPECT_TRUE(test::says(ends.here.message, "refused"));  // by the system: nobody listens
   EXPECT_TRUE(test::says(ends.here.message, address.text()));
-}
-
-TEST_F(Lost, ClosedByThePeerIsNoLoss) {
-  test::Pair pair(impatient());
-  std::vector<std::byte> buffer(10);
-  auto waiting = std::async(std::launch::async, [&] { return end_of([&] { pair.there.receive(1, buffer); }); });
-  EXPECT_TRUE(pair.here.close(5));
-  const End end = waiting.get();
-  EXPECT_TRUE(test::says(end.message, "close"));
-  EXPECT_FALSE(test::says(end.message, "patience")) << end.message;
 }
 
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
