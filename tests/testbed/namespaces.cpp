@@ -17,9 +17,11 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "wan/net/error.hpp"
 #include "wan/net/socket/tcp.hpp"
@@ -167,35 +169,24 @@ void enter_namespace(const std::string& name) {
   if (status != 0) fail("cannot enter the namespace " + name);
 }
 
-void Namespace::enter() const { enter_namespace(name_); }
-
-void Namespace::within(const std::function<void()>& work) const {
-  in_thread([&] {
-    enter();
-    work();
-  });
-}
-
 void Namespace::set(const std::string& setting, const std::string& value) const {
   std::string file = "/proc/sys/" + setting;
   std::replace(file.begin() + 10, file.end(), '.', '/');
-  within([&] {
-    std::ofstream out(file);
-    out << value << std::flush;
-    if (!out)
-      throw Error(fmt::format("{} cannot be set to '{}' in {}", setting, value, name_), "the kernel refuses it",
-                  "a congestion control has to be in net.ipv4.tcp_allowed_congestion_control of the machine to be a "
-                  "namespace's default; TCP_CONGESTION of a socket takes any");
-  });
+  const InsideNamespace inside(name_);
+  std::ofstream out(file);
+  out << value << std::flush;
+  if (!out)
+    throw Error(fmt::format("{} cannot be set to '{}' in {}", setting, value, name_), "the kernel refuses it",
+                "a congestion control has to be in net.ipv4.tcp_allowed_congestion_control of the machine to be a "
+                "namespace's default; TCP_CONGESTION of a socket takes any");
 }
 
 std::string Namespace::get(const std::string& setting) const {
   std::string file = "/proc/sys/" + setting, value;
   std::replace(file.begin() + 10, file.end(), '.', '/');
-  within([&] {
-    std::ifstream in(file);
-    if (!std::getline(in, value)) throw Error(fmt::format("{} cannot be read in {}", setting, name_), "there is none");
-  });
+  const InsideNamespace inside(name_);
+  std::ifstream in(file);
+  if (!std::getline(in, value)) throw Error(fmt::format("{} cannot be read in {}", setting, name_), "there is none");
   return value;
 }
 

@@ -1,9 +1,7 @@
 // Network namespaces with names (as `ip netns` makes them), and running things inside.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <vector>
 
 namespace maki::testbed {
 
@@ -19,10 +17,6 @@ class Namespace {
   Namespace& operator=(Namespace&&) = delete;
 
   const std::string& name() const { return name_; }
-  // Moves the calling thread inside, for good; threads that it starts then are inside too.
-  void enter() const;
-  // Runs `work` inside, in a thread of its own, and waits. What it throws is thrown here.
-  void within(const std::function<void()>& work) const;
   // A setting such as "net.ipv4.tcp_rmem", of this namespace.
   void set(const std::string& setting, const std::string& value) const;
   std::string get(const std::string& setting) const;
@@ -31,7 +25,8 @@ class Namespace {
   std::string name_;
 };
 
-// Moves the calling thread into a namespace, and back at its end.
+// Moves the calling thread into a namespace, and back at its end. Threads and processes that it starts meanwhile stay
+// inside.
 class InsideNamespace {
  public:
   explicit InsideNamespace(const std::string& name);
