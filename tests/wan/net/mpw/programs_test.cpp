@@ -104,7 +104,6 @@ class ProgramsAtSites : public Programs {
 TEST_F(ProgramsAtSites, EveryCallWhereOneSideWaits) {
   const Sides sides{start_at(0, "every_call", "0"), start_at(1, "every_call", testbed_->address(0))};
   expect_success(sides, "every call, ");
-  if (std::getenv("MAKI_TEST_SHOW")) std::printf("%s%s", output(sides.first).c_str(), output(sides.second).c_str());
 }
 
 TEST_F(ProgramsAtSites, EveryCallWhereBothNameEachOther) {
