@@ -26,9 +26,10 @@ std::string time_text(double seconds) {
 
 std::string Meter::line() {
   const auto now = Clock::now();
-  const std::uint64_t under_way = under_way_(), bytes = progress_.bytes;
-  const auto arrived = [&](std::uint64_t given) { return given - std::min(given, under_way); };
-  const std::uint64_t moved = arrived(progress_.moved), done = std::min(arrived(progress_.bytes_done), bytes);
+  const std::uint64_t given = progress_.moved, finished = progress_.bytes_done, bytes = progress_.bytes;
+  const std::uint64_t under_way = under_way_();  // after those: what is sent meanwhile has not arrived
+  const auto arrived = [&](std::uint64_t sent) { return sent - std::min(sent, under_way); };
+  const std::uint64_t moved = arrived(given), done = std::min(arrived(finished), bytes);
   samples_.push_back({now, moved});
   const auto age = [&](const Sample& sample) { return std::chrono::duration<double>(now - sample.when).count(); };
   while (samples_.size() > 2 && age(samples_[1]) > kWindow) samples_.erase(samples_.begin());
