@@ -16,6 +16,7 @@
 
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/secure/service.hpp"
+#include "tests/wan/ports.hpp"
 #include "wan/net/path/dial.hpp"
 #include "wan/net/path/greeter.hpp"
 #include "wan/net/relay/admission.hpp"
@@ -239,11 +240,7 @@ TEST(Dial, AWrongKeyIsFinal) {
 }
 
 TEST(Dial, TriesTheNextAddress) {
-  Address nobody;
-  {
-    RawListener gone;
-    nobody = gone.address();
-  }
+  const Address nobody = resolve({"127.0.0.1", free_ports(1)[0]}).front();
   const Dialled alone = Caller(plan_to({nobody})).wait();
   EXPECT_EQ(alone.failure, DialFailure::kAgain);
   EXPECT_TRUE(says(alone.reason, nobody.text()));

@@ -281,7 +281,7 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
 }
 
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
-  const Endpoint nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  const Endpoint nobody{"127.0.0.1", test::free_ports(1)[0]};
   PathSettings settings = impatient();
   settings.patience = 2.5;
   const auto begin = Clock::now();

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 #include <vector>
@@ -83,6 +84,9 @@ class SilentListener : public RawListener {
  public:
   SilentListener() : RawListener(0) {
     for (int i = 0; i < 4; ++i) fill_.push_back(start_connect(address(), {}));
+    const auto has_come = [](const Socket& one) { return ready(one.descriptor(), POLLOUT, 10); };
+    while (std::ranges::none_of(fill_, has_come)) {
+    }
   }
   void make_room() { fill_.clear(); }
 

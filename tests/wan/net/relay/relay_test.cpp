@@ -162,10 +162,7 @@ TEST(Relay, RefusesUnknownTargetsAndKeys) {
 
 TEST(Relay, SaysWhenADestinationCannotBeReached) {
   Rig rig;
-  {
-    RawListener gone;
-    rig.settings.destinations["gone"] = gone.endpoint();
-  }
+  rig.settings.destinations["gone"] = {"127.0.0.1", free_ports(1)[0]};
   rig.start();
   RelayAdmission admission(rig.key, Want::kConnect, "gone");
   EXPECT_THROW(admit(rig.at(), admission), Error);
