@@ -12,10 +12,6 @@
 namespace maki::detail {
 
 using wan::quoted;
-std::string real_text(double value);  // always with a point or an exponent, so that it stays a float
-std::string list_text(const std::vector<double>& values);
-std::string list_text(const std::vector<std::string>& texts);
-std::string list_text(const std::vector<Quantity>& quantities);
 // "'abc'", "12", "a list": a value as messages show it.
 std::string shown(const Value& value);
 // Throws Error with the value and the key's expected value.
@@ -88,14 +84,17 @@ void read(std::optional<T>& to, const Key& key, const Value& value) {
 // write(): the TOML of a field.
 inline std::string write(bool value) { return value ? "true" : "false"; }
 inline std::string write(std::int64_t value) { return fmt::format("{}", value); }
-inline std::string write(double value) { return real_text(value); }
+std::string write(double value);  // always with a point or an exponent, so that it stays a float
 inline std::string write(const std::string& value) { return quoted(value); }
 inline std::string write(const Quantity& value) {
-  return value.unit.empty() ? real_text(value.value) : quoted(to_string(value));
+  return value.unit.empty() ? write(value.value) : quoted(to_string(value));
 }
-inline std::string write(const std::vector<double>& value) { return list_text(value); }
-inline std::string write(const std::vector<std::string>& value) { return list_text(value); }
-inline std::string write(const std::vector<Quantity>& value) { return list_text(value); }
+template <class T>
+std::string write(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) text += (text.empty() ? "" : ", ") + write(value);
+  return "[" + text + "]";
+}
 template <class E>  // an enumeration
 std::string write(E value) {
   return quoted(std::string(name_of(value)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "src/config/key_access.hpp"
@@ -10,39 +11,14 @@
 
 namespace maki::detail {
 
-std::string real_text(double value) {
+std::string write(double value) {
   std::string text = fmt::format("{}", value);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
-std::string list_text(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ", ") + real_text(value);
-  return "[" + text + "]";
-}
-
-std::string list_text(const std::vector<Quantity>& quantities) {
-  std::string text;
-  for (const Quantity& one : quantities) text += (text.empty() ? "" : ", ") + write(one);
-  return "[" + text + "]";
-}
-
-std::string list_text(const std::vector<std::string>& texts) {
-  std::string text;
-  for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + quoted(one);
-  return "[" + text + "]";
-}
-
 std::string shown(const Value& value) {
-  struct Show {
-    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-    std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
-    std::string operator()(double number) const { return fmt::format("{}", number); }
-    std::string operator()(const std::string& text) const { return quoted(text); }
-    std::string operator()(const std::vector<double>& list) const { return list_text(list); }
-    std::string operator()(const std::vector<std::string>& list) const { return list_text(list); }
-  };
-  return std::visit(Show{}, value);
+  const auto* number = std::get_if<double>(&value);
+  return number ? fmt::format("{}", *number) : std::visit([](const auto& one) { return write(one); }, value);
 }
 
 void refuse(const Key& key, const Value& value) {
@@ -330,15 +306,13 @@ struct Table {
 };
 // clang-format on
 
-std::string number_text(double value) { return fmt::format("{}", value); }
-
 std::string limits_text(const Key& key) {
   const bool low = std::isfinite(key.min), high = std::isfinite(key.max);
   if (low && high) {
-    return key.above_min ? fmt::format("above {}, at most {}", number_text(key.min), number_text(key.max))
-                         : fmt::format("{} to {}", number_text(key.min), number_text(key.max));
+    return key.above_min ? fmt::format("above {}, at most {}", key.min, key.max)
+                         : fmt::format("{} to {}", key.min, key.max);
   }
-  if (low) return fmt::format("{} {}", key.above_min ? "above" : "at least", number_text(key.min));
+  if (low) return fmt::format("{} {}", key.above_min ? "above" : "at least", key.min);
   return "";
 }
 
@@ -390,10 +364,9 @@ const std::vector<Key>& config_keys() {
 }
 
 const Key& find_key(const std::string& path) {
-  for (const Key& key : config_keys()) {
-    if (key.path() == path) return key;
-  }
-  throw std::logic_error("no such key: " + path);
+  const auto found = std::ranges::find(config_keys(), path, &Key::path);
+  if (found == config_keys().end()) throw std::logic_error("no such key: " + path);
+  return *found;
 }
 
 }  // namespace maki
