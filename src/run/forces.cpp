@@ -12,7 +12,6 @@
 #include "kernels/mesh/mass_unit.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/list_forces.hpp"
-#include "src/gravity/reference/exact_sums.hpp"
 #include "src/gravity/source_trees.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/gravity_field.hpp"
@@ -97,12 +96,9 @@ std::vector<Vector3> in_sides(const Frame& frame, const std::vector<std::array<d
 SetForces reference_forces(const Prepared& run, const Frame& frame, const std::vector<Vector3>& targets) {
   const std::vector<Vector3> positions = in_sides(frame, run.initial.positions);
   const std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
-  const Softening kind = run.config.gravity.softening_kind;
-  const double softening = start_softening(run) / run.side;
-  ReferenceForces sums = frame.periodic
-                             ? ewald_reference(positions, masses, targets, {.kind = kind, .softening = softening})
-                             : direct_reference(positions, masses, targets, {kind, softening});
-  return {std::move(sums.acceleration), std::move(sums.potential)};
+  const ReferenceOptions options{run.config.gravity.softening_kind, start_softening(run) / run.side};
+  return frame.periodic ? ewald_reference(positions, masses, targets, options)
+                        : direct_reference(positions, masses, targets, options);
 }
 
 void to_run_units(const Frame& frame, SetForces& forces) {

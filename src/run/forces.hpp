@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "src/gravity/reference/exact_sums.hpp"
 #include "src/run/setup.hpp"
 
 namespace maki {
@@ -17,10 +18,7 @@ enum class ForceMethod {
 
 // Forces by target, in the run's units: acceleration = -grad Phi in velocity^2 / length, Phi in velocity^2 with laplace
 // Phi = 4 pi G (rho - mean rho), comoving and without a factor of a.
-struct SetForces {
-  std::vector<std::array<double, 3>> acceleration;
-  std::vector<double> potential;
-};
+using SetForces = ReferenceForces;
 
 // Exact sums, whatever the method, where particles are too far away for the box (run.aside > 0). Targets are indices
 // into run.initial, ascending. The device must have been chosen (use_device). Throws Error where the method does not

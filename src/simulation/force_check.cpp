@@ -159,13 +159,11 @@ ForceError error_of(const GravityOptions& options, const Communicator& ranks, co
   for (const Sampled& target : targets) places.push_back(target.position);
 
   const std::vector<double> masses(found.particles.masses.begin(), found.particles.masses.end());
-  const ForceLaw& law = options.law;
+  const ReferenceOptions softened{options.law.softening_kind, options.law.softening};
   const SumOfParts sum = [&](std::span<double> values) { ranks.sum(values); };
-  const ReferenceForces exact =
-      options.periodic
-          ? ewald_reference(found.particles.fractions, masses, places,
-                            {.kind = law.softening_kind, .softening = law.softening}, sum)
-          : direct_reference(found.particles.fractions, masses, places, {law.softening_kind, law.softening}, sum);
+  const ReferenceForces exact = options.periodic
+                                    ? ewald_reference(found.particles.fractions, masses, places, softened, sum)
+                                    : direct_reference(found.particles.fractions, masses, places, softened, sum);
   return compare(targets, exact.acceleration, sums);
 }
 

@@ -136,7 +136,7 @@ TEST(Ewald, AccelerationIsMinusTheGradientOfThePotential) {
 }
 
 // Mean over cells^3 points around a particle, which is a corner of theirs.
-double mean_potential(int cells, const EwaldOptions& options) {
+double mean_potential(int cells, const ReferenceOptions& options) {
   std::vector<Vector3> points;
   for (int x = 0; x < cells; ++x)
     for (int y = 0; y < cells; ++y)
@@ -152,7 +152,7 @@ TEST(Ewald, MeanPotentialIsZero) {
   // The midpoint rule's error at the pole falls with the square of the spacing.
   EXPECT_NEAR((4 * mean_potential(10, {}) - mean_potential(5, {})) / 3, 0, 1e-9);
   for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
-    const EwaldOptions softened{.kind = kind, .softening = 0.1};  // takes 0.03 and more
+    const ReferenceOptions softened{.kind = kind, .softening = 0.1};  // takes 0.03 and more
     EXPECT_NEAR(mean_potential(20, softened), 0, 1e-4) << static_cast<int>(kind);
   }
 }

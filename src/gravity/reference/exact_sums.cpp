@@ -194,7 +194,7 @@ ReferenceForces sums_at(const std::vector<Vector3>& targets, const SumOfParts& s
 }
 
 // One source's near images. `d` points to the nearest image, on each axis within half a side.
-void add_near(const Vector3& d, double mass, const EwaldOptions& options, int images, TargetSum& force) {
+void add_near(const Vector3& d, double mass, const ReferenceOptions& options, int images, TargetSum& force) {
   const double alpha = options.alpha, reach2 = kReach * kReach / (alpha * alpha);
   for (int i = -images; i <= images; ++i)
     for (int j = -images; j <= images; ++j)
@@ -230,7 +230,7 @@ double integral_along_ray(double end, Softening kind, double softening) {
 }
 
 // Integral over the box of 1/r less the softened p of the nearest image, by six pyramids from the source to the faces.
-double softening_integral(const EwaldOptions& options) {
+double softening_integral(const ReferenceOptions& options) {
   if (options.softening <= 0) return 0;
   const auto within = [&](double u, double v) {  // of the ray through (1, u, v) / 2
     const double w = std::sqrt(1 + u * u + v * v);
@@ -255,7 +255,7 @@ PairValue softened_newton(double r2, Softening kind, double softening) {
 }
 
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                 const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
+                                 const std::vector<Vector3>& targets, const ReferenceOptions& options,
                                  const SumOfParts& sum) {
   return sums_at(targets, sum, [&](const Vector3& at) {
     TargetSum force;
@@ -271,7 +271,7 @@ ReferenceForces direct_reference(const std::vector<Vector3>& positions, const st
 }
 
 ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                const std::vector<Vector3>& targets, const EwaldOptions& options,
+                                const std::vector<Vector3>& targets, const ReferenceOptions& options,
                                 const SumOfParts& sum) {
   Waves waves = choose_waves(options.alpha);
   add_structure(waves, positions, masses);

@@ -35,24 +35,20 @@ using SumOfParts = std::function<void(std::span<double>)>;
 // SumOfParts where this process holds all particles.
 inline void whole_set(std::span<double>) {}
 
-struct DirectReferenceOptions {
+struct ReferenceOptions {
   Softening kind = Softening::kPlummer;
-  double softening = 0;  // sides
+  double softening = 0;  // sides; 0: none
+  // Of Ewald's sum: splitting parameter, 1 / side. The near sum reaches 5.6 / alpha, waves go to 5.6 alpha / pi; they
+  // share the work, and the result does not depend on it.
+  double alpha = 11.2;
 };
 
 // Acceleration and potential at the positions `targets`, equal on all processes. Positions in sides, not wrapped; masses
 // of the same length. Pairs at zero distance, as of a target with itself, are left out. O(targets x particles), on all
 // threads.
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                 const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
+                                 const std::vector<Vector3>& targets, const ReferenceOptions& options,
                                  const SumOfParts& sum = whole_set);
-
-// The result does not depend on `alpha`, only the time does: near and far sums share the work.
-struct EwaldOptions {
-  Softening kind = Softening::kPlummer;
-  double softening = 0;  // sides; 0: none
-  double alpha = 11.2;   // splitting parameter, 1 / side: the near sum reaches 5.6 / alpha, waves go to 5.6 alpha / pi
-};
 
 // Acceleration and potential at the positions `targets`, equal on all processes. The sources are all particles, their
 // periodic images, and a uniform background that cancels the mean density: acceleration = -grad Phi with laplace Phi =
@@ -63,7 +59,7 @@ struct EwaldOptions {
 // of one particle at half a side.
 // Time: waves (17000 of them) x particles + targets x particles, on all threads.
 ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                const std::vector<Vector3>& targets, const EwaldOptions& options,
+                                const std::vector<Vector3>& targets, const ReferenceOptions& options,
                                 const SumOfParts& sum = whole_set);
 
 }  // namespace maki
