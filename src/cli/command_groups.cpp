@@ -36,7 +36,7 @@ std::string default_output(const std::string& snapshot) {
 
 // The expected mass function. Without --config it is optional: there is none for a run of another version, or whose
 // table is missing.
-std::unique_ptr<const MassFunction> expected_masses(const GroupsOptions& given, const SnapshotHeader& header) {
+std::function<double(double)> expected_masses(const GroupsOptions& given, const SnapshotHeader& header) {
   try {
     if (const std::optional<Config> config = spectrum_config(given.config, given.snapshot))
       return mass_function_of(*config, header);
@@ -58,14 +58,14 @@ void write_groups(GroupsOptions given) {
   LoadedSet loaded(given.snapshot, ranks);
   require_whole("groups cannot be found in", given.snapshot, loaded.report());
   if (ranks.rank() == 0) print_notes(loaded.report().notes);
-  std::unique_ptr<const MassFunction> expected;
+  std::function<double(double)> expected;
   root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
   const auto begin = std::chrono::steady_clock::now();
   const GroupCatalogue catalogue =
       find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   root_succeeds(ranks, [&] { fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count()); });
-  write_group_files(given.output, catalogue, expected.get(), loaded.provenance(), given.overwrite, ranks);
+  write_group_files(given.output, catalogue, expected, loaded.provenance(), given.overwrite, ranks);
   root_succeeds(ranks, [&] { fmt::print("wrote {}\nwrote {}\n", given.output, mass_function_path(given.output)); });
 }
 

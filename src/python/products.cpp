@@ -160,7 +160,7 @@ nb::object spheres(const GroupCatalogue& catalogue, double Overdensity::*propert
 void write(const GroupCatalogue& catalogue, const std::string& path, const Config* spectrum, bool overwrite) {
   root_succeeds(Communicator::world(), [&] {  // the catalogue is on rank 0
     const auto expected = spectrum ? mass_function_of(*spectrum, catalogue.header) : nullptr;
-    write_group_files(path, catalogue, expected.get(), provenance("# of particles given in Python\n", device_text()),
+    write_group_files(path, catalogue, expected, provenance("# of particles given in Python\n", device_text()),
                       overwrite);
   });
 }
@@ -168,7 +168,7 @@ void write(const GroupCatalogue& catalogue, const std::string& path, const Confi
 nb::object expected_masses(const Config& config, const SnapshotHeader& header, const Numbers<double>& masses) {
   const auto expected = mass_function_of(config, header);
   std::vector<double> values;
-  for (std::size_t i = 0; i < masses.shape(0); ++i) values.push_back((*expected)(masses.data()[i]));
+  for (std::size_t i = 0; i < masses.shape(0); ++i) values.push_back(expected(masses.data()[i]));
   return array_of(std::move(values));
 }
 

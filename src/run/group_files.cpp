@@ -20,13 +20,12 @@ std::string mass_function_path(const std::string& catalogue) {
   return (path.parent_path() / (path.stem().string() + "_mass_function.txt")).string();
 }
 
-void write_group_files(const std::string& path, const GroupCatalogue& catalogue, const MassFunction* expected,
-                       const Provenance& provenance, bool overwrite, const Communicator& ranks) {
+void write_group_files(const std::string& path, const GroupCatalogue& catalogue,
+                       const std::function<double(double)>& expected, const Provenance& provenance, bool overwrite,
+                       const Communicator& ranks) {
   write_group_catalogue(path, catalogue, provenance, overwrite, ranks);
-  std::function<double(double)> tinker;
-  if (expected) tinker = [&](double mass) { return (*expected)(mass); };
   root_succeeds(ranks,
-                [&] { write_mass_function(mass_function_path(path), catalogue, tinker, provenance, overwrite); });
+                [&] { write_mass_function(mass_function_path(path), catalogue, expected, provenance, overwrite); });
 }
 
 std::string links_path(const std::string& catalogue) {

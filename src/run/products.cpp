@@ -151,9 +151,8 @@ PowerTheory power_theory_of(const Config& config, const SnapshotHeader& header) 
           HalofitPower(spectrum, cosmology, header.time)};
 }
 
-std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header) {
-  return std::make_unique<MassFunction>(spectrum_of(config, header),
-                                        Cosmology(parameters_of(config, header), header.units), header.time);
+std::function<double(double)> mass_function_of(const Config& config, const SnapshotHeader& header) {
+  return MassFunction(spectrum_of(config, header), Cosmology(parameters_of(config, header), header.units), header.time);
 }
 
 std::optional<Config> spectrum_config(const std::string& config, const std::string& snapshot) {

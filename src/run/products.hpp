@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +14,6 @@
 #include "src/analysis/picture.hpp"
 #include "src/analysis/spectrum_files.hpp"
 #include "src/config/config.hpp"
-#include "src/cosmology/nonlinear.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -34,8 +32,8 @@ struct PowerTheory {
 // its table cannot be read.
 PowerTheory power_theory_of(const Config& config, const SnapshotHeader& header);
 
-// The mass function (Tinker et al. 2008) of that spectrum. Throws Error as above.
-std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header);
+// The mass function (Tinker et al. 2008) of that spectrum, dn / d ln M of a mass. Throws Error as above.
+std::function<double(double)> mass_function_of(const Config& config, const SnapshotHeader& header);
 
 // The configuration with the linear spectrum of a snapshot's particles: the one in the file `config`, or if that is
 // empty the one of the run that wrote the snapshot, if the run made its initial conditions itself. Throws Error where a
@@ -163,8 +161,9 @@ std::string mass_function_path(const std::string& catalogue);
 
 // Writes the catalogue to `path` and its mass function beside it; without `expected` (of rank 0) its column is 0.
 // Collective. Throws Error where a file exists (unless `overwrite`) or cannot be written.
-void write_group_files(const std::string& path, const GroupCatalogue& catalogue, const MassFunction* expected,
-                       const Provenance& provenance, bool overwrite, const Communicator& ranks = Communicator::self());
+void write_group_files(const std::string& path, const GroupCatalogue& catalogue,
+                       const std::function<double(double)>& expected, const Provenance& provenance, bool overwrite,
+                       const Communicator& ranks = Communicator::self());
 
 // "a/links_003.hdf5" for "a/groups_003.hdf5"; for other names "links_" is put in front.
 std::string links_path(const std::string& catalogue);

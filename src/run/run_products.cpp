@@ -179,7 +179,7 @@ void RunProducts::report() {
 }
 
 // The expected mass function is optional: a run does not end because a table of its spectrum has been moved.
-std::unique_ptr<const MassFunction> RunProducts::expected_masses(const SnapshotHeader& header) {
+std::function<double(double)> RunProducts::expected_masses(const SnapshotHeader& header) {
   try {
     if (spectrum_) return mass_function_of(*spectrum_, header);
   } catch (const Error& error) {
@@ -205,13 +205,13 @@ GroupCatalogue RunProducts::groups_of(const OutputState& state) {
 void RunProducts::write_catalogue(const GroupCatalogue& found, int index) {
   std::string summary = "Groups: " + summary_of(found);
   const auto catalogue = [this](int number) { return path(fmt::format("groups_{:03}.hdf5", number)); };
-  std::unique_ptr<const MassFunction> expected;
+  std::function<double(double)> expected;
   bool has_earlier = false;
   root_succeeds(ranks(), [&] {
     expected = expected_masses(found.header);
     has_earlier = index > 0 && std::filesystem::exists(catalogue(index - 1));
   });
-  write_group_files(catalogue(index), found, expected.get(), provenance_, overwrite_, ranks());
+  write_group_files(catalogue(index), found, expected, provenance_, overwrite_, ranks());
   ranks().broadcast(&has_earlier, sizeof has_earlier, 0);
   try {
     if (has_earlier) summary += "; " + link_group_files(catalogue(index - 1), catalogue(index), overwrite_, ranks());

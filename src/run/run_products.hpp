@@ -68,7 +68,7 @@ class RunProducts : public RunFiles {
   GroupCatalogue groups_of(const OutputState& state);
   void write_catalogue(const GroupCatalogue& found, int index);
   GroupCatalogue write_groups(const OutputState& state);
-  std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
+  std::function<double(double)> expected_masses(const SnapshotHeader& header);
   PowerTheory theory(const SnapshotHeader& header);
 
   Provenance provenance_;
