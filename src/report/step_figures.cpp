@@ -15,26 +15,22 @@ namespace {
 using Steps = std::vector<Step>;
 using Number = std::function<double(const Step&)>;
 
-// A line of a number over time; steps without the number are left out.
-plot::Line over_time(const std::string& name, const Steps& steps, const Number& number) {
+// A line of a number over another; steps without the first are left out.
+plot::Line over(const Number& x, const std::string& name, const Steps& steps, const Number& number) {
   plot::Line line{name, {}, {}};
   for (const Step& step : steps) {
     const double value = number(step);
-    if (std::isfinite(value)) line.x.push_back(step.time), line.y.push_back(value);
+    if (std::isfinite(value)) line.x.push_back(x(step)), line.y.push_back(value);
   }
   return line;
 }
 
-plot::Line over_steps(const std::string& name, const Steps& steps, const Number& number) {
-  plot::Line line = over_time(name, steps, number);
-  line.x.clear();
-  for (const Step& step : steps)
-    if (std::isfinite(number(step))) line.x.push_back(static_cast<double>(step.step));
-  return line;
+plot::Line over_time(const std::string& name, const Steps& steps, const Number& number) {
+  return over(&Step::time, name, steps, number);
 }
 
-Number field(double Step::*number) {
-  return [number](const Step& step) { return step.*number; };
+plot::Line over_steps(const std::string& name, const Steps& steps, const Number& number) {
+  return over([](const Step& step) { return static_cast<double>(step.step); }, name, steps, number);
 }
 
 // A plot against redshift or time.
@@ -48,8 +44,8 @@ plot::Plot plot_in_time(const RunRecords& records, const std::string& title, con
 
 std::string energies_figure(const RunRecords& records) {
   plot::Plot plot = plot_in_time(records, "Energies", "energy");
-  plot.lines = {over_time("kinetic", records.steps, field(&Step::kinetic)),
-                over_time("potential", records.steps, field(&Step::potential)),
+  plot.lines = {over_time("kinetic", records.steps, &Step::kinetic),
+                over_time("potential", records.steps, &Step::potential),
                 over_time("total", records.steps, [](const Step& s) { return s.kinetic + s.potential; })};
   return figure(plot);
 }
@@ -127,7 +123,7 @@ std::string waits_figure(const RunRecords& records) {
       return found == step.site_traffic.end() ? kUnknown : found->second.waited;
     };
   };
-  plot.lines = {averaged(over_steps("all", records.steps, field(&Step::site_waited)))};
+  plot.lines = {averaged(over_steps("all", records.steps, &Step::site_waited))};
   std::set<std::string> phases;
   for (const Step& step : records.steps)
     for (const auto& [name, traffic] : step.site_traffic)
@@ -158,7 +154,7 @@ std::string energy_figures(const RunRecords& records) {
   const bool box = records.comoving();
   plot::Plot error = plot_in_time(records, box ? "Energy conservation (Layzer-Irvine)" : "Energy conservation",
                                   box ? "change of a(T+W) + int T da, over |aW|" : "(E - E at the start) / |E|");
-  error.lines = {over_time("", records.steps, field(&Step::energy_error))};
+  error.lines = {over_time("", records.steps, &Step::energy_error)};
   if (error.lines[0].x.empty()) return "";
   return figures({figure(error), box ? "" : energies_figure(records), box ? "" : virial_figure(records)});
 }
@@ -170,13 +166,13 @@ std::string step_figures(const RunRecords& records) {
   lengths.lines = {over_time("steps", records.steps, length)};
   if (records.comoving()) lengths.lines.push_back(long_steps(records.steps));
   plot::Plot work = plot_in_time(records, "Work", "interactions of a particle");
-  work.lines = {over_time("", records.steps, field(&Step::mean_list))};
+  work.lines = {over_time("", records.steps, &Step::mean_list)};
   return figures({figure(lengths), figure(work)});
 }
 
 std::string time_figures(const RunRecords& records) {
   plot::Plot plot{"Seconds of a step", "step", "seconds"};
-  plot.lines = {averaged(over_steps("whole", records.steps, field(&Step::seconds)))};
+  plot.lines = {averaged(over_steps("whole", records.steps, &Step::seconds))};
   for (const std::string& phase : main_phases(records.steps))
     plot.lines.push_back(averaged(over_steps(phase, records.steps, [&phase](const Step& step) {
       const auto found = step.phases.find(phase);
@@ -188,9 +184,9 @@ std::string time_figures(const RunRecords& records) {
 std::string rank_figures(const RunRecords& records) {
   plot::Plot uneven{"Imbalance of the ranks", "step", "largest over mean"};
   uneven.from_zero = false;
-  uneven.lines = {over_steps("interactions", records.steps, field(&Step::interaction_imbalance)),
-                  over_steps("seconds of lists", records.steps, field(&Step::evaluate_imbalance)),
-                  over_steps("expected by domains", records.steps, field(&Step::domain_imbalance))};
+  uneven.lines = {over_steps("interactions", records.steps, &Step::interaction_imbalance),
+                  over_steps("seconds of lists", records.steps, &Step::evaluate_imbalance),
+                  over_steps("expected by domains", records.steps, &Step::domain_imbalance)};
   plot::Plot memory{"Device memory", "step", "MB at the peak so far"};
   memory.lines = {over_steps("", records.steps, [](const Step& step) { return 1e-6 * step.memory; })};
   return figures({figure(uneven), figure(memory)});
