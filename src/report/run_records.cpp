@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "kernels/error.hpp"
 #include "src/io/property_tree.hpp"
+#include "src/simulation/step_log.hpp"
 
 namespace maki::report {
 namespace {
@@ -242,10 +242,6 @@ void RecordReader::read(const std::string& text) {
 void RecordReader::keep_last(std::size_t steps) {
   std::vector<Step>& all = records_.steps;
   if (all.size() > 2 * steps) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(steps));
-}
-
-std::string metrics_path(const std::string& directory) {
-  return (std::filesystem::path(directory) / "metrics.jsonl").string();
 }
 
 RunRecords read_records(const std::string& directory, std::uint64_t most) {

@@ -123,8 +123,6 @@ class RecordReader {
   std::array<std::uint64_t, 2> steps_{};  // lines of steps so far, without and with energies
 };
 
-std::string metrics_path(const std::string& directory);
-
 // All lines; where there are more than `most` of steps, a sample of these. Throws Error where there is no metrics.jsonl
 // or no run in it; damaged lines become problems.
 RunRecords read_records(const std::string& directory, std::uint64_t most = 100'000);

@@ -51,6 +51,10 @@ JsonObject phase_totals(const std::vector<RankRecord>& ranks) {
 
 }  // namespace
 
+std::string metrics_path(const std::string& directory) {
+  return (std::filesystem::path(directory) / "metrics.jsonl").string();
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
@@ -121,10 +125,6 @@ std::int64_t step_of(const std::string& line) {
   return step ? std::atoll(step->c_str()) : -1;
 }
 
-std::string metrics_path_in(const std::string& directory) {
-  return (std::filesystem::path(directory) / "metrics.jsonl").string();
-}
-
 std::string log_path_in(const std::string& directory) {
   return (std::filesystem::path(directory) / "log.txt").string();
 }
@@ -164,11 +164,11 @@ std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCount
 
 StepLog::StepLog(const std::string& directory, const RunHead& head, const Provenance& provenance, bool overwrite,
                  std::optional<std::uint64_t> resumed_at)
-    : metrics_(resumed_at ? metrics_path_in(directory) : emptied(metrics_path_in(directory), overwrite)),
+    : metrics_(resumed_at ? metrics_path(directory) : emptied(metrics_path(directory), overwrite)),
       log_(resumed_at ? log_path_in(directory) : emptied(log_path_in(directory), overwrite)) {
   std::string& text = log_head_;
   if (resumed_at) {
-    cut_after(metrics_path_in(directory), *resumed_at);
+    cut_after(metrics_path(directory), *resumed_at);
     text = fmt::format("\n# resumed after step {}\n", *resumed_at);
   }
   metrics_head_ = head_line(head, provenance, resumed_at);
@@ -243,12 +243,12 @@ void add_line(const std::string& path, const std::string& line) {
 }  // namespace
 
 void note_overwriting(const std::string& directory) {
-  if (std::filesystem::exists(metrics_path_in(directory))) add_line(metrics_path_in(directory), kOverwritten);
+  if (std::filesystem::exists(metrics_path(directory))) add_line(metrics_path(directory), kOverwritten);
 }
 
 RunThere run_in(const std::string& directory) {
   RunThere run;
-  std::ifstream file(metrics_path_in(directory));
+  std::ifstream file(metrics_path(directory));
   std::string head, restart, output, last;
   for (std::string line; std::getline(file, line); last = std::move(line)) {
     if (file.eof()) continue;  // cut off
@@ -267,7 +267,7 @@ RunThere run_in(const std::string& directory) {
 }
 
 void add_from_elsewhere(const std::string& directory, const std::string& event, const std::string& message_line) {
-  add_line(metrics_path_in(directory), event);
+  add_line(metrics_path(directory), event);
   add_line(log_path_in(directory), message_line);
 }
 

@@ -25,6 +25,8 @@ struct RunHead {
   std::string site = {};  // its name in a run over several
 };
 
+std::string metrics_path(const std::string& directory);
+
 // This machine's name, "" where it has none.
 std::string host_name();
 

@@ -6,19 +6,12 @@
 #include <array>
 #include <bit>
 #include <initializer_list>
-#include <string_view>
 
 namespace maki {
 namespace {
 
 using model::MeasuredSteps;
 using Numbers = std::array<double, sizeof(MeasuredSteps) / sizeof(double)>;
-
-double seconds_below(const PhaseTimers::Node& node, std::string_view name, std::string_view child = {}) {
-  for (const auto& one : node.children)
-    if (one->name == name) return child.empty() ? one->seconds : seconds_below(*one, child);
-  return 0;
-}
 
 double waited(const SitesTraffic& traffic, std::initializer_list<sites::Phase> phases) {
   double sum = 0;
@@ -46,12 +39,12 @@ MeasuredSteps mean_over(const Communicator& ranks, const MeasuredSteps& mine) {
 }  // namespace
 
 StepParts parts_of(const StepMetrics& metrics, const PhaseTimers& timers) {
-  const PhaseTimers::Node& root = timers.root();
+  const RankRecord record = record_of(metrics, timers);
   StepParts parts;
-  parts.evaluate = seconds_below(root, "tree", "evaluate");
-  parts.mesh = seconds_below(root, "mesh");
+  parts.evaluate = phase_seconds(record, "tree/evaluate");
+  parts.mesh = phase_seconds(record, "mesh");
   parts.waited = metrics.gravity.let_waited_seconds;
-  const double known = parts.evaluate + parts.mesh + parts.waited + seconds_below(root, "energy");
+  const double known = parts.evaluate + parts.mesh + parts.waited + phase_seconds(record, "energy");
   parts.rest = std::max(0.0, metrics.seconds - known);
   return parts;
 }
