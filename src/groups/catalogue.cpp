@@ -236,25 +236,13 @@ std::uint64_t write_contents(hid_t file, const GroupCatalogue& catalogue, const 
   return dataset_address(create_dataset(ids, "ID", type, catalogue.members(), 1, 0));
 }
 
-constexpr std::size_t kIdsAtOnce = 1 << 20;
-
-template <class T>
-void write_ids(PositionedFile& file, std::uint64_t address, const std::vector<std::uint64_t>& ids) {
-  for (std::size_t i = 0; i < ids.size(); i += kIdsAtOnce) {
-    const std::vector<T> some(ids.begin() + static_cast<std::ptrdiff_t>(i),
-                              ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), i + kIdsAtOnce)));
-    file.write_at(address + i * sizeof(T), some.data(), some.size() * sizeof(T));
-  }
-}
-
 void write_share(const std::string& temporary, const std::string& path, const IdsPlace& place, std::uint64_t first,
                  const std::vector<std::uint64_t>& ids) {
   if (ids.empty()) return;
   PositionedFile file(temporary, path);
-  if (place.wide)
-    write_ids<std::uint64_t>(file, place.address + first * sizeof(std::uint64_t), ids);
-  else
-    write_ids<std::uint32_t>(file, place.address + first * sizeof(std::uint32_t), ids);
+  const auto id = [&](std::size_t i, std::size_t) { return ids[i]; };
+  const RowSource rows = place.wide ? row_source<std::uint64_t>(1, id) : row_source<std::uint32_t>(1, id);
+  write_rows_at(file, rows, ids.size(), place.address + first * rows.row_bytes());
   file.finish();
 }
 

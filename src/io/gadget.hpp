@@ -17,7 +17,6 @@
 namespace maki::gadget {
 
 inline constexpr std::size_t kTypes = 6;
-inline constexpr std::size_t kSlabRows = std::size_t{1} << 20;  // rows converted at a time
 
 // The parts of a header that all ranks need, as plain bytes.
 struct FileFacts {

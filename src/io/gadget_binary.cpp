@@ -74,8 +74,8 @@ class BinaryReader {
   template <class T, class Put>
   void each(const Block& block, std::uint64_t first, std::uint64_t count, Put put) {
     std::vector<T> slab;
-    for (std::uint64_t done = 0; done < count; done += kSlabRows) {
-      slab.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kSlabRows, count - done)));
+    for (std::uint64_t done = 0; done < count; done += kRowsAtOnce) {
+      slab.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kRowsAtOnce, count - done)));
       get(block.offset + (first + done) * sizeof(T), slab.data(), slab.size() * sizeof(T));
       for (std::size_t i = 0; i < slab.size(); ++i) put(done + i, swap_ ? byte_swapped(slab[i]) : slab[i]);
     }
@@ -244,16 +244,6 @@ void read_binary_particles(const std::string& path, const FileHeader& header, co
 // Writing the same types.
 
 static_assert(std::endian::native == std::endian::little);
-
-void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address) {
-  std::vector<unsigned char> bytes;
-  for (std::uint64_t first = 0; first < part.count(); first += kSlabRows) {
-    const std::uint64_t rows = std::min<std::uint64_t>(kSlabRows, part.count() - first);
-    bytes.resize(rows * source.row_bytes());
-    source.fill(first, rows, bytes.data());
-    file.write_at(address + (part.begin() + first) * source.row_bytes(), bytes.data(), bytes.size());
-  }
-}
 
 namespace {
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,25 +73,10 @@ T id(const Part& part, std::size_t i) {
   return static_cast<T>(part.particles.id(part.at(i)));
 }
 
-// The rows of one dataset or block, as bytes of the file.
-struct RowSource {
-  std::size_t columns, width;  // numbers a row, bytes a number
-  // Puts this rank's rows [first, first + count) of the part at `to`.
-  std::function<void(std::size_t first, std::size_t count, unsigned char* to)> fill;
-  std::size_t row_bytes() const { return columns * width; }
-};
-
-// Numbers of type T, given by value(i, column).
-template <class T, class Value>
-RowSource row_source(std::size_t columns, Value value) {
-  return {columns, sizeof(T), [columns, value](std::size_t first, std::size_t count, unsigned char* to) {
-            T* const numbers = reinterpret_cast<T*>(to);
-            for (std::size_t i = 0; i < count * columns; ++i) numbers[i] = value(first + i / columns, i % columns);
-          }};
+// Writes this rank's rows to their places in a block of rows that begins at `address`.
+inline void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address) {
+  write_rows_at(file, source, part.count(), address + part.begin() * source.row_bytes());
 }
-
-// Writes this rank's rows to their places in a block of rows that begins at `address`, slab by slab.
-void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
 
 // The rows of all ranks' shares, with the number formats of `options`. `chosen`: as Part::chosen. Throws Error, the
 // same on all ranks. Collective, over the sites too.

@@ -10,7 +10,6 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
-#include "src/io/safe_file.hpp"
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
@@ -72,7 +71,7 @@ void read_rows_of(const std::string& path, std::size_t file, const char* group, 
       throw Error(fmt::format("'{}' does not belong to its restart", path), "it has another number of particles");
     for (std::uint64_t first = begin; first < end; first += kRowsAtOnce) {
       const std::size_t count = std::min<std::uint64_t>(kRowsAtOnce, end - first);
-      block.resize(count * c.columns * c.width);
+      block.resize(count * c.source.row_bytes());
       read_rows(dataset, first - rows.begins[file], count, c.type, block.data());
       c.put(first - rows.mine.first, count, block.data());
     }
@@ -258,7 +257,7 @@ std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<Resta
   std::map<std::string, H5Id> groups;
   for (const RestartColumn& c : columns) {
     if (!groups.contains(c.group)) groups[c.group] = create_group(hdf5, c.group);
-    const H5Id dataset = create_dataset(groups[c.group], c.name, c.type, c.rows, c.columns, 0);
+    const H5Id dataset = create_dataset(groups[c.group], c.name, c.type, c.rows, c.source.columns, 0);
     addresses.push_back(dataset_address(dataset));
   }
   groups.clear();
@@ -287,17 +286,8 @@ RankFile begin_file(const std::string& path, int rank, const StateNumbers& numbe
 
 void write_columns(const RankFile& begun) {
   PositionedFile numbers(begun.file.temporary_path(), begun.file.path());
-  std::vector<unsigned char> block;
-  for (std::size_t i = 0; i < begun.columns.size(); ++i) {
-    const RestartColumn& c = begun.columns[i];
-    const std::size_t row_bytes = c.columns * c.width;
-    for (std::size_t first = 0; first < c.rows; first += kRowsAtOnce) {
-      const std::size_t count = std::min(kRowsAtOnce, c.rows - first);
-      block.resize(count * row_bytes);
-      c.get(first, count, block.data());
-      numbers.write_at(begun.addresses[i] + first * row_bytes, block.data(), block.size());
-    }
-  }
+  for (std::size_t i = 0; i < begun.columns.size(); ++i)
+    write_rows_at(numbers, begun.columns[i].source, begun.columns[i].rows, begun.addresses[i]);
   numbers.finish();
 }
 

@@ -27,6 +27,7 @@
 #include "kernels/particles/particles.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/rank_threads.hpp"
+#include "src/io/safe_file.hpp"
 #include "src/io/snapshot.hpp"
 
 namespace maki {
@@ -65,9 +66,6 @@ struct StateNumbers {
   std::map<std::string, std::vector<std::uint64_t>> counts;
   bool operator==(const StateNumbers&) const = default;
 };
-
-// Rows of a column that are read or written at once.
-inline constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 
 // The contents of complete.toml.
 struct RestartInfo {
@@ -160,15 +158,13 @@ class RestartWriter {
   RankThreads threads_;
 };
 
-// A column of numbers in a rank's file. `get` copies `count` rows from `first` on to `to`; `put` copies them back from
-// `from`.
+// A column of numbers in a rank's file. `put` copies `count` rows from `first` on back from `from`.
 struct RestartColumn {
   const char* group;
   const char* name;
   hid_t type;
-  std::size_t columns, width;  // numbers a row, bytes a number
   std::size_t rows;
-  std::function<void(std::size_t first, std::size_t count, void* to)> get;
+  RowSource source;
   std::function<void(std::size_t first, std::size_t count, const void* from)> put;
 };
 

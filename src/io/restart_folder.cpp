@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "kernels/error.hpp"
-#include "src/io/safe_file.hpp"
 
 namespace maki::restart_folder {
 
@@ -185,17 +184,12 @@ namespace {
 // A column whose number k of row i is number(i, k), a reference.
 template <class T, class Number>
 RestartColumn column(const char* group, const char* name, std::size_t columns, std::size_t rows, Number number) {
-  const auto get = [=](std::size_t first, std::size_t count, void* to) {
-    T* const numbers = static_cast<T*>(to);
-    for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t k = 0; k < columns; ++k) numbers[i * columns + k] = number(first + i, k);
-  };
   const auto put = [=](std::size_t first, std::size_t count, const void* from) {
     const T* const numbers = static_cast<const T*>(from);
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < columns; ++k) number(first + i, k) = numbers[i * columns + k];
   };
-  return {group, name, hdf5_type<T>(), columns, sizeof(T), rows, get, put};
+  return {group, name, hdf5_type<T>(), rows, row_source<T>(columns, number), put};
 }
 
 }  // namespace

@@ -185,6 +185,16 @@ void PositionedFile::finish() {
   if (close(std::exchange(descriptor_, -1)) != 0) fail(path_, errno);
 }
 
+void write_rows_at(PositionedFile& file, const RowSource& source, std::uint64_t count, std::uint64_t address) {
+  std::vector<unsigned char> bytes;
+  for (std::uint64_t first = 0; first < count; first += kRowsAtOnce) {
+    const std::uint64_t rows = std::min<std::uint64_t>(kRowsAtOnce, count - first);
+    bytes.resize(rows * source.row_bytes());
+    source.fill(first, rows, bytes.data());
+    file.write_at(address + first * source.row_bytes(), bytes.data(), bytes.size());
+  }
+}
+
 LineFile::LineFile(std::string path) : path_(std::move(path)) {
   descriptor_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(path_, errno);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,6 +75,30 @@ class PositionedFile {
   std::uint64_t settling_offset_ = 0;  // bytes from here on are being flushed to the disk
   std::size_t settling_bytes_ = 0;
 };
+
+// Rows of a table that are read or written at once.
+inline constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
+
+// The rows of one table, as bytes of a file.
+struct RowSource {
+  std::size_t columns, width;  // numbers a row, bytes a number
+  // Puts this writer's rows [first, first + count) at `to`.
+  std::function<void(std::size_t first, std::size_t count, unsigned char* to)> fill;
+  std::size_t row_bytes() const { return columns * width; }
+};
+
+// Numbers of type T, given by value(i, column).
+template <class T, class Value>
+RowSource row_source(std::size_t columns, Value value) {
+  return {columns, sizeof(T), [columns, value](std::size_t first, std::size_t count, unsigned char* to) {
+            T* const numbers = reinterpret_cast<T*>(to);
+            for (std::size_t i = 0; i < count; ++i)
+              for (std::size_t k = 0; k < columns; ++k) numbers[i * columns + k] = static_cast<T>(value(first + i, k));
+          }};
+}
+
+// Writes this writer's `count` rows from `address` on. Throws Error.
+void write_rows_at(PositionedFile& file, const RowSource& source, std::uint64_t count, std::uint64_t address);
 
 // A file of lines that grows during a run. Lines that find no room on the disk wait in memory until there is some, so
 // that a disk that is full for a while costs no line and leaves no half one.
