@@ -22,6 +22,12 @@ double number(const ptree& object, const char* name, double otherwise = kUnknown
 
 std::string text(const ptree& object, const char* name) { return object.get<std::string>(name, ""); }
 
+// An array or object; an empty one where it is missing.
+const ptree& child(const ptree& object, const char* name) {
+  static const ptree kNone;
+  return object.get_child(name, kNone);
+}
+
 std::vector<double> numbers(const ptree& array) {
   std::vector<double> all;
   for (const auto& [no_name, value] : array) all.push_back(value.get_value<double>(kUnknown));
@@ -41,8 +47,7 @@ Beginning beginning_of(const ptree& line) {
   begin.began = text(line, "began");
   if (const auto at = line.get_optional<std::uint64_t>("resumed_at")) begin.resumed_at = *at;
   begin.ranks = line.get<int>("ranks", 1);
-  if (const auto settings = line.get_child_optional("settings"))
-    for (const auto& [no_name, value] : *settings) begin.settings.push_back(value.data());
+  for (const auto& [no_name, value] : child(line, "settings")) begin.settings.push_back(value.data());
   begin.provenance = {text(line, "provenance.configuration"), text(line, "provenance.version"),
                       text(line, "provenance.git_hash"), text(line, "provenance.compiler"),
                       text(line, "provenance.device")};
@@ -50,20 +55,15 @@ Beginning beginning_of(const ptree& line) {
 }
 
 void read_sites(const ptree& line, Step& step) {
-  const auto sites = line.get_child_optional("sites");
-  if (!sites) return;
-  step.site_waited = number(*sites, "waited");
-  if (const auto phases = sites->get_child_optional("phases")) {
-    for (const auto& [name, value] : *phases) {
-      const std::vector<double> n = numbers(value);
-      if (n.size() >= 4) step.site_traffic[name] = {n[0], n[1], n[2], n[3]};
-    }
+  step.site_waited = number(line, "sites.waited");
+  for (const auto& [name, value] : child(line, "sites.phases")) {
+    const std::vector<double> n = numbers(value);
+    if (n.size() >= 4) step.site_traffic[name] = {n[0], n[1], n[2], n[3]};
   }
-  if (const auto all = sites->get_child_optional("all"))
-    for (const auto& [name, site] : *all)
-      step.sites.push_back(
-          {name,
-           {number(site, "force", 0), number(site, "particles", 0), number(site, "begin", 0), number(site, "end", 0)}});
+  for (const auto& [name, site] : child(line, "sites.all"))
+    step.sites.push_back(
+        {name,
+         {number(site, "force", 0), number(site, "particles", 0), number(site, "begin", 0), number(site, "end", 0)}});
 }
 
 void read_energy(const ptree& line, Step& step) {
@@ -84,8 +84,7 @@ void read_work(const ptree& line, Step& step) {
   step.interaction_imbalance = number(line, "ranks.interaction_imbalance");
   step.evaluate_imbalance = number(line, "ranks.evaluate_imbalance");
   step.domain_imbalance = number(line, "ranks.domain_imbalance");
-  if (const auto phases = line.get_child_optional("phases"))
-    for (const auto& [name, value] : *phases) step.phases[name] = value.get_value<double>(0);
+  for (const auto& [name, value] : child(line, "phases")) step.phases[name] = value.get_value<double>(0);
 }
 
 Step step_of(const ptree& line) {
@@ -126,10 +125,8 @@ End end_of(const ptree& line) {
   end.long_steps = number(line, "long_steps", 0);
   end.elapsed = number(line, "elapsed", 0);
   end.memory = number(line, "memory_high_water");
-  if (const auto phases = line.get_child_optional("phases"))
-    for (const auto& [name, value] : *phases) end.phases.push_back({name, triple(value)});
-  if (const auto arrays = line.get_child_optional("memory"))
-    for (const auto& [name, value] : *arrays) end.arrays.push_back({name, value.get_value<double>(0)});
+  for (const auto& [name, value] : child(line, "phases")) end.phases.push_back({name, triple(value)});
+  for (const auto& [name, value] : child(line, "memory")) end.arrays.push_back({name, value.get_value<double>(0)});
   return end;
 }
 
