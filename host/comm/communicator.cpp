@@ -276,11 +276,14 @@ std::vector<std::string> gather_texts(const Communicator& ranks, const std::stri
   return texts;
 }
 
-void throw_together(const Communicator& ranks, const std::string& problem) {
-  const std::vector<std::uint64_t> lengths = gathered(ranks, std::uint64_t{problem.size()});
+std::string first_text(const Communicator& ranks, const std::string& text) {
+  const std::vector<std::uint64_t> lengths = gathered(ranks, std::uint64_t{text.size()});
   const auto first = std::find_if(lengths.begin(), lengths.end(), [](std::uint64_t n) { return n > 0; });
-  if (first == lengths.end()) return;
-  throw Error(broadcast_text(ranks, problem, static_cast<int>(first - lengths.begin())));
+  return first == lengths.end() ? "" : broadcast_text(ranks, text, static_cast<int>(first - lengths.begin()));
+}
+
+void throw_together(const Communicator& ranks, const std::string& problem) {
+  if (const std::string first = first_text(ranks, problem); !first.empty()) throw Error(first);
 }
 
 }  // namespace maki

@@ -156,8 +156,10 @@ T smallest_of(const Communicator& ranks, T mine) {
 std::string broadcast_text(const Communicator& ranks, const std::string& text, int root = 0);
 // The texts of all ranks, in the order of ranks. For short texts: each takes the memory of the longest. Collective.
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& text);
+// The text of the lowest rank whose text is not empty; empty where all are. Collective.
+std::string first_text(const Communicator& ranks, const std::string& text);
 
-// Throws Error on all ranks where `problem` is not empty on any: the text of the lowest such rank. Collective.
+// Throws Error on all ranks where `problem` is not empty on any: the first_text(). Collective.
 void throw_together(const Communicator& ranks, const std::string& problem);
 
 // Makes the call on each rank; where it throws on any, all ranks throw the same Error. The calls may differ between

@@ -38,9 +38,7 @@ std::string missing_device(const Config& config, const Communicator& ranks) {
   } catch (const DeviceError& error) {
     problem = error.what();
   }
-  for (const std::string& one : gather_texts(ranks, problem))
-    if (!one.empty()) return one;
-  return {};
+  return first_text(ranks, problem);
 }
 
 // Throws Error where no run can begin with it, as far as that is known without its particles.

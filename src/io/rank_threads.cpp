@@ -56,9 +56,7 @@ void RankThreads::wait() const {
 std::string RankThreads::problem() {
   const End mine = thread_.valid() ? thread_.get() : End{};
   seconds_ += largest_of(ranks_, mine.seconds);
-  for (const std::string& problem : gather_texts(ranks_, mine.problem))
-    if (!problem.empty()) return problem;
-  return {};
+  return first_text(ranks_, mine.problem);
 }
 
 }  // namespace maki

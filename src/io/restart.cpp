@@ -154,9 +154,7 @@ std::string damage_of(const RestartInfo& info, const Communicator& ranks) {
          rank += static_cast<std::size_t>(ranks.size()))
       mine = damage_of_file(folder::rank_file(info.path, static_cast<int>(rank)), info.checksums[rank]);
   });
-  for (const std::string& one : gather_texts(ranks, mine))
-    if (!one.empty()) return one;
-  return {};
+  return first_text(ranks, mine);
 }
 
 Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool known_whole) {

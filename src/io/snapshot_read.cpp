@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <numbers>
 #include <numeric>
+#include <sstream>
 
 #include "host/comm/job.hpp"
 #include "host/measure/totals.hpp"
@@ -282,11 +283,9 @@ namespace {
 std::vector<std::string> merge_notes(const Communicator& ranks, const std::vector<std::string>& notes) {
   std::vector<std::string> merged;
   for (const std::string& text : gather_texts(ranks, fmt::format("{}", fmt::join(notes, "\n")))) {
-    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-      end = std::min(text.find('\n', begin), text.size());
-      const std::string note = text.substr(begin, end - begin);
-      if (std::find(merged.begin(), merged.end(), note) == merged.end()) merged.push_back(note);
-    }
+    std::istringstream lines(text);
+    for (std::string note; std::getline(lines, note);)
+      if (std::ranges::find(merged, note) == merged.end()) merged.push_back(note);
   }
   return merged;
 }
