@@ -1,4 +1,5 @@
 // maki wan relay: joins two networks whose machines cannot reach each other.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -64,13 +65,9 @@ class Screen {
     if (terminal_) fmt::print(stderr, "\r\033[K{}", text), std::fflush(stderr);
   }
   void say(wan::LogLevel level, const std::string& text) const {
-    std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    localtime_r(&now, &parts);
-    char clock[32];
-    std::strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &parts);
     const char* mark = level == wan::LogLevel::kInfo ? "" : level == wan::LogLevel::kWarning ? "warning: " : "error: ";
-    fmt::print(stderr, "{}{} {}{}\n", terminal_ ? "\r\033[K" : "", clock, mark, text);
+    fmt::print(stderr, "{}{:%Y-%m-%d %H:%M:%S} {}{}\n", terminal_ ? "\r\033[K" : "", fmt::localtime(std::time(nullptr)),
+               mark, text);
   }
 
  private:
