@@ -7,22 +7,25 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "kernels/device/stream.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/io/snapshot_writer.hpp"
-#include "src/simulation/link_lines.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/step_parts.hpp"
 #include "src/simulation/stop_request.hpp"
+#include "wan/net/error.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
@@ -65,6 +68,35 @@ struct RunFileOptions {
   // Of times in messages about an isolated set: in the run's unit, and its name.
   std::pair<double, std::string> time_unit = {1, ""};
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
+};
+
+// Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run. While
+// an object of this class exists, lines that wan::log() is given, from any thread, go to stderr as before and are
+// collected. One object at a time: a later one takes over.
+class LinkLines {
+ public:
+  LinkLines() {
+    wan::set_log_sink([this](wan::LogLevel level, const std::string& text) {
+      wan::print(level, text);
+      std::lock_guard lock(mutex_);
+      if (lines_.size() < kMostLines) lines_.emplace_back(WallClock::now(), text);
+    });
+  }
+  ~LinkLines() { wan::set_log_sink({}); }
+  LinkLines(const LinkLines&) = delete;
+  LinkLines& operator=(const LinkLines&) = delete;
+
+  // The lines since the last call with their times. At most kMostLines are kept between two calls; further ones are
+  // only printed.
+  std::vector<std::pair<WallClock::time_point, std::string>> take() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(lines_, {});
+  }
+
+ private:
+  static constexpr std::size_t kMostLines = 1000;
+  std::mutex mutex_;
+  std::vector<std::pair<WallClock::time_point, std::string>> lines_;
 };
 
 class RunFiles : public RunObserver {

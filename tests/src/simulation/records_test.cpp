@@ -11,9 +11,9 @@
 #include <map>
 #include <string>
 
-#include "src/simulation/link_lines.hpp"
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/progress.hpp"
+#include "src/simulation/run_files.hpp"
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/stop_request.hpp"
 #include "tests/messages.hpp"
