@@ -57,7 +57,6 @@ class TreeGravity {
   TreeDrift& drift() { return rank_trees_.drift(); }
   const TreeDrift& drift() const { return rank_trees_.drift(); }
   std::uint64_t unkept_ghost_lists() const { return source_trees_->unkept_lists(); }
-  const GravityOptions& options() const { return options_; }
   bool has_imports() const { return !imports_.empty(); }  // there are other ranks or sites
 
  private:
