@@ -34,6 +34,16 @@ class DeviceError : public Error {
   using Error::Error;
 };
 
+// Returns what the call returns; an Error that leaves it gets the place in front: "place: message".
+template <class Call>
+auto at_place(const std::string& place, Call&& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw Error(place + ": " + error.what());
+  }
+}
+
 // what() for a user: of the standard library's errors about memory and threads, too.
 inline std::string message_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) return "out of memory";

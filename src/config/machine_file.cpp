@@ -36,9 +36,8 @@ double number_of(const toml::node& node, Kind kind, const std::string& place) {
   if (const auto plain = node.value<double>()) {
     number = *plain;
   } else if (const auto text = node.value<std::string>(); text && kind != Kind::kNumber) {
-    number = sites::translate_errors(
-        [&] { return kind == Kind::kRate ? wan::parse_rate(*text) : wan::parse_seconds(*text); },
-        [&](const std::string& problem) { return Error(fmt::format("{}: {}", place, problem)); });
+    const auto read = kind == Kind::kRate ? wan::parse_rate : wan::parse_seconds;
+    number = at_place(place, [&] { return sites::translate_errors([&] { return read(*text); }); });
   } else {
     throw Error(place + ": not a number", "", "give a number in seconds or bytes a second, or text such as \"3 ms\"");
   }

@@ -182,11 +182,8 @@ class Reader {
   // `place.key` is sites.TABLE.KEY, or sites.NAME.path.KEY.
   void set_site(const Place& place, const Value& value) {
     const std::size_t dot = place.key.find('.', 6);
-    try {
-      set_site_value(config, place.key.substr(6, dot - 6), place.key.substr(dot + 1), value);
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}: {}", place.where, place.key, error.what()));
-    }
+    at_place(fmt::format("{}: {}", place.where, place.key),
+             [&] { set_site_value(config, place.key.substr(6, dot - 6), place.key.substr(dot + 1), value); });
   }
 
   static Value value_of(const toml::node& node, const Place& place) {
@@ -354,11 +351,7 @@ Config parse_config(const std::string& text, const std::string& name, const std:
   for (const std::string& override_text : overrides) reader.read_override(override_text, from);
   reader.check_applicable();
   reader.read_output_list();
-  try {
-    check_sites(reader.config);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", name, error.what()));
-  }
+  at_place(name, [&] { check_sites(reader.config); });
   return reader.config;
 }
 

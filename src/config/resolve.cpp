@@ -414,11 +414,8 @@ double number_of(const Quantity& quantity, const char* key_path, const Config& c
   if (isolated && !units.with_h && !pure_numbers(units) && unit != nullptr && unit->over_h)
     throw Error(fmt::format("{}: '{}' carries 1/h", key_path, to_string(quantity)), "an isolated run knows no h",
                 "give a unit without /h, such as \"1 kpc\" and \"1e10 Msun\"");
-  try {
-    return in_units(quantity, key.dimension, isolated ? "" : key.plain_unit, units, h);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", key_path, error.what()));
-  }
+  return at_place(key_path,
+                  [&] { return in_units(quantity, key.dimension, isolated ? "" : key.plain_unit, units, h); });
 }
 
 void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes) {

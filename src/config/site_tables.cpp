@@ -74,13 +74,11 @@ void check_name(const std::string& name) {
 }
 
 void check_endpoint(const SiteAddress& site, const std::string& text, const char* key, bool any_port) {
-  try {
+  at_place(fmt::format("sites.{}.{}", site.name, key), [&] {
     const wan::Endpoint endpoint = sites::translate_errors([&] { return wan::Endpoint::parse(text); });
     if (endpoint.port == 0 && !any_port) throw Error(fmt::format("'{}' has no port", text));
     if (endpoint.host.empty() && std::string(key) != "listen") throw Error(fmt::format("'{}' has no host", text));
-  } catch (const Error& error) {
-    throw Error(fmt::format("sites.{}.{}: {}", site.name, key, error.what()));
-  }
+  });
 }
 
 void check_address(const SiteAddress& site) {
@@ -116,10 +114,8 @@ void check_relay_keys(const Config& config) {
     if (const std::string key = key_of_link(config, find_site(config, name)); !key.empty()) keys.push_back(key);
   for (const SiteAddress& site : config.site_addresses) {
     if (site.relay_key.empty()) continue;
-    sites::translate_errors([&] { wan::check_relay_key(site.relay_key, keys); },
-                            [&](const std::string& text) {
-                              return Error(fmt::format("sites.{}.relay_key: {}", site.name, text));
-                            });
+    at_place(fmt::format("sites.{}.relay_key", site.name),
+             [&] { sites::translate_errors([&] { wan::check_relay_key(site.relay_key, keys); }); });
   }
 }
 
@@ -130,11 +126,8 @@ PathChoices path_choices(const Config& config, const SiteAddress& site) {
     for (const PathValue& value : *values) find_path_key(value.key)->set(choices, value.value);
   const std::string& key = key_of_link(config, site);
   if (!key.empty()) choices.security.key_files.push_back(key);
-  sites::translate_errors([&] { choices.settings.check(); },
-                          [&](const std::string& text) {
-                            return Error(fmt::format("sites.{}: {}",
-                                                     site.path.empty() ? kPathTable : site.name + ".path", text));
-                          });
+  at_place(fmt::format("sites.{}", site.path.empty() ? kPathTable : site.name + ".path"),
+           [&] { sites::translate_errors([&] { choices.settings.check(); }); });
   return choices;
 }
 

@@ -394,13 +394,11 @@ void read_hdf5_particles(const std::string& path, const FileHeader& header, cons
     const std::uint64_t end = std::min(rows.end, type_begin + header.counts[type]);
     if (begin >= end) continue;
     const std::uint64_t before = begin - rows.begin;
-    try {
+    at_place(fmt::format("cannot read '{}'", path), [&] {
       read_type(file, header,
                 {type, header.counts[type], begin - type_begin, end - begin, rows.number + before, rows.at + before},
                 snapshot, notes);
-    } catch (const Error& error) {
-      throw Error(fmt::format("cannot read '{}': {}", path, error.what()));
-    }
+    });
   }
 }
 

@@ -11,19 +11,11 @@ namespace maki {
 
 namespace {
 
-// Runs `set` and puts the place of the value in front of its error.
-template <class Set>
-void at_place(const std::string& where, Set set) {
-  try {
-    sites::translate_errors(set);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", where, error.what()));
-  }
-}
-
 void set_key(const PathKey& key, const std::vector<std::string>& values, PathChoices& choices) {
-  if (key.clear != nullptr) key.clear(choices);
-  for (const std::string& value : values) key.set(choices, value);
+  sites::translate_errors([&] {
+    if (key.clear != nullptr) key.clear(choices);
+    for (const std::string& value : values) key.set(choices, value);
+  });
 }
 
 std::string text_of(const toml::node& node) {
