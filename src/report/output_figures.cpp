@@ -105,21 +105,29 @@ std::string moment(const RunRecords& records, const std::string& fallback, int i
 
 std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", shown_redshift(file.fact("Redshift"))); }
 
-// The readable files that have these columns.
-std::vector<Columns> read_all(const Files& files, const std::vector<std::string>& needed,
-                              std::vector<std::string>& problems) {
-  std::vector<Columns> all;
+// Makes the call with the number and path of each file; its Errors become problems.
+template <class Call>
+void for_files(const Files& files, std::vector<std::string>& problems, Call call) {
   for (const auto& [number, path] : files) {
     try {
-      Columns file = read_columns(path);
-      if (file.columns.empty()) continue;  // no group yet
-      for (const std::string& name : needed)
-        if (file.column(name).empty()) throw Error(fmt::format("'{}' has no column {}", path, name));
-      all.push_back(std::move(file));
+      call(number, path);
     } catch (const Error& error) {
       problems.push_back(error.what());
     }
   }
+}
+
+// The readable files that have these columns.
+std::vector<Columns> read_all(const Files& files, const std::vector<std::string>& needed,
+                              std::vector<std::string>& problems) {
+  std::vector<Columns> all;
+  for_files(files, problems, [&](int, const std::string& path) {
+    Columns file = read_columns(path);
+    if (file.columns.empty()) return;  // no group yet
+    for (const std::string& name : needed)
+      if (file.column(name).empty()) throw Error(fmt::format("'{}' has no column {}", path, name));
+    all.push_back(std::move(file));
+  });
   return all;
 }
 
@@ -262,16 +270,12 @@ Part pictures_part(const std::string& directory, const RunRecords& records, std:
   Part part;
   std::vector<std::string> all;
   const Files files = numbered_files(directory, "image", "\\.png");
-  for (const auto& [number, path] : some_of(files, kPictures)) {
+  for_files(some_of(files, kPictures), part.problems, [&](int number, const std::string& path) {
     const std::string file = fs::path(path).filename().string();
-    try {
-      const std::vector<unsigned char> png = thumbnail_of(path, kPicturePixels);
-      all.push_back(picture(png, fmt::format("{} ({})", moment(records, "picture", number), file)));
-      bytes += all.back().size();
-    } catch (const Error& error) {
-      part.problems.push_back(error.what());
-    }
-  }
+    const std::vector<unsigned char> png = thumbnail_of(path, kPicturePixels);
+    all.push_back(picture(png, fmt::format("{} ({})", moment(records, "picture", number), file)));
+    bytes += all.back().size();
+  });
   part.html = figures(all);
   if (files.size() > kPictures)
     part.html += paragraph(fmt::format("{} of {} pictures; the others lie beside this page.", kPictures, files.size()));
@@ -339,24 +343,12 @@ void read_map(const std::string& path, Shell& shell) {
   shell.nside = static_cast<int>(keys[4]);
 }
 
-using Read = void (*)(const std::string&, Shell&);
-
-// Adds the facts of files of one kind.
-void add_files(const std::vector<std::pair<int, std::string>>& files, Read read, std::map<int, Shell>& shells,
-               Part& part) {
-  for (const auto& [number, path] : files) {
-    try {
-      read(path, shells[number]);
-    } catch (const Error& error) {
-      part.problems.push_back(error.what());
-    }
-  }
-}
-
 void add_rows(const fs::path& folder, HtmlTable& table, Part& part) {
   std::map<int, Shell> shells;
-  add_files(numbered_files(folder.string(), "conesnap", "(\\.\\d+)?\\.hdf5"), read_particles, shells, part);
-  add_files(numbered_files(folder.string(), "map", "(\\.\\d+)?\\.fits"), read_map, shells, part);
+  for_files(numbered_files(folder.string(), "conesnap", "(\\.\\d+)?\\.hdf5"), part.problems,
+            [&](int number, const std::string& path) { read_particles(path, shells[number]); });
+  for_files(numbered_files(folder.string(), "map", "(\\.\\d+)?\\.fits"), part.problems,
+            [&](int number, const std::string& path) { read_map(path, shells[number]); });
   for (const auto& [number, shell] : shells)
     if (shell.particles || shell.nside)
       table.rows.push_back({folder.filename().string(), fmt::format("{}", number),
