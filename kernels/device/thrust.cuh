@@ -90,11 +90,16 @@ T reduce_over(const Stream& stream, const char* name, const Reduction<F, T, Op>&
   return found;
 }
 
-// The sum of f(0), ..., f(n-1), independent of the order: f returns integers, or DoubleDouble.
+// The sum of f(0), ..., f(n-1). Independent of the order where f returns integers, DoubleDoubles, or structs of them
+// with operator+.
+template <class F>
+auto sum_of(std::size_t n, F f) {
+  using T = decltype(f(n));
+  return Reduction{n, f, T{}, thrust::plus<T>()};
+}
 template <class F>
 auto sum_over(const Stream& stream, const char* name, std::size_t n, F f) {
-  using T = decltype(f(n));
-  return reduce_over(stream, name, Reduction{n, f, T{}, thrust::plus<T>()});
+  return reduce_over(stream, name, sum_of(n, f));
 }
 
 }  // namespace maki

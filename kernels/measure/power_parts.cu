@@ -31,17 +31,15 @@ struct FoldParticle {
 // MassMoments whose rounded sums do not depend on the order.
 struct WideMoments {
   DoubleDouble mass, square, cube;
+  MAKI_HD WideMoments operator+(const WideMoments& b) const {
+    return {mass + b.mass, square + b.square, cube + b.cube};
+  }
 };
 struct MomentsOfOne {
   const SourceParticle* particles;
   MAKI_HD WideMoments operator()(std::size_t i) const {
     const double m = particles[i].mass;
     return {m, m * m, m * m * m};
-  }
-};
-struct AddMoments {
-  MAKI_HD WideMoments operator()(const WideMoments& a, const WideMoments& b) const {
-    return {a.mass + b.mass, a.square + b.square, a.cube + b.cube};
   }
 };
 
@@ -112,8 +110,7 @@ void check_mass(const MassMoments& moments) {
 }
 
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  const WideMoments sums =
-      reduce_over(stream, "power.mass", Reduction{n, MomentsOfOne{particles}, WideMoments{}, AddMoments{}});
+  const WideMoments sums = sum_over(stream, "power.mass", n, MomentsOfOne{particles});
   return {sums.mass.value(), sums.square.value(), sums.cube.value()};
 }
 

@@ -77,10 +77,6 @@ struct ReachOf {
   MAKI_HD std::int64_t operator()(std::size_t i) const { return reach_of(source[i]); }
 };
 
-struct LargerReach {
-  MAKI_HD std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a > b ? a : b; }
-};
-
 // Units to a square: 2^31 to that of the largest value, or fewer where `total` times as many would not fit 63 bits. 0
 // where the largest value is zero or not finite.
 MAKI_HD double square_scale(double largest, std::uint64_t total) {
@@ -126,12 +122,6 @@ struct ScaledSquares {
     return {scaled(a, scales->acceleration),
             scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum),
             logarithm(a > scales->least ? a : scales->least)};
-  }
-};
-
-struct AddUnits {
-  MAKI_HD SquareUnits operator()(const SquareUnits& a, const SquareUnits& b) const {
-    return {a.acceleration + b.acceleration, a.momentum + b.momentum, a.logarithm + b.logarithm};
   }
 };
 
@@ -188,15 +178,14 @@ struct EnergyOf {
   }
 };
 
-struct AddEnergies {
-  MAKI_HD EnergySums operator()(const EnergySums& a, const EnergySums& b) const {
-    return {a.kinetic + b.kinetic, a.potential + b.potential, a.mass + b.mass};
-  }
-};
-
 // MomentumSums as plain numbers, since std::array has no device members.
 struct MomentumTerms {
   DoubleDouble values[8];  // sum m p (3), sum m |p|, sum m a (3), sum m |a|; of CentreSums: m, m x (3), m p (3)
+  MAKI_HD MomentumTerms operator+(const MomentumTerms& b) const {
+    MomentumTerms sum;
+    for (int k = 0; k < 8; ++k) sum.values[k] = values[k] + b.values[k];
+    return sum;
+  }
 };
 
 struct MomentumOf {
@@ -216,14 +205,6 @@ struct MomentumOf {
     terms.values[6] = mass_times_both(mass, near.z, far.z, i);
     terms.values[7] = DoubleDouble(mass * sqrt(square(acceleration.x(i), acceleration.y(i), acceleration.z(i))));
     return terms;
-  }
-};
-
-struct AddMomenta {
-  MAKI_HD MomentumTerms operator()(const MomentumTerms& a, const MomentumTerms& b) const {
-    MomentumTerms sum;
-    for (int k = 0; k < 8; ++k) sum.values[k] = a.values[k] + b.values[k];
-    return sum;
   }
 };
 
@@ -260,11 +241,6 @@ MaximaOf maxima_of(const Particles& particles, const VectorArray& short_range, c
   return {particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
 }
 
-Reduction<ScaledSquares, SquareUnits, AddUnits> squares_of(const Particles& particles, const Acceleration& acceleration,
-                                                           const SquareScales* scales) {
-  return {particles.size(), ScaledSquares{particles.momentum.view(), acceleration, scales}, SquareUnits{}, AddUnits{}};
-}
-
 StepMaxima roots_of(StepMaxima squares) {
   squares.acceleration = std::sqrt(squares.acceleration);
   squares.momentum = std::sqrt(squares.momentum);
@@ -282,7 +258,8 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 
 std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
   return reduce_over(stream, "largest_reach",
-                     Reduction{particles.size(), ReachOf{particles.source.data()}, std::int64_t{0}, LargerReach{}});
+                     Reduction{particles.size(), ReachOf{particles.source.data()}, std::int64_t{0},
+                               thrust::maximum<std::int64_t>()});
 }
 
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -290,8 +267,8 @@ SquareUnits square_units(const Stream& stream, const Particles& particles, const
   const SquareScales scales = square_scales(maxima, total);
   DeviceBuffer<SquareScales> on_device("square_scales", 1);
   copy_to_device(stream, on_device.data(), &scales, sizeof scales);
-  return reduce_over(stream, "square_units",
-                     squares_of(particles, both_ranges(short_range, long_range), on_device.data()));
+  return sum_over(stream, "square_units", particles.size(),
+                  ScaledSquares{particles.momentum.view(), both_ranges(short_range, long_range), on_device.data()});
 }
 
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -303,8 +280,8 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
               Reduction{n, maxima_of(particles, short_range, long_range), StepMaxima{}, LargerOfEach{}},
               &on_device.maxima);
   launch(stream, "square_scales", 1, StoreScales{all.data(), n});
-  reduce_into(stream, "square_units", squares_of(particles, both_ranges(short_range, long_range), &all.data()->scales),
-              &on_device.squares);
+  const ScaledSquares squares{particles.momentum.view(), both_ranges(short_range, long_range), &all.data()->scales};
+  reduce_into(stream, "square_units", sum_of(n, squares), &on_device.squares);
   StepMeasures measures;
   copy_to_host(stream, &measures, &on_device, sizeof measures);
   measures.maxima = roots_of(measures.maxima);
@@ -335,9 +312,7 @@ EnergySums energy_sums(const Stream& stream, const Particles& particles, const D
                        const DeviceBuffer<float>* long_potential) {
   const KineticOf kinetic{particles.source.data(), particles.momentum.view()};
   const float* far = long_potential != nullptr ? long_potential->data() : nullptr;
-  return reduce_over(stream, "energy_sums",
-                     Reduction{particles.size(), EnergyOf{kinetic, short_potential.data(), far}, EnergySums{},
-                               AddEnergies{}});
+  return sum_over(stream, "energy_sums", particles.size(), EnergyOf{kinetic, short_potential.data(), far});
 }
 
 DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles) {
@@ -347,11 +322,9 @@ DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles) {
 
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range) {
-  const MomentumTerms terms = reduce_over(stream, "momentum_sums",
-                                          Reduction{particles.size(),
-                                                    MomentumOf{particles.source.data(), particles.momentum.view(),
-                                                               both_ranges(short_range, long_range)},
-                                                    MomentumTerms{}, AddMomenta{}});
+  const MomentumTerms terms =
+      sum_over(stream, "momentum_sums", particles.size(),
+               MomentumOf{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)});
   const DoubleDouble* v = terms.values;
   return {{v[0], v[1], v[2]}, v[3], {v[4], v[5], v[6]}, v[7]};
 }
@@ -373,9 +346,7 @@ struct AddConstant {
 
 CentreSums centre_sums(const Stream& stream, const Particles& particles) {
   const MomentumTerms terms =
-      reduce_over(stream, "centre_sums",
-                  Reduction{particles.size(), CentreOf{particles.source.data(), particles.momentum.view()},
-                            MomentumTerms{}, AddMomenta{}});
+      sum_over(stream, "centre_sums", particles.size(), CentreOf{particles.source.data(), particles.momentum.view()});
   const DoubleDouble* v = terms.values;
   return {v[0], {v[1], v[2], v[3]}, {v[4], v[5], v[6]}};
 }
@@ -451,12 +422,6 @@ struct Compare {
   }
 };
 
-struct AddErrors {
-  MAKI_HD SampleError operator()(const SampleError& a, const SampleError& b) const {
-    return {a.difference + b.difference, a.packed_difference + b.packed_difference, a.reference + b.reference};
-  }
-};
-
 }  // namespace
 
 void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
@@ -475,9 +440,7 @@ void gather_sample(const Stream& stream, const GroupSample& sample, const Source
 
 void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration, ConstVectorView packed,
                   ConstVectorView packed_reference, SampleError* error) {
-  reduce_into(stream, "sample_error",
-              Reduction{sample.count, Compare{sample, acceleration, packed, packed_reference}, SampleError{},
-                        AddErrors{}},
+  reduce_into(stream, "sample_error", sum_of(sample.count, Compare{sample, acceleration, packed, packed_reference}),
               error);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/device/buffer.hpp"
+#include "kernels/device/macros.hpp"
 #include "kernels/measure/double_double.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/particles/types.hpp"
@@ -34,6 +35,9 @@ struct SquareUnits {
   std::uint64_t momentum = 0;
   std::uint64_t logarithm = 0;  // of |a|^2, in 2^-12 factors of two from 2^-1023 (typical_acceleration())
   bool operator==(const SquareUnits&) const = default;
+  MAKI_HD SquareUnits operator+(const SquareUnits& b) const {
+    return {acceleration + b.acceleration, momentum + b.momentum, logarithm + b.logarithm};
+  }
 };
 // The sums of this rank. `maxima`: the largest over all ranks; `total`: the number of all particles.
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -61,6 +65,9 @@ struct EnergySums {
   DoubleDouble kinetic;    // 1/2 sum m p^2
   DoubleDouble potential;  // 1/2 sum m phi, where phi is the sum of both ranges, in mass^2 / side
   DoubleDouble mass;
+  MAKI_HD EnergySums operator+(const EnergySums& b) const {
+    return {kinetic + b.kinetic, potential + b.potential, mass + b.mass};
+  }
 };
 // `long_potential` may be null.
 EnergySums energy_sums(const Stream& stream, const Particles& particles, const DeviceBuffer<float>& short_potential,
@@ -120,6 +127,9 @@ struct SampleError {
   double difference = 0;         // sum |first - reference|^2
   double packed_difference = 0;  // sum |second - reference|^2
   double reference = 0;          // sum |reference|^2
+  MAKI_HD SampleError operator+(const SampleError& b) const {
+    return {difference + b.difference, packed_difference + b.packed_difference, reference + b.reference};
+  }
 };
 // Writes the sums over the sample to *error, in device memory.
 void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration, ConstVectorView packed,
