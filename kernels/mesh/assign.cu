@@ -53,10 +53,6 @@ struct Within {
   }
 };
 
-struct And {
-  MAKI_HD bool operator()(bool a, bool b) const { return a && b; }
-};
-
 }  // namespace
 
 std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, const SourceParticle* particles,
@@ -74,7 +70,8 @@ std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, 
 }
 
 bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const MeshBox& box) {
-  return reduce_over(stream, "mesh.all_within", Reduction{n, Within{particles, box}, true, And{}});
+  return reduce_over(stream, "mesh.all_within",
+                     Reduction{n, Within{particles, box}, true, thrust::logical_and<bool>()});
 }
 
 double assigner_bytes(int cells, double particles) {
