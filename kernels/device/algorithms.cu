@@ -17,14 +17,8 @@ struct LastSum {
 };
 
 template <class Out>
-struct SetZero {
-  Out* out;
-  MAKI_HD void operator()(std::size_t) const { out[0] = 0; }
-};
-
-template <class Out>
 void scan(const Stream& stream, const std::uint32_t* in, Out* out, std::size_t n) {
-  if (n == 0) return launch(stream, "scan_empty", 1, SetZero<Out>{out});
+  if (n == 0) return fill_zero(stream, out, sizeof *out);
   PoolAllocator allocator{"scan.scratch"};
   thrust::exclusive_scan(thrust_policy(stream, allocator), in, in + n, out, Out{0});
   launch(stream, "scan_total", 1, LastSum<Out>{in, out, n});
