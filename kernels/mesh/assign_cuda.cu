@@ -278,21 +278,11 @@ struct CountTask {
 inline void assign_counts(const Stream& stream, const CountTask& task, Assignment cloud, std::uint32_t half_cells,
                           Count* counts) {
   const MassUnit& unit = task.unit;
-  const auto job = [&](const ChunkJob& chunks) {
-    return AssignJob{chunks,
-                     counts,
-                     unit.bits,
-                     unit.equal_units,
-                     unit.units_per_mass,
-                     MassUnit::half_of(unit.shed_bits),
-                     MassUnit::kept_of(unit.shed_bits)};
-  };
-  if (cloud == Assignment::kCic)
-    launch_assign<2>(stream, job(chunk_job<2>(task.particles, task.n, task.box, half_cells)));
-  if (cloud == Assignment::kTsc)
-    launch_assign<3>(stream, job(chunk_job<3>(task.particles, task.n, task.box, half_cells)));
-  if (cloud == Assignment::kPcs)
-    launch_assign<4>(stream, job(chunk_job<4>(task.particles, task.n, task.box, half_cells)));
+  for_cloud(cloud, [&]<int S>() {
+    launch_assign<S>(stream,
+                     {chunk_job<S>(task.particles, task.n, task.box, half_cells), counts, unit.bits, unit.equal_units,
+                      unit.units_per_mass, MassUnit::half_of(unit.shed_bits), MassUnit::kept_of(unit.shed_bits)});
+  });
 }
 
 }  // namespace maki::cuda
