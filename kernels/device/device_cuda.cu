@@ -28,6 +28,12 @@ std::string release_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+int attribute(int device, cudaDeviceAttr which, const char* what) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, device), what);
+  return value;
+}
+
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
 }  // namespace
@@ -51,9 +57,7 @@ void select_device(int ordinal, int threads) {
   if (ordinal < 0 || ordinal >= count)
     throw DeviceError("there is no GPU number " + std::to_string(ordinal), "this machine has " + std::to_string(count),
                       "choose run.device between 0 and " + std::to_string(count - 1));
-  int capability = 0;
-  check_cuda(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, ordinal),
-             "asking the GPU for its architecture");
+  const int capability = attribute(ordinal, cudaDevAttrComputeCapabilityMajor, "asking the GPU for its architecture");
   if (capability < kLeastCapability)
     throw DeviceError("GPU number " + std::to_string(ordinal) + " is too old",
                       "its compute capability is " + std::to_string(capability) + ".x, and Maki needs " +
@@ -86,20 +90,16 @@ DeviceTurn::~DeviceTurn() {
 DeviceInfo device_info() {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, selected), "asking the GPU for its properties");
-  int clock_khz = 0;
-  check_cuda(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, selected), "asking the GPU for its clock");
   DeviceInfo info;
   info.backend = backend_name();
   info.name = properties.name;
   info.instruction_set = "sm_" + std::to_string(properties.major * 10 + properties.minor);
   info.units = properties.multiProcessorCount;
-  info.clock_ghz = clock_khz * 1e-6;
-  int memory_khz = 0, bus_bits = 0, driver = 0, runtime = 0;
-  check_cuda(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, selected),
-             "asking the GPU for its memory");
-  check_cuda(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, selected),
-             "asking the GPU for its memory");
+  info.clock_ghz = attribute(selected, cudaDevAttrClockRate, "asking the GPU for its clock") * 1e-6;
+  const int memory_khz = attribute(selected, cudaDevAttrMemoryClockRate, "asking the GPU for its memory");
+  const int bus_bits = attribute(selected, cudaDevAttrGlobalMemoryBusWidth, "asking the GPU for its memory");
   info.memory_gb_per_s = 2e-6 * memory_khz * bus_bits / 8;  // two transfers a clock
+  int driver = 0, runtime = 0;
   check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
   check_cuda(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
   info.driver = "driver " + release_text(driver) + ", runtime " + release_text(runtime);
@@ -119,21 +119,15 @@ std::string device_address() {
   return place;
 }
 
-int unit_count() {
-  int units = 0;
-  check_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, selected), "asking the GPU for its size");
-  return units;
-}
+int unit_count() { return attribute(selected, cudaDevAttrMultiProcessorCount, "asking the GPU for its size"); }
 
 unsigned blocks_with_shared_memory(std::size_t bytes) {
-  const auto attribute = [](cudaDeviceAttr which) {
-    int value = 0;
-    check_cuda(cudaDeviceGetAttribute(&value, which, selected), "asking the GPU for its shared memory");
-    return static_cast<std::size_t>(value);
+  const auto limit = [](cudaDeviceAttr which) {
+    return static_cast<std::size_t>(attribute(selected, which, "asking the GPU for its shared memory"));
   };
-  if (bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)) return 0;
-  return static_cast<unsigned>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
-                               (bytes + attribute(cudaDevAttrReservedSharedMemoryPerBlock)));
+  if (bytes > limit(cudaDevAttrMaxSharedMemoryPerBlockOptin)) return 0;
+  return static_cast<unsigned>(limit(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
+                               (bytes + limit(cudaDevAttrReservedSharedMemoryPerBlock)));
 }
 
 int thread_count() { return omp_get_max_threads(); }
