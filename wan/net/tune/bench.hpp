@@ -11,11 +11,10 @@
 //   bye, or later: the caller will call again with other settings
 #pragma once
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <span>
@@ -38,14 +37,7 @@ inline std::uint64_t nanoseconds(std::chrono::steady_clock::time_point time) {
 }
 inline std::uint64_t nanoseconds_now() { return nanoseconds(std::chrono::steady_clock::now()); }
 
-inline double cpu_seconds() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
+inline double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // `count` messages of `bytes` each, at most `flight` of them at once.
 struct TransferOrder {
