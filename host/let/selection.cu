@@ -52,14 +52,11 @@ struct Judge {
   std::uint32_t* children;
 
   MAKI_HD bool reaches(const WalkTarget& t, std::uint32_t c) const {
-    return within_reach(rule.opening,
-                        box_gap_squared(t, BoxAway<float>{axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
-                                                          axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]}));
+    return within_reach(rule.opening, g.box_gap_squared(t, c));
   }
   MAKI_HD bool is_far(const WalkTarget& t, std::uint32_t c) const {
-    const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
-                                        axis_distance(g.comz[c], t.z));
-    return far_enough(gap, rounded_product(opening_distance(rule.opening, t, g.size_of(c)), rule.distance_factor));
+    const float nearest = rounded_product(opening_distance(rule.opening, t, g.size_of(c)), rule.distance_factor);
+    return far_enough(g.centre_gap_squared(t, c), nearest);
   }
   MAKI_HD Verdict judge(const WalkTarget& t, std::uint32_t c) const {
     if (rule.cutoff && !reaches(t, c)) return kLeftOut;

@@ -80,9 +80,7 @@ struct Reopened {
   std::uint32_t small_cell;
 
   MAKI_HD bool is_far(const WalkTarget& t, std::uint32_t c) const {
-    const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
-                                        axis_distance(g.comz[c], t.z));
-    return far_enough(gap, opening_distance(stale.rule, t, g.size_of(c)));
+    return far_enough(g.centre_gap_squared(t, c), opening_distance(stale.rule, t, g.size_of(c)));
   }
 
   // The decisions of a walk without a cutoff.

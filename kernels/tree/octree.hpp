@@ -42,6 +42,15 @@ struct CellGeometryView {
   MAKI_HD CellSize<float> size_of(std::size_t cell) const {
     return {size[cell], error_length ? error_length[cell] : 0.0f, offset[cell]};
   }
+  // Squared distance from the group's box to the cell's centre of mass.
+  MAKI_HD float centre_gap_squared(const WalkTarget& t, std::uint32_t c) const {
+    return point_gap_squared(t, axis_distance(comx[c], t.x), axis_distance(comy[c], t.y), axis_distance(comz[c], t.z));
+  }
+  // To the cell's box.
+  MAKI_HD float box_gap_squared(const WalkTarget& t, std::uint32_t c) const {
+    return maki::box_gap_squared(t, BoxAway<float>{axis_distance(x[c], t.x), axis_distance(y[c], t.y),
+                                                   axis_distance(z[c], t.z), hx[c], hy[c], hz[c]});
+  }
 };
 
 // Computes size, offset and error length (sides) of a cell from its box, its centre of mass and its mass.

@@ -120,10 +120,8 @@ struct StaleCriterion {
   }
   // Whether cell c, a multipole of the target's list, violates the opening criterion.
   MAKI_HD bool has_come_near(const WalkTarget& t, const CellGeometryView& g, std::uint32_t c) const {
-    const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
-                                        axis_distance(g.comz[c], t.z));
     const float allowed = rounded_product(opening_distance(rule, t, g.size_of(c)), 1.0f - margin);
-    return gap < rounded_product(allowed, allowed);
+    return g.centre_gap_squared(t, c) < rounded_product(allowed, allowed);
   }
 };
 

@@ -42,17 +42,11 @@ __device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
 __device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
 
 __device__ inline bool reaches(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
-  const CellGeometryView& g = tree.g;
-  return within_reach(tree.rule,
-                      box_gap_squared(t, BoxAway<float>{axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
-                                                        axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]}));
+  return within_reach(tree.rule, tree.g.box_gap_squared(t, c));
 }
 
 __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
-  const CellGeometryView& g = tree.g;
-  return far_enough(point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
-                                      axis_distance(g.comz[c], t.z)),
-                    opening_distance(tree.rule, t, g.size_of(c)));
+  return far_enough(tree.g.centre_gap_squared(t, c), opening_distance(tree.rule, t, tree.g.size_of(c)));
 }
 
 // Takes octets from the queue, tests their cells, and appends those that are opened. All lanes of the warp. kOctets:

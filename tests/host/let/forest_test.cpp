@@ -165,14 +165,8 @@ std::uint64_t expected_cells(Exported& e, const WalkTarget& t, const WalkOptions
                              std::map<std::uint32_t, int>& particles) {
   const CellGeometryView g = e.tree.geometry.view();
   const std::uint32_t count = e.tree.count.data()[cell], first = e.tree.first.data()[cell];
-  if (walk.r_cut > 0 &&
-      !within_reach(walk.rule(),
-                    box_gap_squared(t,
-                                    BoxAway<float>{axis_distance(g.x[cell], t.x), axis_distance(g.y[cell], t.y),
-                                                   axis_distance(g.z[cell], t.z), g.hx[cell], g.hy[cell], g.hz[cell]})))
-    return 0;
-  const float gap = point_gap_squared(t, axis_distance(g.comx[cell], t.x), axis_distance(g.comy[cell], t.y),
-                                      axis_distance(g.comz[cell], t.z));
+  if (walk.r_cut > 0 && !within_reach(walk.rule(), g.box_gap_squared(t, cell))) return 0;
+  const float gap = g.centre_gap_squared(t, cell);
   const float opening = opening_distance(walk.rule(), t, g.size_of(cell)) * (1 + skin);
   const bool far = gap > opening * opening;
   if (count <= walk.small_cell || (!far && e.tree.child_count.data()[cell] == 0)) {

@@ -164,13 +164,8 @@ void expect_the_rule(testing::TreeSet& t, float reference_acceleration) {
               : double{g.size[c]};
       const double least = double{kLeastDistance} * g.size[c];
       const double opening = std::max(error_length / double{options.theta}, least) + g.offset[c];
-      const bool is_far =
-          far_enough(point_gap_squared(target, axis_distance(g.comx[c], group.x), axis_distance(g.comy[c], group.y),
-                                       axis_distance(g.comz[c], group.z)),
-                     opening_distance(rule, target, g.size_of(c)));
-      const bool reached = within_reach(
-          rule, box_gap_squared(target, BoxAway<float>{axis_distance(g.x[c], group.x), axis_distance(g.y[c], group.y),
-                                                       axis_distance(g.z[c], group.z), g.hx[c], g.hy[c], g.hz[c]}));
+      const bool is_far = far_enough(g.centre_gap_squared(target, c), opening_distance(rule, target, g.size_of(c)));
+      const bool reached = within_reach(rule, g.box_gap_squared(target, c));
       if (std::abs(point - opening) > 1e-6 * opening) {
         ASSERT_EQ(is_far, point > opening) << "group " << i << " cell " << c;
       }
