@@ -106,9 +106,7 @@ struct FinishCells {
   }
 
   MAKI_HD static std::uint32_t centre(std::uint64_t bits, int level) {
-    const std::uint32_t corner = gather_bits(bits) << 11;
-    const std::uint32_t mask = level == 0 ? 0u : ~0u << (32 - level);
-    return (corner & mask) + (0x80000000u >> level);
+    return cube_centre(gather_bits(bits) << 11, level);
   }
 
   MAKI_HD void operator()(std::size_t i) const {

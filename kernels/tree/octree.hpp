@@ -65,6 +65,12 @@ MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell, float mass)
   if (g.error_length) g.error_length[cell] = std::pow(mass, 0.2f) * std::pow(2 * h, 0.6f);
 }
 
+// On one axis, the centre of the cube of a level that holds x.
+MAKI_HD std::uint32_t cube_centre(std::uint32_t x, int level) {
+  const std::uint32_t mask = level == 0 ? 0u : ~0u << (32 - level);
+  return (x & mask) + (0x80000000u >> level);
+}
+
 struct CellGeometry {
   DeviceBuffer<std::uint32_t> comx{"tree.com"}, comy{"tree.com"}, comz{"tree.com"};
   DeviceBuffer<std::uint32_t> x{"tree.box"}, y{"tree.box"}, z{"tree.box"};
@@ -101,18 +107,16 @@ void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys,
 // Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first.
 // Moments: M, centre of mass, sum m d_i d_j, as float sums about a cell's first point, in the order of particles and
 // children; boxes about the last box centre. Both orders give the same bits: all leaves in one launch and then the
-// divided cells of each level, or all cells level by level.
+// divided cells of each level, or all cells level by level. `kind`: only cells with kind[cell] = wanted are processed;
+// the children of a cell of the part that is swept first belong to it too.
 enum class SweepOrder { kLeavesFirst, kByLevel };
 #if defined(MAKI_BACKEND_CUDA)
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
 #else
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 #endif
-void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder);
-// The sweep in two parts: processes only cells with kind[cell] = wanted. Children of a cell of the first part belong to
-// it too.
-void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& tree, const std::uint8_t* kind,
-                std::uint8_t wanted);
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder,
+                  const std::uint8_t* kind = nullptr, std::uint8_t wanted = 0);
 
 // Gives cells above `level` their cubes as boxes, and a size at which no walk accepts them as multipoles, so that a
 // walk does not depend on their particles beyond its reach. Only after a sweep of particles that have not moved since

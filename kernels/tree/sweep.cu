@@ -188,8 +188,10 @@ struct RefitGroup {
   }
 };
 
-void sweep_cells(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order,
-                 const std::uint8_t* kind, std::uint8_t wanted) {
+}  // namespace
+
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order,
+                  const std::uint8_t* kind, std::uint8_t wanted) {
   const auto sweep = [&]<bool kLeaves, bool kDivided>(const char* name, std::uint32_t begin, std::uint32_t end) {
     launch(stream, name, end - begin,
            SweepCells<kLeaves, kDivided>{particles, tree.first.data(), tree.count.data(), tree.first_child.data(),
@@ -205,17 +207,6 @@ void sweep_cells(const Stream& stream, const SourceParticle* particles, Octree& 
     else if (end < tree.cells)  // the deepest level is all leaves
       sweep.template operator()<false, true>("sweep_divided", begin, end);
   }
-}
-
-}  // namespace
-
-void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order) {
-  sweep_cells(stream, particles, tree, order, nullptr, 0);
-}
-
-void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& tree, const std::uint8_t* kind,
-                std::uint8_t wanted) {
-  sweep_cells(stream, particles, tree, kSweepOrder, kind, wanted);
 }
 
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups) {
@@ -234,16 +225,11 @@ struct OpenCoarse {
   std::uint32_t begin;
   int level;
 
-  // `inside`: the middle of the cell's box, which lies in its cube.
-  MAKI_HD std::uint32_t cube_centre(std::uint32_t inside) const {
-    const std::uint32_t mask = level == 0 ? 0u : ~0u << (32 - level);
-    return (inside & mask) + (0x80000000u >> level);
-  }
   MAKI_HD void operator()(std::size_t i) const {
     const std::size_t cell = begin + i;
-    g.x[cell] = cube_centre(g.x[cell]);
-    g.y[cell] = cube_centre(g.y[cell]);
-    g.z[cell] = cube_centre(g.z[cell]);
+    g.x[cell] = cube_centre(g.x[cell], level);  // the middle of the cell's box lies in its cube
+    g.y[cell] = cube_centre(g.y[cell], level);
+    g.z[cell] = cube_centre(g.z[cell], level);
     g.hx[cell] = g.hy[cell] = g.hz[cell] = kRounding * 0.5f / static_cast<float>(1u << level);
     g.size[cell] = kNeverFar;
   }

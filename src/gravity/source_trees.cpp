@@ -147,14 +147,14 @@ void GhostTree::split(const Stream& stream, const ListView& lists) {
 // of the previous sweep.
 void GhostTree::refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups) {
   sources_.refresh_own(stream, own);
-  sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 0);
+  sweep_octree(stream, sources_.data(), tree_, kSweepOrder, cells_with_ghosts_.data(), 0);
   refit_groups(stream, sources_.data(), groups);
 }
 
 void GhostTree::refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups) {
   if (!sources_.has_others()) return;
   sources_.refresh_others(stream, gathered(stream, ghosts).data());
-  sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 1);
+  sweep_octree(stream, sources_.data(), tree_, kSweepOrder, cells_with_ghosts_.data(), 1);
   refit_groups(stream, sources_.data(), groups);
 }
 

@@ -277,8 +277,8 @@ TEST(OwnGroups, SweepsInTwoPartsAreOneSweep) {
     t->particles.source.upload(t->stream, moved);
   }
   sweep_octree(one.stream, one.particles.source.data(), one.tree);
-  sweep_part(two.stream, two.particles.source.data(), two.tree, has_ghosts.data(), 0);
-  sweep_part(two.stream, two.particles.source.data(), two.tree, has_ghosts.data(), 1);
+  sweep_octree(two.stream, two.particles.source.data(), two.tree, kSweepOrder, has_ghosts.data(), 0);
+  sweep_octree(two.stream, two.particles.source.data(), two.tree, kSweepOrder, has_ghosts.data(), 1);
   const auto a = one.tree.moments.download(one.stream), b = two.tree.moments.download(two.stream);
   ASSERT_EQ(a.size(), b.size());
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]), 0);
