@@ -80,7 +80,7 @@ class NetRing : public Ring {
   void start_threads();
   void exchange_hellos(const RingPlan& plan, double limit);
   void stop(double seconds);
-  void run_visits();  // net_ring_visits.cpp
+  void run_visits();
   void report_successor(const Link& link);
 
   // net_ring_lanes.cpp: messages in transit, and the loss of a site.
