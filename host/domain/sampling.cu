@@ -30,18 +30,11 @@ struct FindParticle {
   const SourceParticle* source;
   std::uint32_t* points;  // x, y, z of each
   MAKI_HD void operator()(std::size_t k) const {
-    std::size_t low = 0, high = costs.count;  // below[low] <= at < below[high]
-    while (high - low > 1) {
-      const std::size_t middle = (low + high) / 2;
-      if (below[middle] <= at[k])
-        low = middle;
-      else
-        high = middle;
-    }
-    std::size_t i = low;
+    std::size_t i = interval_of(below, static_cast<std::uint32_t>(costs.count), at[k]);
     if (costs.groups) {
-      const std::uint64_t into = at[k] - below[low], whole = below[low + 1] - below[low];
-      i = costs.groups[low].first + static_cast<std::size_t>(into * costs.groups[low].count / whole);
+      const Group group = costs.groups[i];
+      const std::uint64_t into = at[k] - below[i], whole = below[i + 1] - below[i];
+      i = group.first + static_cast<std::size_t>(into * group.count / whole);
     }
     const SourceParticle p = source[i];
     points[3 * k] = p.x;
