@@ -119,32 +119,6 @@ struct DevicePlaces {
   }
 };
 
-Leavers leavers_of(const Stream& stream, const DeviceBuffer<SourceParticle>& sources, const DomainView& view,
-                   std::uint32_t self) {
-  const std::size_t n = sources.size(), ranks = std::size_t{view.nx} * view.ny * view.nz;
-  Leavers leavers;
-  leavers.counts.assign(ranks, 0);
-  if (n == 0) return leavers;
-  DeviceBuffer<std::uint32_t> owner("migrate.owner", n), flags("migrate.flags", n);
-  launch(stream, "find_owner", n, FindOwner{sources.data(), view, self, owner.data(), flags.data()});
-  const std::uint32_t leaving = select_flagged(stream, flags.data(), n, leavers.index);
-  if (leaving == 0) return leavers;
-  launch(stream, "invert_flags", n, Invert{flags.data()});
-  select_flagged(stream, flags.data(), n, leavers.staying);
-
-  DeviceBuffer<std::uint64_t> keys("migrate.keys", leaving);
-  DeviceBuffer<std::uint32_t> below("migrate.counts", ranks + 1);
-  launch(stream, "owner_keys", leaving, OwnerAsKey{owner.data(), leavers.index.data(), keys.data()});
-  sort_by_key(stream, keys, leavers.index);
-  PoolAllocator allocator{"migrate.scratch"};
-  const thrust::counting_iterator<std::uint64_t> first(0);
-  thrust::lower_bound(thrust_policy(stream, allocator), keys.data(), keys.data() + leaving, first,
-                      first + static_cast<std::ptrdiff_t>(ranks + 1), below.data());
-  const std::vector<std::uint32_t> sums = below.download(stream);
-  for (std::size_t r = 0; r < ranks; ++r) leavers.counts[r] = sums[r + 1] - sums[r];
-  return leavers;
-}
-
 template <class Set>
 DeviceBuffer<std::byte> pack_set(const Stream& stream, Set& particles, ExtraArrays extra,
                                  const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places) {
@@ -203,7 +177,7 @@ Migration migrate_set(const Stream& stream, const Communicator& communicator, co
   DeviceBuffer<std::uint32_t> starts("migrate.domains");
   starts.upload(stream, domains.starts().data(), domains.starts().size());
   const Leavers leavers =
-      leavers_of(stream, sources, domains.view_of(starts.data()), static_cast<std::uint32_t>(communicator.rank()));
+      select_leavers(stream, sources, domains.view_of(starts.data()), static_cast<std::uint32_t>(communicator.rank()));
   const std::size_t bytes = for_each_array(particles, extra, [](auto&, std::size_t) {});
   const BlockPlaces sent(leavers.counts, bytes), received(communicator.exchange_sizes(leavers.counts), bytes);
   const std::uint64_t kept = particles.size() - sent.particles();
@@ -236,8 +210,30 @@ std::size_t packed_bytes(std::size_t extra_arrays) {
   return for_each_array(none, {}, [](auto&, std::size_t) {}) + extra_arrays * sizeof(float);
 }
 
-Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self) {
-  return leavers_of(stream, particles.source, view, self);
+Leavers select_leavers(const Stream& stream, const DeviceBuffer<SourceParticle>& sources, const DomainView& view,
+                       std::uint32_t self) {
+  const std::size_t n = sources.size(), ranks = std::size_t{view.nx} * view.ny * view.nz;
+  Leavers leavers;
+  leavers.counts.assign(ranks, 0);
+  if (n == 0) return leavers;
+  DeviceBuffer<std::uint32_t> owner("migrate.owner", n), flags("migrate.flags", n);
+  launch(stream, "find_owner", n, FindOwner{sources.data(), view, self, owner.data(), flags.data()});
+  const std::uint32_t leaving = select_flagged(stream, flags.data(), n, leavers.index);
+  if (leaving == 0) return leavers;
+  launch(stream, "invert_flags", n, Invert{flags.data()});
+  select_flagged(stream, flags.data(), n, leavers.staying);
+
+  DeviceBuffer<std::uint64_t> keys("migrate.keys", leaving);
+  DeviceBuffer<std::uint32_t> below("migrate.counts", ranks + 1);
+  launch(stream, "owner_keys", leaving, OwnerAsKey{owner.data(), leavers.index.data(), keys.data()});
+  sort_by_key(stream, keys, leavers.index);
+  PoolAllocator allocator{"migrate.scratch"};
+  const thrust::counting_iterator<std::uint64_t> first(0);
+  thrust::lower_bound(thrust_policy(stream, allocator), keys.data(), keys.data() + leaving, first,
+                      first + static_cast<std::ptrdiff_t>(ranks + 1), below.data());
+  const std::vector<std::uint32_t> sums = below.download(stream);
+  for (std::size_t r = 0; r < ranks; ++r) leavers.counts[r] = sums[r + 1] - sums[r];
+  return leavers;
 }
 
 DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,

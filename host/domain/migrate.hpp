@@ -43,7 +43,8 @@ struct Leavers {
   const DeviceBuffer<std::uint32_t>* kept() const { return index.empty() ? nullptr : &staying; }
 };
 // `view` has its starts in device memory (Domains::view_of).
-Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self);
+Leavers select_leavers(const Stream& stream, const DeviceBuffer<SourceParticle>& sources, const DomainView& view,
+                       std::uint32_t self);
 
 // The particles named by `index`, block after block.
 DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,

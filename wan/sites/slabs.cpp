@@ -255,7 +255,7 @@ Leavers find_leavers(const Stream& stream, const Sites& sites, const Slabs& slab
   device.upload(stream, starts);
   const std::uint32_t* x = device.data();
   const DomainView view{x, x + count, x + count, static_cast<std::uint32_t>(count), 1, 1};
-  return select_leavers(stream, particles, view, static_cast<std::uint32_t>(sites.me()));
+  return select_leavers(stream, particles.source, view, static_cast<std::uint32_t>(sites.me()));
 }
 
 // The distance (sides) of a position outside of the slab to the slab.
