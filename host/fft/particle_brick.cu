@@ -82,15 +82,10 @@ BrickExchange::BrickExchange(const DevicePayload& path, const PencilLayout& layo
     : messages_(path), brick_(brick), pencils_(layout.box(Pencils::kReal, path.ranks().rank())) {
   const Communicator& communicator = path.ranks();
   const std::vector<PencilBox> bricks = gathered(communicator, brick_);
-  const auto add = [](std::vector<Link>& links, int peer, std::vector<BrickPiece> pieces) {
-    std::size_t cells = 0;
-    for (const BrickPiece& piece : pieces) cells += piece.cells();
-    if (cells > 0) links.push_back({peer, total(links), cells, std::move(pieces)});
-  };
   for (int peer = 0; peer < communicator.size(); ++peer) {
     if (peer == communicator.rank()) continue;
-    add(of_brick_, peer, brick_pieces(brick_, layout.box(Pencils::kReal, peer), layout.cells()));
-    add(of_pencils_, peer, brick_pieces(bricks[static_cast<std::size_t>(peer)], pencils_, layout.cells()));
+    of_brick_.add(peer, brick_pieces(brick_, layout.box(Pencils::kReal, peer), layout.cells()));
+    of_pencils_.add(peer, brick_pieces(bricks[static_cast<std::size_t>(peer)], pencils_, layout.cells()));
   }
   own_ = brick_pieces(brick_, pencils_, layout.cells());
   std::size_t held = 0;
@@ -110,60 +105,58 @@ void BrickExchange::find_own_rows() {
     for (std::size_t x = first[0]; x < first[0] + count[0]; ++x)
       for (std::size_t y = first[1]; y < first[1] + count[1]; ++y) own_rows_[x * lines + y] = 0;
   };
-  for (const Link& link : of_brick_)
-    for (const BrickPiece& piece : link.pieces) shared(piece.in_brick, piece.count);
+  for (const BrickPiece& piece : of_brick_.pieces) shared(piece.in_brick, piece.count);
   for (const Landing& landing : landings_) shared(landing.in_brick, landing.count);
 }
 
 // A piece of a message may overlap several pieces of the brick.
 void BrickExchange::find_landings() {
-  for (const Link& link : of_pencils_) {
-    for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
-      const std::array<std::size_t, 3> steps = message_of(piece).steps();
-      for (const BrickPiece& own : own_) {
-        Landing landing{first, steps, own.in_brick, {}};
-        for (std::size_t a = 0; a < 3; ++a) {
-          const std::size_t begin = std::max(piece.in_pencils[a], own.in_pencils[a]);
-          const std::size_t end = std::min(piece.in_pencils[a] + piece.count[a], own.in_pencils[a] + own.count[a]);
-          if (begin >= end) break;
-          landing.count[a] = end - begin;
-          landing.first += steps[a] * (begin - piece.in_pencils[a]);
-          landing.in_brick[a] += begin - own.in_pencils[a];
-        }
-        if (landing.count[2] > 0) landings_.push_back(landing);
+  for (const BrickPiece& piece : of_pencils_.pieces) {
+    const std::array<std::size_t, 3> steps = message_of(piece).steps();
+    for (const BrickPiece& own : own_) {
+      Landing landing{piece.in_messages, steps, own.in_brick, {}};
+      for (std::size_t a = 0; a < 3; ++a) {
+        const std::size_t begin = std::max(piece.in_pencils[a], own.in_pencils[a]);
+        const std::size_t end = std::min(piece.in_pencils[a] + piece.count[a], own.in_pencils[a] + own.count[a]);
+        if (begin >= end) break;
+        landing.count[a] = end - begin;
+        landing.first += steps[a] * (begin - piece.in_pencils[a]);
+        landing.in_brick[a] += begin - own.in_pencils[a];
       }
-      first += piece.cells();
+      if (landing.count[2] > 0) landings_.push_back(landing);
     }
   }
 }
 
-std::size_t BrickExchange::total(const std::vector<Link>& links) {
-  return links.empty() ? 0 : links.back().first + links.back().cells;
+void BrickExchange::Messages::add(int peer, const std::vector<BrickPiece>& shared) {
+  const std::size_t first = cells;
+  for (const BrickPiece& piece : shared) {
+    pieces.push_back(piece);
+    pieces.back().in_messages = cells;
+    cells += piece.cells();
+  }
+  if (cells > first) links.push_back({peer, first, cells - first});
 }
 
-void BrickExchange::send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
+void BrickExchange::send_and_receive(const Stream& stream, const Messages& to, const Messages& from,
                                      std::size_t cell_bytes, int tag) {
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
-  for (const Link& link : to)
+  for (const Link& link : to.links)
     outgoing.push_back({link.peer, out_.data() + link.first * cell_bytes, link.cells * cell_bytes});
-  for (const Link& link : from)
+  for (const Link& link : from.links)
     incoming.push_back({link.peer, in_.data() + link.first * cell_bytes, link.cells * cell_bytes});
   messages_.exchange(stream, outgoing, incoming, tag);
 }
 
 void BrickExchange::send_masses(const Stream& stream, const std::uint64_t* brick) {
-  out_.resize(total(of_brick_) * sizeof(std::uint64_t));
-  in_.resize(total(of_pencils_) * sizeof(std::uint64_t));
+  out_.resize(of_brick_.cells * sizeof(std::uint64_t));
+  in_.resize(of_pencils_.cells * sizeof(std::uint64_t));
   auto* sent = reinterpret_cast<std::uint64_t*>(out_.data());
   const Lines mine = lines_of(brick_, counted(brick_.along[2]));
-  for (const Link& link : of_brick_) {
-    for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
-      copy_box(stream, {piece.count, mine.steps(), message_of(piece).steps()}, brick + mine.at(piece.in_brick),
-               sent + first);
-      first += piece.cells();
-    }
-  }
+  for (const BrickPiece& piece : of_brick_.pieces)
+    copy_box(stream, {piece.count, mine.steps(), message_of(piece).steps()}, brick + mine.at(piece.in_brick),
+             sent + piece.in_messages);
   send_and_receive(stream, of_brick_, of_pencils_, sizeof(std::uint64_t), 4);
 }
 
@@ -178,13 +171,9 @@ void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::u
     auto* to = mesh + theirs.at(piece.in_pencils);
     holds_pencils_ ? copy_box(stream, box, from, to) : add_box(stream, box, from, to);
   }
-  for (const Link& link : of_pencils_) {
-    for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
-      add_box(stream, {piece.count, message_of(piece).steps(), theirs.steps()}, received + first,
-              mesh + theirs.at(piece.in_pencils));
-      first += piece.cells();
-    }
-  }
+  for (const BrickPiece& piece : of_pencils_.pieces)
+    add_box(stream, {piece.count, message_of(piece).steps(), theirs.steps()}, received + piece.in_messages,
+            mesh + theirs.at(piece.in_pencils));
 }
 
 void BrickExchange::sum_in_brick(const Stream& stream, std::uint64_t* brick) {
@@ -197,29 +186,21 @@ void BrickExchange::sum_in_brick(const Stream& stream, std::uint64_t* brick) {
 }
 
 void BrickExchange::fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick) {
-  out_.resize(total(of_pencils_) * sizeof(float));
-  in_.resize(total(of_brick_) * sizeof(float));
+  out_.resize(of_pencils_.cells * sizeof(float));
+  in_.resize(of_brick_.cells * sizeof(float));
   auto* sent = reinterpret_cast<float*>(out_.data());
   const auto* received = reinterpret_cast<const float*>(in_.data());
   const Lines mine = lines_of(brick_, counted(brick_.along[2])), theirs = lines_of(pencils_, row);
-  for (const Link& link : of_pencils_) {
-    for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
-      copy_box(stream, {piece.count, theirs.steps(), message_of(piece).steps()}, mesh + theirs.at(piece.in_pencils),
-               sent + first);
-      first += piece.cells();
-    }
-  }
+  for (const BrickPiece& piece : of_pencils_.pieces)
+    copy_box(stream, {piece.count, theirs.steps(), message_of(piece).steps()}, mesh + theirs.at(piece.in_pencils),
+             sent + piece.in_messages);
   send_and_receive(stream, of_pencils_, of_brick_, sizeof(float), 5);
   for (const BrickPiece& piece : own_)
     copy_box(stream, {piece.count, theirs.steps(), mine.steps()}, mesh + theirs.at(piece.in_pencils),
              brick + mine.at(piece.in_brick));
-  for (const Link& link : of_brick_) {
-    for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
-      copy_box(stream, {piece.count, message_of(piece).steps(), mine.steps()}, received + first,
-               brick + mine.at(piece.in_brick));
-      first += piece.cells();
-    }
-  }
+  for (const BrickPiece& piece : of_brick_.pieces)
+    copy_box(stream, {piece.count, message_of(piece).steps(), mine.steps()}, received + piece.in_messages,
+             brick + mine.at(piece.in_brick));
 }
 
 MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
@@ -347,8 +328,10 @@ void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool 
   }
   const auto rows = static_cast<std::size_t>(box_.extent[1]), cells = static_cast<std::size_t>(box_.extent[2]);
   std::vector<CountBox> boxes;
-  for (const auto& [from, to, count] : exchange_->own_pieces())
-    boxes.push_back({from, count, {rows * cells, cells}, (to[0] * lines + to[1]) * row_ + to[2], {lines * row_, row_}});
+  for (const BrickPiece& own : exchange_->own_pieces()) {
+    const Lines to{lines * row_, row_};
+    boxes.push_back({own.in_brick, own.count, {rows * cells, cells}, to.at(own.in_pencils), {to.plane, to.row}});
+  }
   brick_.resize(std::max(brick_.size(), box_.size()));
   const std::uint8_t* own = exchange_->own_rows().data();
   counter_.count(stream, shifted, brick_.data(), {own, boxes, unit, mesh});

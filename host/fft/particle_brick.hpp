@@ -23,9 +23,10 @@
 namespace maki {
 
 // A box of cells that a brick and a rank's pencils share: its first cell in the brick and in the pencils, and its
-// extent.
+// extent. Where it is sent, also the place of its first cell in the buffer of all messages.
 struct BrickPiece {
   std::array<std::size_t, 3> in_brick, in_pencils, count;
+  std::size_t in_messages = 0;
   std::size_t cells() const { return count[0] * count[1] * count[2]; }
 };
 
@@ -64,25 +65,29 @@ class BrickExchange {
   struct Link {
     int peer;
     std::size_t first, cells;  // of the peer's message, in the buffer of all messages
-    std::vector<BrickPiece> pieces;
+  };
+  struct Messages {
+    std::vector<Link> links;
+    std::vector<BrickPiece> pieces;  // of all messages, by rank
+    std::size_t cells = 0;
+    void add(int peer, const std::vector<BrickPiece>& shared);
   };
   // Some of the cells of a received message, and their place in the brick.
   struct Landing {
     std::size_t first;  // in the buffer of all messages
     std::array<std::size_t, 3> message_steps, in_brick, count;
   };
-  static std::size_t total(const std::vector<Link>& links);
   void find_landings();
   void find_own_rows();
-  void send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
-                        std::size_t cell_bytes, int tag);
+  void send_and_receive(const Stream& stream, const Messages& to, const Messages& from, std::size_t cell_bytes,
+                        int tag);
   void send_masses(const Stream& stream, const std::uint64_t* brick);
 
   DevicePayload messages_;
   PencilBox brick_, pencils_;
-  std::vector<Link> of_brick_;    // cells of this rank's brick in other ranks' pencils, by rank
-  std::vector<Link> of_pencils_;  // cells of this rank's pencils in other ranks' bricks, by rank
-  std::vector<BrickPiece> own_;   // cells of the brick in this rank's own pencils, never sent
+  Messages of_brick_;            // cells of this rank's brick in other ranks' pencils
+  Messages of_pencils_;          // cells of this rank's pencils in other ranks' bricks
+  std::vector<BrickPiece> own_;  // cells of the brick in this rank's own pencils, never sent
   bool holds_pencils_ = false;
   std::vector<Landing> landings_;  // if it holds them: those of all messages
   std::vector<std::uint8_t> own_rows_;
