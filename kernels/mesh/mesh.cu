@@ -266,20 +266,16 @@ void check_mesh_options(const MeshOptions& o, const ForceLaw& law) {
                 "use a finer mesh or a larger r_cut");
 }
 
-struct ParticleMesh::Parts {
-  MeshSolver solver;
-};
-
 ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law)
     : ParticleMesh(options, law, (check_mesh_options(options, law), std::make_unique<WholeMesh>(options))) {}
 ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage)
-    : parts_(new Parts{MeshSolver(options, law, std::move(storage))}) {}
+    : solver_(std::make_unique<MeshSolver>(options, law, std::move(storage))) {}
 ParticleMesh::~ParticleMesh() = default;
 
 bool ParticleMesh::has_bits_of_pencils() { return std::string(backend_name()) == "cpu"; }
 
 void ParticleMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
-  parts_->solver.begin(stream, particles, n, unit);
+  solver_->begin(stream, particles, n, unit);
 }
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
@@ -291,17 +287,17 @@ void ParticleMesh::long_range(const Stream& stream, const SourceParticle* partic
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               const MassUnit& unit, VectorView acceleration, float* potential) {
-  parts_->solver.long_range(stream, particles, n, unit, acceleration, potential);
+  solver_->long_range(stream, particles, n, unit, acceleration, potential);
 }
 
 void ParticleMesh::long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
                                  VectorView acceleration, float* potential) {
-  parts_->solver.long_range_at(stream, sources, points, acceleration, potential);
+  solver_->long_range_at(stream, sources, points, acceleration, potential);
 }
 
-void ParticleMesh::measure_phases() { parts_->solver.clock().switch_on(); }
-MeshPhases ParticleMesh::phases() const { return parts_->solver.clock().seconds(); }
-std::size_t ParticleMesh::bytes() const { return parts_->solver.bytes(); }
-const MeshOptions& ParticleMesh::options() const { return parts_->solver.options(); }
+void ParticleMesh::measure_phases() { solver_->clock().switch_on(); }
+MeshPhases ParticleMesh::phases() const { return solver_->clock().seconds(); }
+std::size_t ParticleMesh::bytes() const { return solver_->bytes(); }
+const MeshOptions& ParticleMesh::options() const { return solver_->options(); }
 
 }  // namespace maki

@@ -103,6 +103,7 @@ MeshBytes mesh_bytes(const MeshOptions& options);
 double particle_mesh_bytes(const MeshOptions& options, double particles);
 
 class MeshStorage;
+class MeshSolver;
 
 // Particles on the device.
 struct MeshParticles {
@@ -155,8 +156,7 @@ class ParticleMesh {
   ParticleMesh(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<MeshSolver> solver_;
 };
 
 }  // namespace maki
