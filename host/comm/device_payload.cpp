@@ -176,8 +176,7 @@ std::vector<Facts> gather_facts(const Communicator& ranks) {
   mine.mpi_takes_device = mpi_takes_device_addresses();
   mine.machine = find_machines(ranks).this_one;
   std::strncpy(mine.device.data(), device_address().c_str(), mine.device.size() - 1);
-  const std::vector<Facts> all = gathered(ranks, mine);
-  return all;
+  return gathered(ranks, mine);
 }
 
 // Why NCCL is unavailable; empty where it is available.

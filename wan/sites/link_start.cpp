@@ -1,5 +1,8 @@
 #include "wan/sites/link_start.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -85,12 +88,6 @@ constexpr double kSilence = 30;         // seconds until a neighbour that was ca
 constexpr double kFirstReport = 2, kReportInterval = 10;  // seconds between lines about sites that are waited for
 constexpr std::size_t kLongestNotice = 12 << 10;
 constexpr std::size_t kMostRefusedPaths = 8;  // kept open until their peers have read the notice
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
-}
 
 std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& context) {
   const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
@@ -346,8 +343,9 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
       return;
     }
     if (const auto found = differences(ours_, theirs); !found.empty()) {
-      link.problem = "site " + name(plan_.me) + " and site " + theirs.name + " cannot run together (" + joined(found) +
-                     "): start them with the same program and configuration";
+      link.problem = fmt::format(
+          "site {} and site {} cannot run together ({}): start them with the same program and configuration",
+          name(plan_.me), theirs.name, fmt::join(found, "; "));
     }
   }
   link.notice = path.start_receive_any(kNoticeTag, kLongestNotice + sizeof(std::uint32_t));

@@ -1,6 +1,7 @@
 #include "wan/net/mpw/meeting.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,9 +30,7 @@ constexpr std::uint32_t kMagic = 0x3157504d;  // "MPW1"
 std::string text(const std::vector<int>& ports) {
   const bool run = ports.back() - ports.front() + 1 == static_cast<int>(ports.size());
   if (run && ports.size() > 2) return fmt::format("{} to {}", ports.front(), ports.back());
-  std::string list;
-  for (const int port : ports) list += (list.empty() ? "" : ", ") + std::to_string(port);
-  return list;
+  return fmt::format("{}", fmt::join(ports, ", "));
 }
 
 }  // namespace
