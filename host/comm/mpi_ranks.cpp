@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "host/comm/job.hpp"
@@ -367,11 +368,9 @@ bool Exchange::test() {
 }
 
 std::vector<int> Exchange::pending() const {
-  std::vector<int> peers;
-  for (const Piece& piece : posted_) peers.push_back(piece.peer);
-  std::sort(peers.begin(), peers.end());
-  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-  return peers;
+  std::set<int> peers;
+  for (const Piece& piece : posted_) peers.insert(piece.peer);
+  return {peers.begin(), peers.end()};
 }
 
 Exchange::~Exchange() {

@@ -9,9 +9,9 @@
 
 #include <nccl.h>
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <set>
 #include <thread>
 
 #include "kernels/device/stream.hpp"
@@ -119,11 +119,11 @@ class NcclTransfer final : public PayloadTransfer {
     return queued_;
   }
   bool needs_host() const override { return !queued_; }
-  std::vector<int> pending() const override { return peers_; }
+  std::vector<int> pending() const override { return {peers_.begin(), peers_.end()}; }
 
  private:
   std::shared_ptr<Started> nccl_;
-  std::vector<int> peers_;
+  std::set<int> peers_;
   StreamMark after_;
   bool queued_ = false, done_ = false;
 };
@@ -138,15 +138,13 @@ NcclTransfer::NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> n
   nccl_->check(ncclGroupStart(), "a group of messages");
   for (const auto& message : messages.in) {
     nccl_->check(ncclRecv(message.data, message.bytes, ncclChar, message.from, nccl_->comm(), queue), "receiving");
-    peers_.push_back(message.from);
+    peers_.insert(message.from);
   }
   for (const auto& message : messages.out) {
     nccl_->check(ncclSend(message.data, message.bytes, ncclChar, message.to, nccl_->comm(), queue), "sending");
-    peers_.push_back(message.to);
+    peers_.insert(message.to);
   }
   nccl_->check(ncclGroupEnd(), "a group of messages");
-  std::sort(peers_.begin(), peers_.end());
-  peers_.erase(std::unique(peers_.begin(), peers_.end()), peers_.end());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "kernels/device/stream.hpp"
@@ -202,12 +203,10 @@ Communicator::Look StagedTransfer::look() {
 }
 
 std::vector<int> StagedTransfer::pending() const {
-  std::vector<int> peers;
-  for (const Sending& to : sends_) peers.push_back(to.message.to);
-  for (const Receiving& from : receives_) peers.push_back(from.message.from);
-  std::sort(peers.begin(), peers.end());
-  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-  return peers;
+  std::set<int> peers;
+  for (const Sending& to : sends_) peers.insert(to.message.to);
+  for (const Receiving& from : receives_) peers.insert(from.message.from);
+  return {peers.begin(), peers.end()};
 }
 
 }  // namespace maki
