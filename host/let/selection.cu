@@ -40,12 +40,10 @@ struct BeginAtRoots {
   }
 };
 
-struct Judge {
+struct Judge : TreeTopology {
   LetRule rule;
   const WalkTarget* targets;
   CellGeometryView g;
-  const std::uint32_t* count;
-  const std::uint8_t* child_count;
   const std::uint32_t* cell;
   const std::uint32_t* target;
   Verdict* verdict;
@@ -186,8 +184,8 @@ std::vector<Candidates> look_down(const Stream& stream, Octree& tree, const LetR
     Candidates& level = levels.back();
     DeviceBuffer<std::uint32_t> children(Candidates::kName, level.n);
     launch(stream, "let_judge", level.n,
-           Judge{rule, boxes.data(), tree.geometry.view(), tree.count.data(), tree.child_count.data(),
-                 level.cell.data(), level.target.data(), level.verdict.data(), children.data()});
+           Judge{tree.topology(), rule, boxes.data(), tree.geometry.view(), level.cell.data(), level.target.data(),
+                 level.verdict.data(), children.data()});
     if (level.n > UINT32_MAX / 8 &&  // of at most 8 children each
         sum_over(stream, "let_total", level.n, Wide{children.data()}) >= UINT32_MAX)
       too_many("cells");

@@ -13,10 +13,8 @@ namespace maki {
 
 namespace {
 
-struct BoxOfCell {
+struct BoxOfCell : TreeTopology {
   const SourceParticle* particles;
-  const std::uint32_t *first, *count, *first_child;
-  const std::uint8_t* child_count;
   std::uint32_t begin;  // of the level
   CellBox* boxes;
 
@@ -38,8 +36,7 @@ void make_cell_boxes(const Stream& stream, const SourceParticle* particles, cons
   for (std::size_t level = tree.level_begin.size() - 1; level-- > 0;) {
     const std::uint32_t begin = tree.level_begin[level];
     launch(stream, "cell_boxes", tree.level_begin[level + 1] - begin,
-           BoxOfCell{particles, tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-                     begin, boxes.data()});
+           BoxOfCell{tree.topology(), particles, begin, boxes.data()});
   }
 }
 
@@ -105,10 +102,8 @@ struct DisjointSets {
 
 namespace {
 
-struct FriendTree {
+struct FriendTree : TreeTopology {
   const SourceParticle* particles;
-  const std::uint32_t *first, *count, *first_child;
-  const std::uint8_t* child_count;
   const CellBox* boxes;
   std::uint64_t reach;  // square of the linking length, in units of the last bit
 
@@ -273,9 +268,7 @@ void require_linking_length(double length) {
 void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                   const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels) {
   require_linking_length(length);
-  const FriendTree friends{
-      particles,    tree.first.data(),    tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-      boxes.data(), squared_units(length)};
+  const FriendTree friends{tree.topology(), particles, boxes.data(), squared_units(length)};
   DeviceBuffer<std::uint32_t> marks("friends.units", tree.cells), units("friends.units");
   launch(stream, "friends_units", tree.cells, MarkUnits{friends, marks.data()});
   const std::uint32_t count = select_flagged(stream, marks.data(), tree.cells, units);

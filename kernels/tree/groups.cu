@@ -13,11 +13,7 @@ struct GroupRange {
 
 // Visits the groups that one large cell makes of its children, in Morton order: runs of small siblings that together
 // hold at most group_size, and pieces of large leaves. Large divided children make their own groups.
-struct ChildGroups {
-  const std::uint32_t* first;
-  const std::uint32_t* count;
-  const std::uint32_t* first_child;
-  const std::uint8_t* child_count;
+struct ChildGroups : TreeTopology {
   std::uint32_t group_size;
 
   template <class Emit>
@@ -133,8 +129,7 @@ void make_groups(const Stream& stream, const Octree& tree, const SourceParticle*
   DeviceBuffer<std::uint32_t> made("tree.scratch", stretches), offset("tree.scratch", stretches + 1);
   marks.fill_zero(stream);
   launch(stream, "groups_mark", tree.cells,
-         MarkGroups{{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-                     group_size},
+         MarkGroups{{tree.topology(), group_size},
                     begin_of(min_level - 1),
                     begin_of(min_level),
                     {reinterpret_cast<std::uint8_t*>(marks.data())}});

@@ -71,11 +71,8 @@ MAKI_HD std::uint32_t group_at(const ListView& lists, std::size_t place) {
 
 // Walks a group's kept list, and from cells that have come near down to the cells that replace them. The new words
 // follow the order of the old list, which is independent of cells that the list does not name.
-struct Reopened {
+struct Reopened : TreeTopology {
   CellGeometryView g;
-  const std::uint32_t* count;
-  const std::uint32_t* first_child;
-  const std::uint8_t* child_count;
   StaleCriterion stale;
   std::uint32_t small_cell;
 
@@ -173,8 +170,7 @@ void queue_reopen(const Stream& stream, Octree& tree, const Reopening& what, Int
   const ListView& view = what.view;
   const std::size_t n = view.count;
   const StaleCriterion criterion{what.options.rule(), what.margin, StaleCells::kDivisible};
-  const Reopened reopened{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
-                          tree.child_count.data(), criterion,         what.options.small_cell};
+  const Reopened reopened{tree.topology(), tree.geometry.view(), criterion, what.options.small_cell};
   DeviceBuffer<ListRange> found("lists.scratch", n);
   DeviceBuffer<std::uint32_t> stale("lists.scratch", n), words("lists.scratch", n);
   DeviceBuffer<std::uint64_t> offset("lists.scratch", n + 1);

@@ -81,6 +81,12 @@ struct CellGeometry {
   CellGeometryView view();
 };
 
+// The format above, for kernels.
+struct TreeTopology {
+  const std::uint32_t *first, *count, *first_child;
+  const std::uint8_t* child_count;
+};
+
 struct Octree {
   std::uint32_t cells = 0;
   std::uint32_t particles = 0;             // from which it was built
@@ -92,6 +98,7 @@ struct Octree {
 
   // Allocates for `wanted` cells. Sizes grow slowly with clustering: `headroom` as in DeviceBuffer::resize().
   void resize(std::uint32_t wanted, double headroom);
+  TreeTopology topology() const { return {first.data(), count.data(), first_child.data(), child_count.data()}; }
 };
 
 // For estimates: mean particles of a leaf, with leaves of 16; and bytes a particle of cells and groups of 64, which

@@ -93,12 +93,8 @@ MAKI_HD CellMoments about_centre(const Moments& s, std::uint32_t rx, std::uint32
 // Leaves read particles and can all be processed at once; divided cells read their children, so they go level by level.
 // A warp with both kinds would process one after the other; on the CPU one pass over a level's cells is as good.
 template <bool kLeaves, bool kDivided>
-struct SweepCells {
+struct SweepCells : TreeTopology {
   const SourceParticle* particles;
-  const std::uint32_t* first;
-  const std::uint32_t* count;
-  const std::uint32_t* first_child;
-  const std::uint8_t* child_count;
   CellMoments* moments;
   CellGeometryView g;
   std::uint32_t begin;
@@ -194,8 +190,7 @@ void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree&
                   const std::uint8_t* kind, std::uint8_t wanted) {
   const auto sweep = [&]<bool kLeaves, bool kDivided>(const char* name, std::uint32_t begin, std::uint32_t end) {
     launch(stream, name, end - begin,
-           SweepCells<kLeaves, kDivided>{particles, tree.first.data(), tree.count.data(), tree.first_child.data(),
-                                         tree.child_count.data(), tree.moments.data(), tree.geometry.view(), begin,
+           SweepCells<kLeaves, kDivided>{tree.topology(), particles, tree.moments.data(), tree.geometry.view(), begin,
                                          kind, wanted});
   };
   const bool leaves_first = order == SweepOrder::kLeavesFirst;

@@ -239,8 +239,7 @@ inline void walk_groups(const Stream& stream, const TreeWalk& walk_of, const Wal
   const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
   const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
   DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks);
-  const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
-                  tree.child_count.data(), options.rule(),    options.small_cell};
+  const Tree view{tree.topology(), tree.geometry.view(), options.rule(), options.small_cell};
   lists.words.resize(lists.words.capacity());  // all of it may be written
   const Output out{lists.ranges.data(),
                    lists.words.data(),

@@ -17,11 +17,8 @@ inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kWalkLevels - 1);
 // Octets that may wait in a tree of so many levels, if taken one at a time.
 MAKI_HD unsigned octet_queue(unsigned levels) { return 1 + 7 * levels; }
 
-struct Tree {
+struct Tree : TreeTopology {
   CellGeometryView g;
-  const std::uint32_t* count;
-  const std::uint32_t* first_child;
-  const std::uint8_t* child_count;
   OpeningRule rule;
   std::uint32_t small_cell;
 };
