@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
 
@@ -127,9 +129,7 @@ void Dial::judge() {
 
 void Dial::end() {
   loop_.cancel(timer_);
-  timer_ = 0;
-  if (watched_ >= 0) loop_.forget(watched_);
-  watched_ = -1;
+  loop_.forget(std::exchange(watched_, -1));
 }
 
 void Dial::fail(DialFailure failure, const std::string& reason) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
@@ -45,9 +46,7 @@ Greeter::~Greeter() { end(); }
 
 void Greeter::end() {
   loop_.cancel(timer_);
-  timer_ = 0;
-  if (watched_ >= 0) loop_.forget(watched_);
-  watched_ = -1;
+  loop_.forget(std::exchange(watched_, -1));
 }
 
 void Greeter::fail(const std::string& reason) {

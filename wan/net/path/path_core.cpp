@@ -122,10 +122,7 @@ void PathCore::send_goodbye(const std::string& reason) {
 void PathCore::tear_down() {
   if (over_) return;
   over_ = true;
-  for (EventLoop::Timer* timer : {&tick_, &acknowledgement_timer_, &pacing_timer_}) {
-    loop_.cancel(*timer);
-    *timer = 0;
-  }
+  for (const EventLoop::Timer timer : {tick_, acknowledgement_timer_, pacing_timer_}) loop_.cancel(timer);
   std::vector<std::unique_ptr<Stream>> streams;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
