@@ -277,8 +277,7 @@ void LocalEssentialTree::finish(const Stream& stream) {
 }
 
 Octree& LocalEssentialTree::forest() { return parts_->in.forest.tree; }
-const SourceParticle* LocalEssentialTree::particles() const { return parts_->in.forest.particles.data(); }
-std::uint64_t LocalEssentialTree::particle_count() const { return parts_->in.forest.particles.size(); }
+const DeviceBuffer<SourceParticle>& LocalEssentialTree::particles() const { return parts_->in.forest.particles; }
 const LetCounts& LocalEssentialTree::counts() const { return parts_->counts; }
 
 std::size_t LocalEssentialTree::bytes() const { return parts_->out.bytes() + parts_->in.bytes(); }

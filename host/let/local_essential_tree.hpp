@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "host/comm/communicator.hpp"
+#include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/opening.hpp"
@@ -85,8 +86,7 @@ class LocalEssentialTree {
   // roots. `first` is valid for leaves; `count` of a divided cell is more than any small_cell. `level_begin` has only
   // the levels of the small tree's nodes, so no other code may sweep a forest.
   Octree& forest();
-  const SourceParticle* particles() const;  // imported; leaves are ranges of it
-  std::uint64_t particle_count() const;
+  const DeviceBuffer<SourceParticle>& particles() const;  // imported; leaves are ranges of it
 
   const LetCounts& counts() const;
   std::size_t bytes() const;  // of device memory

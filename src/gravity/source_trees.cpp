@@ -241,7 +241,7 @@ GhostTree::Ghosts GhostSources::take(const Stream& stream) {
   GhostTree::Ghosts ghosts;
   for (TreeImports* const imports : imports_) {
     imports->take(stream);
-    ghosts.emplace_back(imports->particles(), imports->particle_count());
+    ghosts.emplace_back(imports->particles().data(), imports->particles().size());
   }
   return ghosts;
 }

@@ -46,13 +46,12 @@ class TreeImports {
   }
 
   // Imported particles, in the order of their senders.
-  virtual const SourceParticle* particles() const = 0;
-  virtual std::uint64_t particle_count() const = 0;
+  virtual const DeviceBuffer<SourceParticle>& particles() const = 0;
   bool empty() { return forest().cells == 0; }
   Sources sources(const Particles& targets) {
     Octree& tree = forest();
     return {tree,
-            {particles(), tree.moments.data(), tree.first.data(), tree.count.data(), targets.source.data()},
+            {particles().data(), tree.moments.data(), tree.first.data(), tree.count.data(), targets.source.data()},
             lists_,
             this};
   }
@@ -91,8 +90,7 @@ class RankTrees final : public TreeImports {
 
   int others() const override { return ranks_.size() - 1; }
   bool move() override { return !let_.progress() && let_.needs_host(); }
-  const SourceParticle* particles() const override { return let_.particles(); }
-  std::uint64_t particle_count() const override { return let_.particle_count(); }
+  const DeviceBuffer<SourceParticle>& particles() const override { return let_.particles(); }
   void report(GravityCounts& counts) const override;
 
  private:
@@ -144,8 +142,7 @@ class AllSites final : public TreeImports {
   void double_box();
 
   int others() const override { return agreement_.sites().count() - 1; }
-  const SourceParticle* particles() const override { return trees_.particles(); }
-  std::uint64_t particle_count() const override { return trees_.particle_count(); }
+  const DeviceBuffer<SourceParticle>& particles() const override { return trees_.particles(); }
 
   // The measures of one evaluation.
   struct Evaluation {

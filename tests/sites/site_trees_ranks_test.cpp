@@ -49,7 +49,7 @@ struct Forces {
 void expect_as_whole(TreeSite& side, const WalkOptions& walk, const std::vector<std::vector<SourceParticle>>& whole) {
   if (side.mine.empty()) return;
   Forces imported(walk, side.set), exact(walk, side.set);
-  imported.add(side.trees->forest(), side.trees->particles());
+  imported.add(side.trees->forest(), side.trees->particles().data());
   for (const auto& set : whole) {
     TreeSet tree(set, 64, kPeriodicMinLevel);
     exact.add(tree.tree, tree.particles.source.data());
@@ -90,9 +90,9 @@ void exchange(const LetOptions& options, int used) {
     }
     for (TreeSite* side : sides) side->trees->finish(stream);
   }
-  EXPECT_GT(here.trees->particle_count(), 0u);
+  EXPECT_GT(here.trees->particles().size(), 0u);
   if (far) {
-    EXPECT_GT(far->trees->particle_count(), 0u);
+    EXPECT_GT(far->trees->particles().size(), 0u);
   }
   if (options.compress) return;
   expect_as_whole(here, walk, {beyond});

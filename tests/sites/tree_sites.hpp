@@ -108,7 +108,7 @@ struct TreeSites {
   // Of these particles, by lists over the sites' own trees and what they have imported.
   Vectors forces(const ForceLaw& law) {
     return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
-      add_forces(law, walk, site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
+      add_forces(law, walk, site.set, site.trees->forest(), site.trees->particles().data(), true, acceleration);
     });
   }
   // The same, but over the other sites' whole trees.

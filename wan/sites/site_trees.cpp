@@ -354,7 +354,6 @@ void SiteTrees::finish(const Stream& stream) {
 }
 
 Octree& SiteTrees::forest() { return parts_->in.forest.tree; }
-const SourceParticle* SiteTrees::particles() const { return parts_->in.forest.particles.data(); }
-std::uint64_t SiteTrees::particle_count() const { return parts_->in.forest.particles.size(); }
+const DeviceBuffer<SourceParticle>& SiteTrees::particles() const { return parts_->in.forest.particles; }
 
 }  // namespace maki::sites

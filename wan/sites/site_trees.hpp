@@ -53,8 +53,7 @@ class SiteTrees {
   // The forest and its particles as in LocalEssentialTree: blocks from all ranks of all partner sites, the same on
   // every rank of this site, in the order of the sites in the ring and then of their ranks.
   Octree& forest();
-  const SourceParticle* particles() const;
-  std::uint64_t particle_count() const;
+  const DeviceBuffer<SourceParticle>& particles() const;
 
  private:
   struct Parts;

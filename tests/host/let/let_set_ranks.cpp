@@ -56,7 +56,7 @@ Vectors LetSet::forces(const ForceLaw& law) {
   VectorArray acceleration("test");
   acceleration.resize(mine.size());
   testing::add_forces(law, walk, own, own.tree, own.particles.source.data(), false, acceleration);
-  testing::add_forces(law, walk, own, let.forest(), let.particles(), true, acceleration);
+  testing::add_forces(law, walk, own, let.forest(), let.particles().data(), true, acceleration);
   return testing::download(stream, acceleration);
 }
 

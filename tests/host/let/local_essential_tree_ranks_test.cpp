@@ -35,12 +35,12 @@ TEST(LocalEssentialTree, AnUpdateGivesWhatARebuildWould) {
   const auto moments = forest.moments.download(s.stream);
   const auto x = forest.geometry.x.download(s.stream);
   const auto hx = forest.geometry.hx.download(s.stream), size = forest.geometry.size.download(s.stream);
-  std::vector<SourceParticle> particles(s.let.particle_count()), again(particles.size());
-  copy_to_host(s.stream, particles.data(), s.let.particles(), particles.size() * sizeof(SourceParticle));
+  std::vector<SourceParticle> particles(s.let.particles().size()), again(particles.size());
+  copy_to_host(s.stream, particles.data(), s.let.particles().data(), particles.size() * sizeof(SourceParticle));
   s.rebuild();
   ASSERT_EQ(forest.cells, moments.size());
-  ASSERT_EQ(s.let.particle_count(), particles.size());
-  copy_to_host(s.stream, again.data(), s.let.particles(), again.size() * sizeof(SourceParticle));
+  ASSERT_EQ(s.let.particles().size(), particles.size());
+  copy_to_host(s.stream, again.data(), s.let.particles().data(), again.size() * sizeof(SourceParticle));
   for (std::size_t i = 0; i < again.size(); ++i) {
     ASSERT_EQ(again[i].x, particles[i].x);
     ASSERT_EQ(again[i].mass, particles[i].mass);
@@ -96,7 +96,7 @@ TEST(LocalEssentialTree, WhereOneRankHasAllNothingIsSent) {
   EXPECT_EQ(s.let.counts().messages_sent, 0u);
   EXPECT_EQ(s.let.counts().bytes_sent, 0u);
   EXPECT_EQ(s.let.forest().cells, 0u);
-  EXPECT_EQ(s.let.particle_count(), 0u);
+  EXPECT_EQ(s.let.particles().size(), 0u);
   EXPECT_EQ(s.let.counts().exchange_seconds, 0);
 }
 
@@ -154,7 +154,7 @@ TEST(LocalEssentialTree, CountsAreThoseOfTheMessages) {
   for (std::size_t k = 0; k < sums.size(); k += 2) EXPECT_EQ(sums[k], sums[k + 1]);
   EXPECT_EQ(counts.messages_sent, static_cast<std::uint64_t>(world_size() - 1));
   EXPECT_GE(counts.exchange_seconds, counts.waited_seconds);
-  EXPECT_EQ(s.let.particle_count(), counts.particles_received);
+  EXPECT_EQ(s.let.particles().size(), counts.particles_received);
   EXPECT_EQ(s.ranks.traffic().messages, counts.messages_sent);
   EXPECT_EQ(s.ranks.traffic().empty, 0u);
 }
