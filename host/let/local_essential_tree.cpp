@@ -3,14 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <stdexcept>
-#include <vector>
-
-#include "host/comm/device_payload.hpp"
-#include "host/let/forest.hpp"
-#include "kernels/device/stream.hpp"
-#include "kernels/tree/octree.hpp"
 
 namespace maki {
 namespace {
@@ -101,142 +94,116 @@ LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_c
   return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};
 }
 
-struct LocalEssentialTree::Parts {
-  const Communicator ranks;
-  const LetOptions options;
-  DevicePayload payload;
-
-  std::vector<int> to, from;  // ranks of the blocks
-  LetSending out;
-  LetReceiving in;
-  LetCounts counts;
-  int whole_cells = 0;
-
-  bool under_way = false, with_shapes = false, arrived = true;
-  std::optional<DevicePayload::Transfer> transfer;  // none where there are no messages
-  WallClock::time_point begun;
-
-  Parts(const Communicator& r, const LetOptions& o) : ranks(r), options(o), payload(r) {
-    in.forest.tree.geometry.has_error_lengths = o.error_lengths;
-  }
-
-  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift);
-  void agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each);
-  void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes);
-  void progress();
-  void wait(const Stream& stream);
-  void count(std::span<const Communicator::Outgoing> sent, std::span<const Communicator::Incoming> received);
-};
-
-void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift) {
-  const auto size = static_cast<std::size_t>(ranks.size());
+void LocalEssentialTree::select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift) {
+  const auto size = static_cast<std::size_t>(ranks_.size());
   const RootBox mine = root_box(stream, tree);
-  const std::vector<RootBox> boxes = gathered(ranks, mine);
+  const std::vector<RootBox> boxes = gathered(ranks_, mine);
   std::vector<WalkTarget> targets;
   std::vector<std::size_t> others;
   for (std::size_t r = 0; r < size; ++r) {
-    if (mine.cells == 0 || boxes[r].cells == 0 || r == static_cast<std::size_t>(ranks.rank())) continue;
-    targets.push_back(whole_cells > 0 ? grow_to_whole_cells(boxes[r].target(0), walk.r_cut, whole_cells)
-                                      : boxes[r].target(drift));
+    if (mine.cells == 0 || boxes[r].cells == 0 || r == static_cast<std::size_t>(ranks_.rank())) continue;
+    targets.push_back(whole_cells_ > 0 ? grow_to_whole_cells(boxes[r].target(0), walk.r_cut, whole_cells_)
+                                       : boxes[r].target(drift));
     others.push_back(r);
   }
-  const auto found = select_essential(stream, tree, let_rule(walk, options, whole_cells), targets, out.selection);
+  const auto found = select_essential(stream, tree, let_rule(walk, options_, whole_cells_), targets, out_.selection);
   std::vector<BlockCounts> to_each(size);
   for (std::size_t t = 0; t < others.size(); ++t) to_each[others[t]] = found[t];
   agree_on_sizes(stream, to_each);
 }
 
 // Two 32-bit numbers are sent as one of 64; neither reaches 2^32, nor does the sum over all ranks.
-void LocalEssentialTree::Parts::agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each) {
+void LocalEssentialTree::agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each) {
   std::vector<std::uint64_t> entries, multipoles;
   for (const BlockCounts& counts : to_each) {
     entries.push_back(counts.particles << 32 | counts.cells);
     multipoles.push_back(counts.multipoles);
   }
-  entries = ranks.exchange_sizes(entries);
-  multipoles = ranks.exchange_sizes(multipoles);
-  to.clear();
-  from.clear();
+  entries = ranks_.exchange_sizes(entries);
+  multipoles = ranks_.exchange_sizes(multipoles);
+  to_.clear();
+  from_.clear();
   std::vector<BlockCounts> sent, received;
   for (std::size_t r = 0; r < to_each.size(); ++r) {
     if (to_each[r].cells > 0) {
-      to.push_back(static_cast<int>(r));
+      to_.push_back(static_cast<int>(r));
       sent.push_back(to_each[r]);
     }
     if (entries[r] > 0) {
-      from.push_back(static_cast<int>(r));
+      from_.push_back(static_cast<int>(r));
       received.push_back({entries[r] >> 32, multipoles[r], entries[r] & UINT32_MAX});
     }
   }
-  out.blocks = Blocks(stream, sent, options.compress);
-  in.expect(stream, received, options.compress);
+  out_.blocks = Blocks(stream, sent, options_.compress);
+  in_.expect(stream, received, options_.compress);
 }
 
-void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes) {
-  with_shapes = shapes;
-  out.pack(stream, tree, particles, shapes);
+void LocalEssentialTree::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes) {
+  with_shapes_ = shapes;
+  out_.pack(stream, tree, particles, shapes);
   std::vector<Communicator::Outgoing> sent;
-  for (std::size_t b = 0; b < to.size(); ++b)
-    sent.push_back({to[b], out.packed.data() + out.blocks.begin(b), out.blocks.message_bytes(b, shapes)});
+  for (std::size_t b = 0; b < to_.size(); ++b)
+    sent.push_back({to_[b], out_.packed.data() + out_.blocks.begin(b), out_.blocks.message_bytes(b, shapes)});
   std::vector<Communicator::Incoming> received;
-  for (std::size_t b = 0; b < from.size(); ++b)
-    received.push_back({from[b], in.packed.data() + in.blocks.begin(b), in.blocks.message_bytes(b, shapes)});
+  for (std::size_t b = 0; b < from_.size(); ++b)
+    received.push_back({from_[b], in_.packed.data() + in_.blocks.begin(b), in_.blocks.message_bytes(b, shapes)});
   count(sent, received);
   // Zeros are empty leaves: where a peer is lost, walks that are queued already come to an end.
-  if (shapes && payload.path() == PayloadPath::kNccl) fill_zero(stream, in.packed.data(), in.blocks.bytes());
-  under_way = true;
-  begun = WallClock::now();
-  arrived = sent.empty() && received.empty();
-  if (!arrived) transfer.emplace(payload.begin(stream, sent, received, kTag));
+  if (shapes && payload_.path() == PayloadPath::kNccl) fill_zero(stream, in_.packed.data(), in_.blocks.bytes());
+  under_way_ = true;
+  begun_ = WallClock::now();
+  arrived_ = sent.empty() && received.empty();
+  if (!arrived_) transfer_.emplace(payload_.begin(stream, sent, received, kTag));
 }
 
-void LocalEssentialTree::Parts::progress() {
-  if (arrived || !transfer->progress()) return;
-  arrived = true;
-  counts.exchange_seconds = seconds_since(begun);
+bool LocalEssentialTree::progress() {
+  if (!arrived_ && transfer_->progress()) {
+    arrived_ = true;
+    counts_.exchange_seconds = seconds_since(begun_);
+  }
+  return arrived_;
 }
 
-void LocalEssentialTree::Parts::wait(const Stream& stream) {
-  if (!transfer) return;
+void LocalEssentialTree::wait(const Stream& stream) {
+  if (!transfer_) return;
   progress();
   const auto begin = WallClock::now();
-  transfer->finish(stream);
-  transfer.reset();
-  if (arrived) return;
-  arrived = true;
-  counts.waited_seconds = seconds_since(begin);
-  counts.exchange_seconds = seconds_since(begun);
+  transfer_->finish(stream);
+  transfer_.reset();
+  if (arrived_) return;
+  arrived_ = true;
+  counts_.waited_seconds = seconds_since(begin);
+  counts_.exchange_seconds = seconds_since(begun_);
 }
 
-void LocalEssentialTree::Parts::count(std::span<const Communicator::Outgoing> sent,
-                                      std::span<const Communicator::Incoming> received) {
-  counts = {};
-  counts.cells_sent = out.blocks.total().cells;
-  counts.particles_sent = out.blocks.total().particles;
-  counts.cells_received = in.blocks.total().cells;
-  counts.particles_received = in.blocks.total().particles;
-  counts.messages_sent = sent.size();
-  counts.messages_received = received.size();
-  for (const auto& message : sent) counts.bytes_sent += message.bytes;
-  for (const auto& message : received) counts.bytes_received += message.bytes;
+void LocalEssentialTree::count(std::span<const Communicator::Outgoing> sent,
+                               std::span<const Communicator::Incoming> received) {
+  counts_ = {};
+  counts_.cells_sent = out_.blocks.total().cells;
+  counts_.particles_sent = out_.blocks.total().particles;
+  counts_.cells_received = in_.blocks.total().cells;
+  counts_.particles_received = in_.blocks.total().particles;
+  counts_.messages_sent = sent.size();
+  counts_.messages_received = received.size();
+  for (const auto& message : sent) counts_.bytes_sent += message.bytes;
+  for (const auto& message : received) counts_.bytes_received += message.bytes;
 }
 
 LocalEssentialTree::LocalEssentialTree(const Communicator& ranks, const LetOptions& options)
-    : parts_(std::make_unique<Parts>(ranks, options)) {}
-LocalEssentialTree::~LocalEssentialTree() = default;
-
-void LocalEssentialTree::send_whole_cells(int level) { parts_->whole_cells = level; }
+    : ranks_(ranks), options_(options), payload_(ranks) {
+  in_.forest.tree.geometry.has_error_lengths = options.error_lengths;
+}
 
 void LocalEssentialTree::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles,
                                  const WalkOptions& walk, float drift) {
-  if (parts_->under_way) throw std::logic_error("a local essential tree is still on its way");
-  parts_->select(stream, tree, walk, drift);
-  parts_->send(stream, tree, particles, true);
+  if (under_way_) throw std::logic_error("a local essential tree is still on its way");
+  select(stream, tree, walk, drift);
+  send(stream, tree, particles, true);
 }
 
 void LocalEssentialTree::update(const Stream& stream, Octree& tree, const SourceParticle* particles) {
-  if (parts_->under_way) throw std::logic_error("a local essential tree is still on its way");
-  parts_->send(stream, tree, particles, false);
+  if (under_way_) throw std::logic_error("a local essential tree is still on its way");
+  send(stream, tree, particles, false);
 }
 
 // The domain is taken as a cube of a uniform set. Leaves too near for the opening criterion arrive particle by
@@ -261,25 +228,11 @@ double let_bytes(double particles, double theta, double reach, int ranks) {
   return kept * (sizeof(SourceParticle) * whole + of_cell * inner * cells);
 }
 
-bool LocalEssentialTree::progress() {
-  parts_->progress();
-  return parts_->arrived;
-}
-
-bool LocalEssentialTree::needs_host() const { return !parts_->arrived && parts_->transfer->needs_host(); }
-
 void LocalEssentialTree::finish(const Stream& stream) {
-  Parts& p = *parts_;
-  if (!p.under_way) return;
-  p.wait(stream);
-  p.under_way = false;
-  p.in.unpack(stream, p.with_shapes, p.whole_cells > 0);
+  if (!under_way_) return;
+  wait(stream);
+  under_way_ = false;
+  in_.unpack(stream, with_shapes_, whole_cells_ > 0);
 }
-
-Octree& LocalEssentialTree::forest() { return parts_->in.forest.tree; }
-const DeviceBuffer<SourceParticle>& LocalEssentialTree::particles() const { return parts_->in.forest.particles; }
-const LetCounts& LocalEssentialTree::counts() const { return parts_->counts; }
-
-std::size_t LocalEssentialTree::bytes() const { return parts_->out.bytes() + parts_->in.bytes(); }
 
 }  // namespace maki

@@ -8,9 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/comm/device_payload.hpp"
+#include "host/let/forest.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/tree/octree.hpp"
@@ -33,7 +37,6 @@ struct LetOptions {
   bool compress = false;
 };
 
-struct LetRule;
 // The criterion by which `walk` opens cells, with the options' margins; `whole_cells`: level of
 // LocalEssentialTree::send_whole_cells(), 0 if that was not called.
 LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells = 0);
@@ -56,12 +59,11 @@ class LocalEssentialTree {
  public:
   // Collective.
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
-  ~LocalEssentialTree();
 
   // From the next rebuild on sends ghosts instead of trees: all particles in those cells of `level` that walks for the
   // other rank's particles may visit (grow_to_whole_cells()), for one tree over them and its own. The forest's cells
   // then have no moments and boxes. The walk must have a cutoff, and `drift` is not read.
-  void send_whole_cells(int level);
+  void send_whole_cells(int level) { whole_cells_ = level; }
 
   // Called after the tree was built and swept. Collective; `tree.cells` is 0 on a rank without particles, which sends
   // and gets nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and starts the messages: one to
@@ -76,7 +78,7 @@ class LocalEssentialTree {
   // Advances messages while other work goes on; cheap. Returns whether all have arrived.
   bool progress();
   // Whether messages advance only within progress().
-  bool needs_host() const;
+  bool needs_host() const { return !arrived_ && transfer_->needs_host(); }
   // Waits for the exchange that rebuild() or update() began. Work queued on `stream` afterwards may use the forest.
   void finish(const Stream& stream);
 
@@ -85,15 +87,30 @@ class LocalEssentialTree {
   // from their particles, and agree but for the last bit; those of the small tree's nodes are swept from the ranks'
   // roots. `first` is valid for leaves; `count` of a divided cell is more than any small_cell. `level_begin` has only
   // the levels of the small tree's nodes, so no other code may sweep a forest.
-  Octree& forest();
-  const DeviceBuffer<SourceParticle>& particles() const;  // imported; leaves are ranges of it
+  Octree& forest() { return in_.forest.tree; }
+  const DeviceBuffer<SourceParticle>& particles() const { return in_.forest.particles; }  // leaves are ranges of it
 
-  const LetCounts& counts() const;
-  std::size_t bytes() const;  // of device memory
+  const LetCounts& counts() const { return counts_; }
+  std::size_t bytes() const { return out_.bytes() + in_.bytes(); }  // of device memory
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift);
+  void agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each);
+  void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes);
+  void wait(const Stream& stream);
+  void count(std::span<const Communicator::Outgoing> sent, std::span<const Communicator::Incoming> received);
+
+  const Communicator ranks_;
+  const LetOptions options_;
+  DevicePayload payload_;
+  std::vector<int> to_, from_;  // ranks of the blocks
+  LetSending out_;
+  LetReceiving in_;
+  LetCounts counts_;
+  int whole_cells_ = 0;
+  bool under_way_ = false, with_shapes_ = false, arrived_ = true;
+  std::optional<DevicePayload::Transfer> transfer_;  // none where there are no messages
+  WallClock::time_point begun_;
 };
 
 // ---- ghosts ---------------------------------------------------------------------------------------------------------
