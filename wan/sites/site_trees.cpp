@@ -6,11 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "host/let/forest.hpp"
-#include "host/let/local_essential_tree.hpp"
-#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 
 namespace maki::sites {
@@ -178,182 +174,148 @@ WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift)
   return target;
 }
 
-struct SiteTrees::Parts {
-  Sites& sites;
-  const LetOptions options;
-
-  std::vector<int> partners;                 // sites that get trees, in the order of the ring
-  std::vector<std::size_t> block_of;         // by partner: index of the block in `out`; kNone: this rank sends nothing
-  std::vector<std::vector<bool>> has_block;  // by partner and its ranks: whether a block was received
-  LetSending out;
-  LetReceiving in;
-  int whole_cells = 0;
-
-  bool under_way = false, with_shapes = false;
-  std::uint64_t number = 0;
-  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-
-  Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {
-    in.forest.tree.geometry.has_error_lengths = o.error_lengths;
-  }
-
-  void choose_partners(bool cutoff);
-  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);
-  void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t n);
-  Message message_to(const Stream& stream, std::size_t partner);
-  void receive_blocks(const Stream& stream);
-  void take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b, const Message& part);
-  void receive_payload(const Stream& stream);
-  [[noreturn]] void refuse(std::size_t partner, const std::string& came) const;
-};
-
-void SiteTrees::Parts::choose_partners(bool cutoff) {
-  partners.clear();
-  for (int site = 0; site < sites.count(); ++site)
-    if (site != sites.me() && (!cutoff || site == sites.left() || site == sites.right())) partners.push_back(site);
+void SiteTrees::choose_partners(bool cutoff) {
+  partners_.clear();
+  for (int site = 0; site < sites_.count(); ++site)
+    if (site != sites_.me() && (!cutoff || site == sites_.left() || site == sites_.right())) partners_.push_back(site);
 }
 
-void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk,
-                              const WidenedSlabs& regions) {
+void SiteTrees::select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions) {
   const bool cutoff = walk.r_cut > 0;
   choose_partners(cutoff);
   std::vector<WalkTarget> targets;
-  for (const int site : partners) {
-    const WalkTarget slab = slab_target(regions.slabs, site, cutoff, whole_cells > 0 ? 0 : regions.drift);
-    targets.push_back(whole_cells > 0 ? grow_to_whole_cells(slab, walk.r_cut, whole_cells) : slab);
+  for (const int site : partners_) {
+    const WalkTarget slab = slab_target(regions.slabs, site, cutoff, whole_cells_ > 0 ? 0 : regions.drift);
+    targets.push_back(whole_cells_ > 0 ? grow_to_whole_cells(slab, walk.r_cut, whole_cells_) : slab);
   }
-  const auto found = select_essential(stream, tree, let_rule(walk, options, whole_cells), targets, out.selection);
+  const auto found = select_essential(stream, tree, let_rule(walk, options_, whole_cells_), targets, out_.selection);
   std::vector<BlockCounts> sent;
-  block_of.assign(partners.size(), kNone);
-  for (std::size_t p = 0; p < partners.size(); ++p) {
+  block_of_.assign(partners_.size(), kNone);
+  for (std::size_t p = 0; p < partners_.size(); ++p) {
     if (found[p].cells == 0) continue;
-    block_of[p] = sent.size();
+    block_of_[p] = sent.size();
     sent.push_back(found[p]);
   }
-  out.blocks = Blocks(stream, sent, options.compress);
+  out_.blocks = Blocks(stream, sent, options_.compress);
 }
 
 // Copies the message to a partner to the host; one at a time is held there.
-Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) {
-  const std::size_t b = block_of[partner];
+Message SiteTrees::message_to(const Stream& stream, std::size_t partner) {
+  const std::size_t b = block_of_[partner];
   if (b == kNone) return {};
-  const std::byte* block = out.packed.data() + out.blocks.begin(b);
-  const std::size_t payload = out.blocks.payload_bytes(b), before = with_shapes ? sizeof(BlockHeader) : 0;
+  const std::byte* block = out_.packed.data() + out_.blocks.begin(b);
+  const std::size_t payload = out_.blocks.payload_bytes(b), before = with_shapes_ ? sizeof(BlockHeader) : 0;
   Message message(before + payload);
   copy_to_host(stream, message.data() + before, block, payload);
-  if (!with_shapes) return message;
-  std::vector<std::byte> rest(out.blocks.message_bytes(b) - payload);
+  if (!with_shapes_) return message;
+  std::vector<std::byte> rest(out_.blocks.message_bytes(b) - payload);
   copy_to_host(stream, rest.data(), block + payload, rest.size());
-  finish_block_message(out.blocks.counts(b), options.compress, rest, message);
+  finish_block_message(out_.blocks.counts(b), options_.compress, rest, message);
   return message;
 }
 
 // Sends to the furthest sites first: their messages take longest.
-void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes,
-                            std::uint64_t n) {
-  with_shapes = shapes;
-  number = n;
-  out.pack(stream, tree, particles, shapes);
-  under_way = true;
+void SiteTrees::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes,
+                     std::uint64_t number) {
+  with_shapes_ = shapes;
+  number_ = number;
+  out_.pack(stream, tree, particles, shapes);
+  under_way_ = true;
   const auto links = [&](std::size_t p) {
-    const int ahead = (partners[p] - sites.me() + sites.count()) % sites.count();
-    return std::min(ahead, sites.count() - ahead);
+    const int ahead = (partners_[p] - sites_.me() + sites_.count()) % sites_.count();
+    return std::min(ahead, sites_.count() - ahead);
   };
-  for (int far = sites.count() / 2; far > 0; --far)
-    for (std::size_t p = 0; p < partners.size(); ++p)
-      if (links(p) == far) sites.send_parts(partners[p], Phase::kTrees, number, message_to(stream, p));
+  for (int far = sites_.count() / 2; far > 0; --far)
+    for (std::size_t p = 0; p < partners_.size(); ++p)
+      if (links(p) == far) sites_.send_parts(partners_[p], Phase::kTrees, number_, message_to(stream, p));
 }
 
 std::string of_rank(std::size_t rank, const Message& part) {
   return "of rank " + std::to_string(rank) + " " + std::to_string(part.size()) + " bytes";
 }
 
-void SiteTrees::Parts::refuse(std::size_t partner, const std::string& came) const {
-  throw Error("what came of the tree of site " + sites.name(partners[partner]) + " is not what was expected", came,
+void SiteTrees::refuse(std::size_t partner, const std::string& came) const {
+  throw Error("what came of the tree of site " + sites_.name(partners_[partner]) + " is not what was expected", came,
               "run the same version with the same settings at all sites");
 }
 
 // Receives all messages first: the counts of all blocks determine their places.
-void SiteTrees::Parts::receive_blocks(const Stream& stream) {
+void SiteTrees::receive_blocks(const Stream& stream) {
   std::vector<std::vector<Message>> parts;
-  for (const int site : partners) parts.push_back(sites.receive_parts(site, Phase::kTrees, number));
+  for (const int site : partners_) parts.push_back(sites_.receive_parts(site, Phase::kTrees, number_));
   std::vector<BlockCounts> came;
-  has_block.clear();
+  has_block_.clear();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    has_block.emplace_back();
+    has_block_.emplace_back();
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      has_block[p].push_back(!parts[p][r].empty());
-      if (!has_block[p][r]) continue;
-      const auto header = read_block_header(parts[p][r], options.compress);
+      has_block_[p].push_back(!parts[p][r].empty());
+      if (!has_block_[p][r]) continue;
+      const auto header = read_block_header(parts[p][r], options_.compress);
       if (!header) refuse(p, of_rank(r, parts[p][r]));
       came.push_back(header->counts());
     }
   }
   if (came.size() > kMostRoots)
     throw Error("trees came of " + std::to_string(came.size()) + " ranks of other sites", "", "start fewer");
-  in.expect(stream, came, options.compress);
+  in_.expect(stream, came, options_.compress);
   std::size_t b = 0;
   for (std::size_t p = 0; p < parts.size(); ++p)
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      if (!has_block[p][r]) continue;
+      if (!has_block_[p][r]) continue;
       take_block(stream, p, r, b++, parts[p][r]);
       parts[p][r] = Message();
     }
 }
 
-void SiteTrees::Parts::take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b,
-                                  const Message& part) {
-  const auto rest = read_rest_of_block(part, *read_block_header(part, options.compress));
-  if (!rest || !is_tree(*rest, in.blocks.counts(b))) refuse(partner, of_rank(rank, part));
-  std::byte* block = in.packed.data() + in.blocks.begin(b);
-  const std::size_t payload = in.blocks.payload_bytes(b);
+void SiteTrees::take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b,
+                           const Message& part) {
+  const auto rest = read_rest_of_block(part, *read_block_header(part, options_.compress));
+  if (!rest || !is_tree(*rest, in_.blocks.counts(b))) refuse(partner, of_rank(rank, part));
+  std::byte* block = in_.packed.data() + in_.blocks.begin(b);
+  const std::size_t payload = in_.blocks.payload_bytes(b);
   copy_to_device(stream, block, part.data() + sizeof(BlockHeader), payload);
   copy_to_device(stream, block + payload, rest->data(), rest->size());
 }
 
-void SiteTrees::Parts::receive_payload(const Stream& stream) {
+void SiteTrees::receive_payload(const Stream& stream) {
   std::size_t b = 0;
-  for (std::size_t p = 0; p < partners.size(); ++p) {
-    const std::vector<Message> parts = sites.receive_parts(partners[p], Phase::kTrees, number);
-    if (parts.size() != has_block[p].size())
-      refuse(p, std::to_string(parts.size()) + " parts, not " + std::to_string(has_block[p].size()));
+  for (std::size_t p = 0; p < partners_.size(); ++p) {
+    const std::vector<Message> parts = sites_.receive_parts(partners_[p], Phase::kTrees, number_);
+    if (parts.size() != has_block_[p].size())
+      refuse(p, std::to_string(parts.size()) + " parts, not " + std::to_string(has_block_[p].size()));
     for (std::size_t r = 0; r < parts.size(); ++r) {
-      const std::uint64_t expected = has_block[p][r] ? in.blocks.payload_bytes(b) : 0;
+      const std::uint64_t expected = has_block_[p][r] ? in_.blocks.payload_bytes(b) : 0;
       if (parts[r].size() != expected) refuse(p, of_rank(r, parts[r]));
-      if (has_block[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
+      if (has_block_[p][r])
+        copy_to_device(stream, in_.packed.data() + in_.blocks.begin(b++), parts[r].data(), expected);
     }
   }
 }
 
-SiteTrees::SiteTrees(Sites& sites, const LetOptions& options) : parts_(std::make_unique<Parts>(sites, options)) {}
-SiteTrees::~SiteTrees() = default;
-
-void SiteTrees::send_whole_cells(int level) { parts_->whole_cells = level; }
+SiteTrees::SiteTrees(Sites& sites, const LetOptions& options) : sites_(sites), options_(options) {
+  in_.forest.tree.geometry.has_error_lengths = options.error_lengths;
+}
 
 void SiteTrees::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                         const WidenedSlabs& regions, std::uint64_t number) {
-  if (parts_->under_way) throw std::logic_error("trees for other sites are still on their way");
-  parts_->select(stream, tree, walk, regions);
-  parts_->send(stream, tree, particles, true, number);
+  if (under_way_) throw std::logic_error("trees for other sites are still on their way");
+  select(stream, tree, walk, regions);
+  send(stream, tree, particles, true, number);
 }
 
 void SiteTrees::update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number) {
-  if (parts_->under_way) throw std::logic_error("trees for other sites are still on their way");
-  parts_->send(stream, tree, particles, false, number);
+  if (under_way_) throw std::logic_error("trees for other sites are still on their way");
+  send(stream, tree, particles, false, number);
 }
 
 void SiteTrees::finish(const Stream& stream) {
-  Parts& p = *parts_;
-  if (!p.under_way) return;
-  if (p.with_shapes)
-    p.receive_blocks(stream);
+  if (!under_way_) return;
+  if (with_shapes_)
+    receive_blocks(stream);
   else
-    p.receive_payload(stream);
-  p.under_way = false;
-  p.in.unpack(stream, p.with_shapes, p.whole_cells > 0);
+    receive_payload(stream);
+  under_way_ = false;
+  in_.unpack(stream, with_shapes_, whole_cells_ > 0);
 }
-
-Octree& SiteTrees::forest() { return parts_->in.forest.tree; }
-const DeviceBuffer<SourceParticle>& SiteTrees::particles() const { return parts_->in.forest.particles; }
 
 }  // namespace maki::sites

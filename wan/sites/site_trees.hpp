@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "host/let/blocks.hpp"
+#include "host/let/forest.hpp"
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/tree/octree.hpp"
@@ -36,10 +36,9 @@ class SiteTrees {
  public:
   // Collective over the site's ranks. `options.compress`: alike at all sites.
   SiteTrees(Sites& sites, const LetOptions& options);
-  ~SiteTrees();
 
   // As LocalEssentialTree::send_whole_cells(), for the neighbours' slabs.
-  void send_whole_cells(int level);
+  void send_whole_cells(int level) { whole_cells_ = level; }
 
   // Selects parts of each rank's tree for the slabs of the partners, the neighbours (with a cutoff) or all other sites
   // (without), and sends them; every partner gets a message, maybe an empty one. `number` rises from call to call,
@@ -52,12 +51,31 @@ class SiteTrees {
 
   // The forest and its particles as in LocalEssentialTree: blocks from all ranks of all partner sites, the same on
   // every rank of this site, in the order of the sites in the ring and then of their ranks.
-  Octree& forest();
-  const DeviceBuffer<SourceParticle>& particles() const;
+  Octree& forest() { return in_.forest.tree; }
+  const DeviceBuffer<SourceParticle>& particles() const { return in_.forest.particles; }
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  void choose_partners(bool cutoff);
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);
+  void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t number);
+  Message message_to(const Stream& stream, std::size_t partner);
+  void receive_blocks(const Stream& stream);
+  void take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b, const Message& part);
+  void receive_payload(const Stream& stream);
+  [[noreturn]] void refuse(std::size_t partner, const std::string& came) const;
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  Sites& sites_;
+  const LetOptions options_;
+  std::vector<int> partners_;                 // sites that get trees, in the order of the ring
+  std::vector<std::size_t> block_of_;         // by partner: index of the block in out_; kNone: this rank sends nothing
+  std::vector<std::vector<bool>> has_block_;  // by partner and its ranks: whether a block was received
+  LetSending out_;
+  LetReceiving in_;
+  int whole_cells_ = 0;
+  bool under_way_ = false, with_shapes_ = false;
+  std::uint64_t number_ = 0;
 };
 
 // ---- one block of a tree (host/let/blocks.hpp) as a message --------------------------------------------------------
