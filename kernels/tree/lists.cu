@@ -157,12 +157,6 @@ struct WriteReopened {
   }
 };
 
-struct StoreRecord {
-  const std::uint64_t* total;
-  ReopenRecord* record;
-  MAKI_HD void operator()(std::size_t) const { record->words = *total; }
-};
-
 }  // namespace
 
 void queue_reopen(const Stream& stream, Octree& tree, const Reopening& what, InteractionLists& lists,
@@ -181,7 +175,7 @@ void queue_reopen(const Stream& stream, Octree& tree, const Reopening& what, Int
   launch(stream, "reopen_write", n,
          WriteReopened{reopened, view, stale.data(), found.data(), offset.data(), lists.words.data(), lists.used,
                        lists.words.capacity(), before, lists.ranges.data()});
-  launch(stream, "reopen_record", 1, StoreRecord{offset.data() + n, record});
+  copy_on_device(stream, &record->words, offset.data() + n, sizeof record->words);
 }
 
 bool finish_reopen(const ReopenRecord& record, InteractionLists& lists) {
