@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <parallel/algorithm>
-#include <stdexcept>
 
 #include "kernels/particles/types.hpp"
 
@@ -150,7 +149,6 @@ struct Cutter {
 }  // namespace
 
 Factors choose_factors(int ranks) {
-  if (ranks < 1) throw std::invalid_argument("choose_factors: less than one rank");
   const auto n = static_cast<std::uint32_t>(ranks);
   Factors best{n, 1, 1};
   for (std::uint32_t z = 1; z * z <= n / z; ++z) {
@@ -162,7 +160,6 @@ Factors choose_factors(int ranks) {
 }
 
 Domains::Domains(Factors factors) : factors_(factors) {
-  if (factors.count() == 0) throw std::invalid_argument("Domains: a factor is zero");
   starts_.resize(factors.x + factors.x * factors.y + factors.count());
   const std::uint32_t parents[3] = {1, factors.x, factors.x * factors.y};
   for (int a = 0; a < 3; ++a)

@@ -51,7 +51,7 @@ struct Factors {
 };
 
 // x y z = ranks, x >= y >= z, with the least surface of the domains of a uniform box: x + y + z is least. Primes give
-// slabs. Throws std::invalid_argument for less than one rank.
+// slabs.
 Factors choose_factors(int ranks);
 
 // Half open: low <= position < high on each axis, high up to 2^32.
@@ -65,7 +65,7 @@ struct DomainBox {
 // exactly one owner; a domain may be empty.
 class Domains {
  public:
-  // Even cuts. Throws std::invalid_argument where a factor is 0.
+  // Even cuts.
   explicit Domains(Factors factors = {});
 
   Factors factors() const { return factors_; }
