@@ -11,7 +11,7 @@
 #include "wan/net/relay/connector.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
-#include "wan/net/socket/host_addresses.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 

@@ -15,7 +15,6 @@
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/event_loop.hpp"
-#include "wan/net/socket/host_addresses.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {

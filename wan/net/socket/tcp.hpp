@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -63,6 +65,26 @@ struct Address {
 std::vector<Address> resolve(const Endpoint& endpoint);
 // For binding: an empty host gives the IPv6 wildcard (which also accepts IPv4), or IPv4's if there is no IPv6.
 Address resolve_local(const Endpoint& endpoint);
+
+// The addresses of a host, which may change while connections to it are made for weeks. Copies share them. For any
+// thread.
+class HostAddresses {
+ public:
+  using LookUp = std::function<std::vector<Address>(const Endpoint&)>;
+
+  HostAddresses() = default;  // of no host: none
+  // Looks the name up, which blocks; throws Error as resolve().
+  explicit HostAddresses(const Endpoint& endpoint, LookUp look_up = resolve);
+
+  std::vector<Address> now() const;
+  // After a connection failed: looks the name up again, on a thread of its own, at most once a second. Where that fails
+  // the addresses stay.
+  void look_up_again() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
 
 // Applies PathSettings to a stream's socket: window, congestion control, pacing bound, TCP_NODELAY, a low mark for
 // unsent data (TCP_NOTSENT_LOWAT: a stream is writable only while the network takes its data), keep-alive. To be called

@@ -1,4 +1,4 @@
-#include "wan/net/socket/host_addresses.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 #include <gtest/gtest.h>
 
