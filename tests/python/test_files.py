@@ -169,6 +169,8 @@ def test_ways_to_write_that_there_are_not_are_refused(box, tmp_path, wrong, said
                                          (dict(ids=numpy.arange(10) + 0.5), "whole numbers"),
                                          (dict(ids=-numpy.arange(10)), "whole numbers"),
                                          (dict(ids=[2**70] * 10), "whole numbers"),
+                                         (dict(ids=[2**63 + 1] + [1] * 9), "leave out integers"),
+                                         (dict(ids=numpy.full(10, numpy.nan)), "whole numbers"),
                                          (dict(velocities=[[1, 2, 3]] * 9 + [[1, 2]]), "velocities are no array of numbers"),
                                          (dict(velocities=numpy.ma.masked_less(numpy.ones((10, 3)), 2)), "masked")])
 def test_arrays_that_would_lose_something_are_refused(wrong, said):

@@ -46,10 +46,15 @@ def column(values, name):
 
 def whole_numbers(values, name):
     """An array of unsigned integers, of numbers that lose nothing by it."""
-    given = column(values, name)
+    numbers = column(values, name)
+    given = numpy.asarray(values)
+    if given.dtype.kind == "f":  # also what numpy makes of [2**63 + 1, 1]
+        if not ((numbers >= 0) & (numbers < 2.**53)).all():
+            raise _core.Error(f"{name} have to be whole numbers, as floating-point numbers 0 to 2^53: above that these leave "
+                              "out integers; give an array of numpy.uint64")
     try:
-        whole = numpy.asarray(values).astype(numpy.uint64)
-        if (whole == given).all():
+        whole = given.astype(numpy.uint64)
+        if (whole == numbers).all():
             return whole
     except (ValueError, OverflowError):
         pass
