@@ -151,6 +151,39 @@ def test_a_bad_value_changes_nothing(cluster):
     assert cluster.get_time() == 0
 
 
+def test_the_time_at_which_a_model_begins():
+    gravity = maki.amuse.Maki(eps2=1e-4)
+    gravity.set_begin_time(5)
+    gravity.new_particle(1, 0, 0, 0, 1, 0, 0)
+    assert gravity.get_time() == gravity.get_begin_time() == 5
+    with pytest.raises(maki.Error, match="at t = 5 .* forward only"):
+        gravity.evolve_model(3)
+    gravity.evolve_model(6)
+    numpy.testing.assert_allclose(gravity.get_position(0), (1, 0, 0), atol=1e-6)
+    gravity.set_begin_time(7)
+    assert gravity.get_time() == 6
+    with pytest.raises(maki.Error, match="cannot begin at t = nan"):
+        gravity.set_begin_time(numpy.nan)
+
+
+def test_settings_of_outputs():
+    gravity = maki.amuse.Maki(eps2=1e-4, output={"energy_interval": 1})
+    gravity.new_particle([1, 1], [0, 1], 0, 0, 0, 0, 0)
+    gravity.evolve_model(0.01)
+    assert gravity.get_position(1)[0] < 1
+
+
+def test_no_particles_are_asked_for():
+    gravity = maki.amuse.Maki(eps2=1e-4)
+    for index in (gravity.new_particle([], [], [], [], [], [], []), []):
+        assert len(gravity.get_mass(index)) == 0 and [len(values) for values in gravity.get_state(index)] == [0] * 8
+    gravity.delete_particle([])
+    with pytest.raises(maki.Error, match="no particle"):
+        gravity.get_mass(0)
+    gravity.new_particle(1, 0, 0, 0, 0, 0, 0)
+    assert [len(values) for values in gravity.get_gravity_at_point(0, [], [], [])] == [0] * 3
+
+
 def test_nothing_is_no_model():
     with pytest.raises(maki.Error, match="no particles"):
         maki.amuse.Maki().evolve_model(1)

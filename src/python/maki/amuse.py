@@ -192,6 +192,12 @@ class Maki:
         return self.parameters["begin_time"]
 
     def set_begin_time(self, time):
+        """The model is at this time, where it has not gone on from the one before."""
+        if not numpy.isfinite(time):
+            raise _core.Error(f"the model cannot begin at t = {time:g}: give a time")
+        if self._time == self.parameters["begin_time"]:
+            self._time = float(time)
+            self._changed()
         self.parameters["begin_time"] = float(time)
 
     def get_eps2(self):
@@ -238,7 +244,7 @@ class Maki:
 
     def _rows(self, index):
         wanted = numpy.asarray(index)
-        if len(self._index) == 0 or not numpy.isin(wanted, self._index).all():
+        if not numpy.isin(wanted, self._index).all():
             raise _core.Error(f"there is no particle {numpy.setdiff1d(wanted, self._index)[:1]}: indices are those that "
                               "new_particle() returned")
         return numpy.searchsorted(self._index, wanted)  # they only grow
@@ -290,8 +296,9 @@ class Maki:
         """A run of what there is now; kept until a particle or a parameter changes. It counts time from its own start."""
         if self._simulation is None:
             self._begun_at = self._time
-            settings = dict(self._settings(), **{"time.end_time": 1e300})  # also where a file of settings has an end
-            self._simulation = Simulation(self._snapshot(), output={"energy_interval": 0}, **settings)
+            # The end also where a file of settings has one.
+            settings = {"output.energy_interval": 0, **self._settings(), "time.end_time": 1e300}
+            self._simulation = Simulation(self._snapshot(), **settings)
             given = self._columns(MOTION)
             self._rounded_off = given - given.astype(numpy.float32)
         return self._simulation
