@@ -187,9 +187,6 @@ void write_picture(const ImageArguments& given) {
   picture.axis = given.axis[0] - 'x';
   picture.width = length_of(given.width, set.header);
   picture.depth = length_of(given.depth, set.header);
-  if (set.frame.periodic && std::max(picture.width, picture.depth) > set.frame.side * (1 + 1e-9))
-    throw Error("--width or --depth is more than the box", fmt::format("its side is {:g}", set.frame.side),
-                "give a smaller one");
   if (picture.low > 0 && picture.high > 0 && picture.low >= picture.high)
     throw Error(fmt::format("--low {} is not below --high {}", picture.low, picture.high), "", "give a smaller --low");
   for (const double x : given.centre)

@@ -373,7 +373,12 @@ void LoadedSet::load(const Snapshot& snapshot) {
 }
 
 PictureOptions LoadedSet::fitted(PictureOptions options) const {
-  if (frame_.periodic) return options;
+  if (frame_.periodic) {
+    if (std::max(options.width, options.depth) > frame_.side * (1 + 1e-9))
+      throw Error("the picture's width or depth is more than the box", fmt::format("its side is {:g}", frame_.side),
+                  "give a smaller one");
+    return options;
+  }
   if (!options.centre && (options.width > 0 || options.depth > 0)) options.centre = middle_;
   if (options.width == 0) options.width = frame_.side / 2;
   return options;

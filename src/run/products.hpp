@@ -132,7 +132,7 @@ class LoadedSet {
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
   // Pictures of an isolated set: half the box, where the set lies, or a part of it amid most particles, unless the
-  // options say otherwise.
+  // options say otherwise. Throws Error where the picture is to be wider or deeper than a periodic box.
   PictureOptions fitted(PictureOptions options) const;
   const SnapshotHeader& header() const { return header_; }
   // The reader's report; empty for a set from memory.

@@ -77,6 +77,11 @@ def test_picture(box, tmp_path):
         maki.image(box, axis="w")
     with pytest.raises(maki.Error, match="4 pixels"):
         maki.image(box, pixels=4)
+    for wrong in (dict(width=31.), dict(depth=31.)):
+        with pytest.raises(maki.Error, match="more than the box"):
+            maki.image(box, pixels=60, **wrong)
+    with pytest.raises(maki.Error, match="inf wide"):
+        maki.image(box, pixels=60, width=numpy.inf)
 
 
 def test_picture_of_an_isolated_set():

@@ -71,7 +71,7 @@ def write_power(path, snapshot, mesh=0, folding=2, overwrite=False):
 def picture_options(pixels, axis, width, depth):
     if axis not in AXES:
         raise _core.Error(f"axis is {axis!r}: give 'x', 'y' or 'z'")
-    if not (16 <= pixels <= 16384 and width >= 0 and depth >= 0):
+    if not (16 <= pixels <= 16384 and 0 <= width < numpy.inf and 0 <= depth < numpy.inf):
         raise _core.Error(f"a picture of {pixels} pixels, {width:g} wide and {depth:g} deep: give 16 to 16384 pixels a side, "
                           "and lengths of 0 or more")
     options = _core.PictureOptions()
