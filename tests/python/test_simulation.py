@@ -153,6 +153,21 @@ def test_signals_stop_a_run_with_a_restart(tmp_path, name):
     assert any(entry.startswith("restart_") for entry in os.listdir(tmp_path / "run"))
 
 
+def test_what_a_signal_handler_throws_stops_a_run_with_a_restart(tmp_path):
+    def late(number, frame):
+        raise TimeoutError("late")
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(TimeoutError, match="late"):
+            maki.run(**SPHERE, end_time=1000, max_step=0.01, image=False, output_directory=tmp_path / "run", quiet=True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert any(entry.startswith("restart_") for entry in os.listdir(tmp_path / "run"))
+    assert "TimeoutError" in (tmp_path / "run/log.txt").read_text()
+
+
 def test_ctrl_c_while_a_step_is_computed():
     simulation = maki.Simulation(**SPHERE, end_time=1000, max_step=0.01)
 
@@ -184,6 +199,14 @@ def test_other_threads_run_meanwhile():
     threading.Thread(target=count, daemon=True).start()
     assert any(counts_meanwhile() > 5 for _ in range(20))  # not in each on a busy machine
     done.set()
+
+
+def test_a_simulation_has_one_configuration(tmp_path):
+    (tmp_path / "run.toml").write_text("[run]\nkind = 'isolated'\n[initial]\nkind = 'plummer'\nparticles = 300\n"
+                                       "[gravity]\nsoftening = 0.02\n[time]\nend_time = 1\n")
+    assert len(maki.Simulation(config=tmp_path / "run.toml").ids) == 300
+    with pytest.raises(maki.Error, match="one configuration"):
+        maki.Simulation(tmp_path / "run.toml", config=tmp_path / "run.toml")
 
 
 def test_errors_of_a_run(tmp_path):

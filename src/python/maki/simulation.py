@@ -26,7 +26,7 @@ def ctrl_c_stops(simulation):
 class Simulation:
     """A run that is made step by step.
 
-    Simulation("quickstart.toml", seed=7)           a configuration, with its own initial conditions
+    Simulation("quickstart.toml", seed=7)           a configuration (or config="quickstart.toml"), with its own initial conditions
     Simulation(snapshot, end_redshift=0)            particles that are there already; settings from keys and `config`
 
     Nothing is written unless `files` is true: then all that `maki run` writes goes into run.output_directory. `for state in
@@ -37,6 +37,10 @@ class Simulation:
     """
 
     def __init__(self, source=None, *, config=None, files=False, quiet=True, **keys):
+        if config is not None and not isinstance(source, _core.Snapshot):
+            if source is not None:
+                raise _core.Error("a Simulation has one configuration: give it first, or as config=..., and not both")
+            source = config
         if isinstance(source, _core.Snapshot):
             if files:
                 raise _core.Error("a run with files begins with a file: maki.write() the set, and give "
@@ -228,9 +232,16 @@ def _ask(simulation, callback):
 
 
 def _all_steps(simulation, callback):
-    with sigterm_asks(simulation), ctrl_c_stops(simulation):
-        for state in simulation:
-            _ask(state, callback)
+    with sigterm_asks(simulation):
+        try:
+            for state in simulation:
+                _ask(state, callback)
+        except _core.Error:
+            raise
+        except BaseException as error:  # of a signal's handler; over ranks the others would wait for this one
+            if _core.ranks() == 1:
+                simulation.stop("Ctrl-C" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
+            raise
     return simulation.finish()
 
 
