@@ -148,6 +148,7 @@ static void bind_files(nb::module_& module) {
 
 NB_MODULE(_core, module) {
   using namespace maki::python;
+  nb::set_leak_warnings(false);  // what a daemon thread holds when Python ends is no fault
   pthread_atfork(nullptr, nullptr, &Forks::in_child);
   // Base class before derived class: the last registered one is tried first.
   const auto error = nb::exception<maki::Error>(module, "Error", PyExc_RuntimeError);
