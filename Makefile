@@ -76,7 +76,7 @@ SANITIZE ?=
 include .ci/packages.mk
 
 # ---- compilers and flags --------------------------------------------------------------------------------------------
-CCACHE   := $(shell command -v ccache 2>/dev/null)
+CCACHE   := $(if $(findstring ccache,$(CXX)),,$(shell command -v ccache 2>/dev/null))
 CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
 CXXBASE  += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
 # g++ 12 sees an overflow in fmt's own header that is not there.
@@ -152,8 +152,9 @@ ifeq ($(BACKEND),cuda)
   ALL_CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
   # Random123 without the compiler's headers of x86 instructions: nvcc 12.4 does not know all that g++ 13 has there.
   NVCCFLAGS += -DMAKI_BACKEND_CUDA=1 -DR123_USE_SSE=0 -DR123_USE_X86INTRIN_H=0
-  NVCCFLAGS += $(if $(CUFFT_HOME),$(call isystem,$(CUFFT_HOME)/include))
-  ALL_LIBS += $(if $(ON_MODEL),,$(foreach f,$(CUDA_LIB) $(CUFFT_LIB),-L$f -Wl$(comma)-rpath$(comma)$f) -lcudart_static -lcufft) -lrt -ldl
+  # Before the toolkit's own, which has a cuFFT too where CUFFT_HOME is the user's.
+  NVCCFLAGS += $(CUFFT_HOME:%=-I%/include)
+  ALL_LIBS += $(if $(ON_MODEL),,$(foreach f,$(CUFFT_LIB) $(CUDA_LIB),-L$f -Wl$(comma)-rpath$(comma)$f) -lcudart_static -lcufft) -lrt -ldl
   # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
   # ranks exchange by MPI; `maki --version` and a run's first lines say so.
   NCCL_ROOTS  := $(NCCL_HOME) $(CUDA_ROOT) /usr /usr/local

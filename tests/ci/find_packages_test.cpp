@@ -26,13 +26,14 @@ class FindPackages : public StandIns {
   // With a wrapper that shows these words, HERE standing for the folder of the test.
   Result search(std::string shown, const std::string& what) const {
     executable("mpicc", "cat <<'END'\n" + here(std::move(shown)) + "\nEND\n");
-    return among_stand_ins("CXX=c++ PKG_CONFIG_PATH=" + directory_.string() + " bash " + script("find_packages") + " " +
+    return among_stand_ins("CXX='" + compiler_ + "' PKG_CONFIG_PATH=" + directory_.string() + " bash " + script("find_packages") + " " +
                            what);
   }
   std::string found(const std::string& shown) const {
     expect_end(search(shown, path("packages.mk")), 0);
     return text_of(path("packages.mk"));
   }
+  std::string compiler_ = "c++";
   std::string here(std::string text) const {
     for (auto at = text.find("HERE"); at != text.npos; at = text.find("HERE")) text.replace(at, 4, directory_.string());
     return text;
@@ -53,6 +54,15 @@ TEST_F(FindPackages, WrappersOfOpenMpiMpichAndIntel) {
 TEST_F(FindPackages, AnMpiThatDoesNotLinkIsMissing) {
   expect_contains(found("gcc -IHERE/include -LHERE/lib"), {"MISSING        := yes\n"});
   expect_end(search("gcc -IHERE/include -LHERE/lib", "--report"), 1, {"names no mpi.h or library that can be used"});
+}
+
+TEST_F(FindPackages, TheCompilerMayHaveWordsBeforeIt) {
+  executable("ccache", "exec \"$@\"\n");
+  compiler_ = "ccache c++";
+  const std::string libraries = found("gcc -IHERE/include -LHERE/lib -lmpi");
+  expect_contains(libraries, {"MISSING        := \n"});
+  compiler_ = "ccache no-such-compiler";
+  expect_contains(found("gcc -IHERE/include -LHERE/lib -lmpi"), {"MISSING        := yes\n"});
 }
 
 TEST_F(FindPackages, ProgramsFindTheLibrariesOfPkgConfig) {
