@@ -13,9 +13,11 @@ class CudaToolkit : public StandIns {
     executable("python3",
                "case $* in *--version*) exit;; esac\n"
                "while [ \"$1\" != --target ]; do shift; done\n"
-               "for file in " + files + "; do mkdir -p \"$2/nvidia/$(dirname $file)\"\n"
-               "  printf '#!/bin/sh\\necho %s\\n' $file > \"$2/nvidia/$file\"\n"
-               "done\n");
+               "for file in " +
+                   files +
+                   "; do mkdir -p \"$2/nvidia/$(dirname $file)\"\n"
+                   "  printf '#!/bin/sh\\necho %s\\n' $file > \"$2/nvidia/$file\"\n"
+                   "done\n");
     return among_stand_ins("bash " + script("cuda_toolkit") + " " + path("toolkit") + " nvidia-cuda-nvcc nvidia-nccl");
   }
 };

@@ -26,8 +26,8 @@ class FindPackages : public StandIns {
   // With a wrapper that shows these words, HERE standing for the folder of the test.
   Result search(std::string shown, const std::string& what) const {
     executable("mpicc", "cat <<'END'\n" + here(std::move(shown)) + "\nEND\n");
-    return among_stand_ins("CXX='" + compiler_ + "' PKG_CONFIG_PATH=" + directory_.string() + " bash " + script("find_packages") + " " +
-                           what);
+    return among_stand_ins("CXX='" + compiler_ + "' PKG_CONFIG_PATH=" + directory_.string() + " bash " +
+                           script("find_packages") + " " + what);
   }
   std::string found(const std::string& shown) const {
     expect_end(search(shown, path("packages.mk")), 0);

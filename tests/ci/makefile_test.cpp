@@ -58,14 +58,19 @@ TEST_F(Makefile, TheUsersCcacheIsTheOnlyOne) {
 TEST_F(Makefile, CuFftOfTheUserComesBeforeThatOfTheToolkit) {
   for (const char* folder : {"maki/kernels", "cuda/bin", "cuda/include", "cuda/lib64", "fft/include", "fft/lib"})
     fs::create_directories(path(folder));
-  for (const char* file : {"maki/kernels/fft.cu", "cuda/include/cuda_runtime.h", "cuda/include/cufft.h"}) write(file, "");
-  executable("cuda/bin/nvcc", "case $* in *--version*) echo release 13.0,;; *--list-gpu-arch*) echo compute_90;; esac\n");
+  for (const char* file : {"maki/kernels/fft.cu", "cuda/include/cuda_runtime.h", "cuda/include/cufft.h"})
+    write(file, "");
+  executable("cuda/bin/nvcc",
+             "case $* in *--version*) echo release 13.0,;; *--list-gpu-arch*) echo compute_90;; esac\n");
   const std::string toolkit = "-n BACKEND=cuda NCCL=no CUDA_HOME=" + path("cuda") + " build/maki";
-  const auto searched = [&](const std::string& place) { return "-L" + path(place) + " -Wl,-rpath," + path(place) + " "; };
+  const auto searched = [&](const std::string& place) {
+    return "-L" + path(place) + " -Wl,-rpath," + path(place) + " ";
+  };
   const Result without = expect_end(make(toolkit), 0, {searched("cuda/lib64") + "-lcudart_static -lcufft"});
   EXPECT_EQ(times(without.output, path("fft")), 0);
   expect_end(make("CUFFT_HOME=" + path("fft") + " " + toolkit), 0,
-             {" -I" + path("fft/include") + " ", searched("fft/lib") + searched("cuda/lib64") + "-lcudart_static -lcufft"});
+             {" -I" + path("fft/include") + " ",
+              searched("fft/lib") + searched("cuda/lib64") + "-lcudart_static -lcufft"});
 }
 
 TEST_F(Makefile, CleanComesBeforeOtherGoals) {
