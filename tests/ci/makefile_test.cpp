@@ -111,6 +111,15 @@ TEST_F(Makefile, OtherProcessorsAreRefused) {
   expect_end(make("clean"), 0);
 }
 
+TEST_F(Makefile, AnInstallationWithoutAHeaderIsAnError) {
+  fs::create_directory(path("build"));
+  write("build/maki", "");
+  write("build/libmaki_wan.a", "");
+  executable("c++", "case $* in *path.hpp*) echo no fmt >&2; exit 1;; esac\nexec g++ \"$@\"\n");
+  const std::string call = script("install") + " " + path("build") + " " + path("installed") + " ''";
+  expect_end(among_stand_ins("CXX=c++ WAN_LIBS=-lfmt VERSION=1 bash " + call), 1, {"no fmt"});
+}
+
 TEST_F(Makefile, AnInstallationCanBeReadByAll) {
   fs::create_directory(path("build"));
   write("build/maki", "");
