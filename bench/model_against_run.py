@@ -25,10 +25,12 @@ def main(metrics, machine, maki="build/maki"):
     mesh = re.search(r"\nmesh = (\d+)", configuration).group(1)
     cut = re.search(r"\nr_cut = ([\d.]+)", configuration).group(1)
     ranks = lines[0].get("ranks", {}).get("count", 1)
-    out = subprocess.run([maki, "model", "predict", "--model", "maki", "--machine", machine, "--particles", str(side),
-                          "--mesh", mesh, "--cut", cut, "--processes", str(ranks), "--csv"],
-                         check=True, capture_output=True, text=True).stdout
-    model = {row.split(",")[0]: float(row.split(",")[1]) for row in out.splitlines()[1:]}
+    done = subprocess.run([maki, "model", "predict", "--model", "maki", "--machine", machine, "--particles", str(side),
+                           "--mesh", mesh, "--cut", cut, "--processes", str(ranks), "--csv"],
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    model = {row.split(",")[0]: float(row.split(",")[1]) for row in done.stdout.splitlines()[1:]}
     long_kept = least(lines, False, True)
     kept = least(lines, False, False)
     pairs = [("rebuild, without the mesh", least(lines, True, False), model["rebuild"]),

@@ -43,13 +43,17 @@ start_server() {
   "${there[@]}" "$maki" wan serve --root "$work/served" --listen "$address:$port" --key "$work/key" "${args[@]}" > "$work/serve.log" 2>&1 &
   server=$!
   disown $server  # no word of the shell about its end
-  until grep -qs '^serving' "$work/serve.log"; do sleep 0.05; done
+  until grep -qs '^serving' "$work/serve.log"; do
+    kill -0 $server 2>/dev/null || { cat "$work/serve.log" >&2; exit 1; }
+    sleep 0.05
+  done
   port=$(sed -n "s/^serving.* on .*:\([0-9]*\) (.*/\1/p" "$work/serve.log")
 }
 start_copy() {  # to the folder of this name
   "${here[@]}" "$maki" wan copy "$work/tree" "$address:$port/$1/" --key "$work/key" "${args[@]}" > "$work/copy.log" 2>&1 &
   client=$!
 }
+copied() { wait $client || { cat "$work/copy.log" >&2; exit 1; }; }
 stop() {
   kill -9 "$1" 2>/dev/null || true
   wait "$1" 2>/dev/null || true
@@ -69,12 +73,12 @@ echo "tree: $(find "$work/tree" -type f | wc -l) files, $bytes bytes; floor at $
 start_server
 begin=$(seconds)
 start_copy whole
-wait $client
+copied
 whole=$(since "$begin")
 echo "at a stretch: $whole s  ($(tail -1 "$work/copy.log"))"
 begin=$(seconds)
 start_copy whole
-wait $client
+copied
 echo "again, with nothing to do: $(since "$begin") s"
 
 begin=$(seconds)
@@ -92,7 +96,7 @@ echo "server killed: $(there_now pieces) there"
 start_server
 if wait $client; then echo "the copy went on by itself"; else echo "the client ended: $(tail -1 "$work/copy.log")"; fi
 start_copy pieces
-wait $client
+copied
 echo "last one: $(tail -1 "$work/copy.log")"
 echo "with four interruptions: $(since "$begin") s"
 diff -r "$work/tree" "$work/served/pieces/tree"

@@ -1,6 +1,7 @@
 """What a run tells of itself: metrics.jsonl of each site."""
 import json
 import os
+import re
 
 KINDS = ["new lists", "kept, mesh", "kept, no mesh"]
 PHASES = ["sums", "mesh", "trees", "particles", "output", "control"]
@@ -27,6 +28,7 @@ class Run:
         first = self.steps[0]
         self.theta = first[-1]["theta"]
         self.particles, self.z = first[0]["particles"], first[-1].get("z", 0)
+        self.cells = _mesh_cells(folders[0])
         self.rebuilds, self.long = sum(s["rebuilt"] for s in first), sum(s["long"] for s in first)
         self.step = max(mean(s["seconds"] for s in steps) for steps in self.steps)
         self.exposed = max((mean(t["waited"] for t in trace) for trace in self.traces), default=0.0)
@@ -63,6 +65,12 @@ class Run:
                 found[name] = (len(of[0]),) + tuple(max(mean(t[q] for t in trace) for trace in of)
                                                     for q in ("seconds", "waited", "waits"))
         return found
+
+
+def _mesh_cells(folder):
+    """Of a side of the mesh as the run had it: --config and keys may name another than --mesh."""
+    with open(f"{folder}/metrics.jsonl") as file:
+        return int(re.search(r"\nmesh = (\d+)", json.loads(file.readline())["provenance"]["configuration"])[1])
 
 
 def _steps(folder, skip=-1):

@@ -8,13 +8,13 @@ def rows(options, runs):
     for (mesh, sites), run in runs.items():
         one = runs.get((mesh, 1))
         made.append({
-            "particles": round(run.particles ** (1 / 3)), "mesh": mesh, "sites": sites, "ranks": options.ranks,
+            "particles": round(run.particles ** (1 / 3)), "mesh": run.cells, "sites": sites, "ranks": options.ranks,
             "quota": options.quota, "steps": run.counted, "rebuilds": run.rebuilds, "mesh steps": run.long, "z": run.z,
             "exposed": run.exposed, "tree": run.tree, "pm": run.mesh, "step": run.step,
             "E": one.step / run.step if one else None, "own share": run.own_share(),
             "sent": run.sent(), "sent mesh": run.sent_mesh(),
-            "eq. 12": sushi.bytes_of_step(run.particles, mesh ** 3, sites, run.theta),
-            "plain mesh": sushi.mesh_bytes(mesh ** 3, sites), "kinds": run.kinds(),
+            "eq. 12": sushi.bytes_of_step(run.particles, run.cells ** 3, sites, run.theta),
+            "plain mesh": sushi.mesh_bytes(run.cells ** 3, sites), "kinds": run.kinds(),
         })
     return made
 
