@@ -303,6 +303,17 @@ def test_time_goes_forward_to_one_moment():
     assert sphere.evolve(time=0.01).time == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize("begin", [0., 3., -100.])
+def test_small_steps_at_a_late_time(begin):
+    one = maki.snapshot([[0., 0, 0]], [[1., 0, 0]], 1.)
+    one.header.time = begin
+    run = maki.Simulation(one, softening=0.1).evolve(time=begin + 100)
+    for more in (1e-8, 2e-8, 3.3e-8):
+        time = begin + 100 + more
+        assert run.evolve(time=time).time == pytest.approx(time, rel=0, abs=1e-12)
+        assert run.positions[0, 0] == pytest.approx(100 + more, rel=0, abs=1e-9)
+
+
 def test_a_run_that_has_ended_goes_no_further():
     def sphere():
         return maki.Simulation(**SPHERE, end_time=0.02)

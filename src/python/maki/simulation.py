@@ -105,9 +105,12 @@ class Simulation:
             by = self.result.stopped_by
             raise _core.Error(f"the run ended at {self.time:g}{by and ', stopped by ' + by}, and was asked to go to {time:g}: a "
                               "Simulation of its snapshot() goes on, or maki.resume() where it has files")
+        before = -numpy.inf
         with ctrl_c_stops(self):  # also between two steps
-            while self.time < least and self.step(until=time):
-                pass
+            while before < self.time < (least if self.comoving or time is None else time):
+                before = self.time
+                if not self.step(until=time):
+                    break
         return self
 
     def stop(self, reason="the caller"):
