@@ -62,6 +62,7 @@ for program in $programs; do
   done
 done
 echo
+[ $((passed + failed + skipped)) -gt 0 ] || { echo "no test was run: is the filter of tests that there are?"; status=1; }
 more=; [ "$skipped" -gt 0 ] && more=", $skipped skipped"
 echo "$passed passed, $failed failed$more"
 [ "$failed" = 0 ] && exit $status || exit 1

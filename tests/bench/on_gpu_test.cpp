@@ -39,6 +39,12 @@ TEST_F(OnGpu, TestsRunSideBySide) {
   expect_contains(text_of(path("out/tests.log")), {"part 1 of 3", "part 3 of 3"});
 }
 
+TEST_F(OnGpu, NoTestsAreNoSuccess) {
+  stand_in("tests", "echo '0 passed, 0 failed'");
+  expect_end(on_gpu("tests"), 1, {"tests: exit status 1", "0 passed, 0 failed"});
+  expect_contains(text_of(path("out/tests.log")), {"no test was run"});
+}
+
 // What tests have said by then is in the log.
 TEST_F(OnGpu, AStepEndsWithItsTime) {
   stand_in("tests", "echo begun $GTEST_SHARD_INDEX\nexec sleep 1000");
