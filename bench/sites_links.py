@@ -81,7 +81,10 @@ def inside(options):
         if not os.path.exists(f"{options.out}/{i}.key"):
             subprocess.run([options.maki, "wan", "keygen", f"{options.out}/{i}.key"], check=True, stdout=subprocess.DEVNULL)
     rows = []
-    measured = {by_link: [check(options, rates, by_link) for _ in range(options.repeat)] for by_link in (True, False)}
+    measured = {True: [], False: []}
+    for _ in range(options.repeat):  # in turn, so that a drift of the machine meets both alike
+        for by_link, found in measured.items():
+            found.append(check(options, rates, by_link))
     median = lambda by_link, i, way: sorted(one[i][way] for one in measured[by_link])[options.repeat // 2]
     for i, rate in enumerate(rates):
         rows.append({"link": f"{NAMES[i]} - {NAMES[(i + 1) % len(rates)]}", "line": rate,
