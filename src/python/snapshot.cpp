@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -105,6 +106,23 @@ void pickle(nb::class_<T>& type, Fields T::*... fields) {
   });
 }
 
+// Throws Error where numbers of the header mean nothing.
+void check_header(const SnapshotHeader& header) {
+  if (header.comoving && !(header.box_size > 0))
+    throw Error("a comoving set needs a box", fmt::format("header.box_size is {}", header.box_size),
+                "set header.box_size, or header.comoving = False");
+  if (header.comoving && !(header.time > 0 && std::isfinite(header.time)))
+    throw Error("a comoving set needs a scale factor", fmt::format("header.time is {}", header.time),
+                "set header.time or header.redshift");
+  if (!std::isfinite(header.time)) throw Error(fmt::format("header.time is {}", header.time), "", "set it to a time");
+  const double g = header.gravitational_constant;
+  if (!(g >= 0 && std::isfinite(g)))
+    throw Error(fmt::format("header.gravitational_constant is {}", g), "", "give 0 (that of the units) or more");
+  for (const double unit : {header.units.length_cgs, header.units.mass_cgs, header.units.velocity_cgs})
+    if (!(unit > 0 && std::isfinite(unit)))
+      throw Error(fmt::format("header.units has a unit of {}", unit), "cm, g or cm/s", "give numbers above 0");
+}
+
 // Throws Error where ranks have the same particles, such as a whole set on each. Collective.
 void require_shares(const Snapshot& share, const Communicator& ranks) {
   if (ranks.size() == 1) return;
@@ -126,12 +144,7 @@ void require_whole_sets(const std::string& what) {
 }
 
 Snapshot checked(Snapshot set, std::vector<std::string>& notes, const Communicator& ranks) {
-  if (set.header.comoving && !(set.header.box_size > 0))
-    throw Error("a comoving set needs a box", fmt::format("header.box_size is {}", set.header.box_size),
-                "set header.box_size, or header.comoving = False");
-  if (set.header.comoving && !(set.header.time > 0))
-    throw Error("a comoving set needs a scale factor", fmt::format("header.time is {}", set.header.time),
-                "set header.time or header.redshift");
+  check_header(set.header);
   require_shares(set, ranks);
   check_snapshot(set, "the given particles", notes, ranks);
   return set;

@@ -151,6 +151,19 @@ def test_what_is_no_set_is_not_written(box, tmp_path):
     assert not (tmp_path / "none.hdf5").exists()
 
 
+@pytest.mark.parametrize("name, value, said", [("time", numpy.inf, "needs a scale factor .header.time is inf"),
+                                               ("redshift", -3, "needs a scale factor"), ("box_size", numpy.nan, "needs a box"),
+                                               ("gravitational_constant", -1, "header.gravitational_constant is -1"),
+                                               ("units", maki.Units(-1, 1, 1), "header.units has a unit of -1")])
+def test_headers_that_mean_nothing_are_refused(box, tmp_path, name, value, said):
+    own = box.copy()
+    setattr(own.header, name, value)
+    for call in (maki.power, lambda one: maki.write(tmp_path / "none.hdf5", one)):
+        with pytest.raises(maki.Error, match=said):
+            call(own)
+    assert not (tmp_path / "none.hdf5").exists()
+
+
 @pytest.mark.parametrize("wrong, said", [(dict(id_bits=16), "32, 64, or 0"), (dict(compression=10), "no compression 10"),
                                          (dict(compression=-1), "no compression -1"),
                                          (dict(big_endian=True), "leave out big-endian"),
