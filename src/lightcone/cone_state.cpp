@@ -1,5 +1,6 @@
 #include "src/lightcone/cone_state.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,10 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -42,25 +41,37 @@ std::array<int, 2> numbers_of(const std::string& name) {
   return {std::stoi(match[1]), std::stoi(match[2])};
 }
 
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+// A file descriptor; closing it throws Error on failure.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : path_(path), number_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (number_ < 0) fail(path, flags == O_RDONLY ? "read" : "write");
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  operator int() const { return number_; }
+  void close() {
+    if (::close(std::exchange(number_, -1)) != 0) fail(path_, "write");
+  }
 
-// `mode`: "re" to read, others to write.
-File open(const std::string& path, const char* mode) {
-  File file(std::fopen(path.c_str(), mode), std::fclose);
-  if (!file) fail(path, std::string_view(mode) == "re" ? "read" : "write");
-  return file;
-}
-
-void close(File file, const std::string& path) {
-  if (std::fclose(file.release()) != 0) fail(path, "write");
-}
+ private:
+  std::string path_;
+  int number_;
+};
 
 // Reads `bytes` bytes at the present position into `to`.
-void read_bytes(const File& file, const std::string& path, void* to, std::size_t bytes) {
-  const std::size_t got = std::fread(to, 1, bytes, file.get());
-  if (std::ferror(file.get())) fail(path, "read");
-  if (got < bytes)
-    throw Error(fmt::format("'{}' has been cut off", path), fmt::format("{} bytes are missing", bytes - got));
+void read_bytes(int file, const std::string& path, void* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = ::read(file, static_cast<char*>(to) + done, bytes - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, "read");
+    if (n == 0)
+      throw Error(fmt::format("'{}' has been cut off", path), fmt::format("{} bytes are missing", bytes - done));
+    done += static_cast<std::size_t>(n);
+  }
 }
 
 void require(const std::string& path, const Mark& found, const Mark& then) {
@@ -79,7 +90,7 @@ void RunningMark::add(const void* data, std::size_t bytes) {
 RunningMark reopen(const std::string& path, const Mark& then) {
   RunningMark found;
   if (then.bytes == 0) return found;
-  const File file = open(path, "re");
+  const Descriptor file(path, O_RDONLY);
   std::vector<char> block(std::min<std::uint64_t>(kBlock, then.bytes));
   for (std::uint64_t left = then.bytes; left > 0; left -= block.size()) {
     block.resize(std::min<std::uint64_t>(left, block.size()));
@@ -110,18 +121,24 @@ void require_bytes(const std::string& path, std::uint64_t least) {
 
 void append(const std::string& path, const std::vector<ShellParticle>& records) {
   if (records.empty()) return;
-  File file = open(path, "ae");
-  if (std::fwrite(records.data(), sizeof(ShellParticle), records.size(), file.get()) < records.size())
-    fail(path, "write");
-  close(std::move(file), path);
+  Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
+  const char* const first = reinterpret_cast<const char*>(records.data());
+  const std::size_t all = records.size() * sizeof(ShellParticle);
+  for (std::size_t done = 0; done < all;) {
+    const ssize_t n = write(file, first + done, all - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, "write");
+    done += static_cast<std::size_t>(n);
+  }
+  file.close();
 }
 
 void sync(const std::string& path, std::uint64_t least) {
   require_bytes(path, least);
   if (least == 0) return;
-  File file = open(path, "r+e");
-  if (fsync(fileno(file.get())) != 0 && errno != EINVAL && errno != EROFS) fail(path, "write");
-  close(std::move(file), path);
+  Descriptor file(path, O_WRONLY);
+  if (fsync(file) != 0 && errno != EINVAL && errno != EROFS) fail(path, "write");
+  file.close();
 }
 
 void cut(const std::string& path, std::uint64_t bytes) {
@@ -137,7 +154,7 @@ void read(const std::string& path, const Mark& all, std::vector<ShellParticle>& 
   const std::size_t before = to.size();
   to.resize(before + all.bytes / sizeof(ShellParticle));
   RunningMark found;
-  if (all.bytes > 0) read_bytes(open(path, "re"), path, to.data() + before, all.bytes);
+  if (all.bytes > 0) read_bytes(Descriptor(path, O_RDONLY), path, to.data() + before, all.bytes);
   found.add(to.data() + before, all.bytes);
   require(path, found.mark(), all);
 }
