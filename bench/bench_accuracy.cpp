@@ -25,6 +25,7 @@
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/run/forces.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/force_errors.hpp"

@@ -14,6 +14,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 

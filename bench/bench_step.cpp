@@ -12,6 +12,7 @@
 #include "bench/timed_step.hpp"
 #include "kernels/tree/types.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/kernels/particles/at_rest.hpp"

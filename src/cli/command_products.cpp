@@ -15,6 +15,7 @@
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
 #include "src/run/products.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 

@@ -16,6 +16,7 @@
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/filed_run.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 

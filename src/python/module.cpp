@@ -14,6 +14,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/python/bind.hpp"
 #include "src/run/build.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 
 namespace maki::python {

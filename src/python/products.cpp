@@ -8,6 +8,7 @@
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
 #include "src/run/products.hpp"
+#include "src/run/run_options.hpp"
 
 namespace maki::python {
 

@@ -1,4 +1,5 @@
 // Runs, step by step.
+#include "src/run/run_options.hpp"
 #include "src/simulation/simulation.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+#include "src/run/run_options.hpp"
 #include "src/run/start_run.hpp"
 
 #include <fmt/format.h>

@@ -21,6 +21,7 @@
 #include "src/io/restart.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/run/build.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
 
 namespace maki {

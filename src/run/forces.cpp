@@ -13,6 +13,8 @@
 #include "src/config/resolve.hpp"
 #include "src/gravity/list_forces.hpp"
 #include "src/gravity/source_trees.hpp"
+#include "src/run/initial_sets.hpp"
+#include "src/run/run_options.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/gravity_field.hpp"
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "src/gravity/gravity.hpp"
 #include "src/gravity/reference/exact_sums.hpp"
 #include "src/run/setup.hpp"
 

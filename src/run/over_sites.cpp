@@ -17,6 +17,7 @@
 #include "src/config/site_tables.hpp"
 #include "src/gravity/tree_imports.hpp"
 #include "src/io/run_directory.hpp"
+#include "src/run/run_options.hpp"
 #include "wan/net/error.hpp"
 #include "wan/sites/net_ring.hpp"
 

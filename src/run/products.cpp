@@ -21,8 +21,10 @@
 #include "src/config/resolve.hpp"
 #include "src/cosmology/nonlinear.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
+#include "src/run/initial_sets.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
 

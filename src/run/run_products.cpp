@@ -15,6 +15,7 @@
 #include "src/lightcone/cone_state.hpp"
 #include "src/report/status.hpp"
 #include "src/run/products.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/start_run.hpp"
 
 namespace maki {

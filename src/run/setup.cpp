@@ -2,93 +2,21 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <stdexcept>
 
-#include "host/comm/job.hpp"
-#include "host/let/local_essential_tree.hpp"
-#include "kernels/device/device.hpp"
-#include "kernels/tree/octree.hpp"
 #include "src/config/resolve.hpp"
 #include "src/cosmology/power.hpp"
-#include "src/ic/lagrangian.hpp"
-#include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/simulation/film.hpp"
+#include "src/run/initial_sets.hpp"
+#include "src/run/run_options.hpp"
 #include "src/simulation/frame.hpp"
-#include "wan/sites/site_mesh.hpp"
 
 namespace maki {
 namespace {
-
-// ---- initial conditions ---------------------------------------------------------------------------------------------
-
-PowerSpectrum linear_power(const Config& config, const UnitSystem& units) {
-  return PowerSpectrum(power_options(config), cosmology_parameters(config), units);
-}
-
-Snapshot make_lpt(const Config& config, const UnitSystem& units, const Communicator& ranks) {
-  const Cosmology cosmology(cosmology_parameters(config), units);
-  const PowerSpectrum power = linear_power(config, units);
-  CosmologicalIcParameters parameters;
-  parameters.seed = static_cast<std::uint64_t>(config.initial.seed);
-  parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
-  parameters.box_size = number_of(*config.box.size, "box.size", config, units);
-  parameters.redshift = *config.initial.redshift;
-  parameters.second_order = config.initial.lpt_order == 2;
-  parameters.fixed_amplitudes = config.initial.fixed_amplitudes;
-  parameters.flip_phases = config.initial.flip_phases;
-  return make_cosmological_ic(parameters, cosmology, power, ranks);
-}
-
-Snapshot make_pancake_set(const Config& config, const UnitSystem& units, const Communicator& ranks) {
-  PancakeParameters parameters;
-  parameters.particles_per_side = static_cast<int>(config.initial.particles_per_side);
-  parameters.box_size = number_of(*config.box.size, "box.size", config, units);
-  parameters.redshift = *config.initial.redshift;
-  parameters.collapse_redshift = config.initial.collapse_redshift;
-  return make_pancake(parameters, Cosmology(cosmology_parameters(config), units), ranks);
-}
-
-Snapshot make_model(const Config& config, const UnitSystem& units, const Communicator& ranks) {
-  const Config::Initial& given = config.initial;
-  const auto number = [&](const Quantity& quantity, const char* key) {
-    return number_of(quantity, key, config, units);
-  };
-  const double mass = number(given.mass, "initial.mass");
-  const double radius = number(given.radius, "initial.radius");
-  const auto seed = static_cast<std::uint64_t>(given.seed);
-  const auto particles = static_cast<std::uint64_t>(given.particles);
-  switch (given.kind) {
-    case InitialKind::kPlummer: {
-      const double truncation =
-          given.truncation_radius ? number(*given.truncation_radius, "initial.truncation_radius") : 0.0;
-      return make_plummer({seed, particles, mass, radius, truncation}, ranks);
-    }
-    case InitialKind::kColdSphere: return make_cold_sphere({seed, particles, mass, radius, given.virial_ratio}, ranks);
-    case InitialKind::kKeplerDisk: {
-      KeplerDiskParameters disk;
-      disk.seed = seed;
-      disk.particles = particles;
-      disk.central_mass = mass;
-      disk.disk_mass = number(given.disk_mass, "initial.disk_mass");
-      disk.inner_radius = number(given.inner_radius, "initial.inner_radius");
-      disk.outer_radius = radius;
-      disk.surface_density_slope = given.surface_density_slope;
-      disk.eccentricity = given.eccentricity;
-      disk.inclination = given.inclination;
-      return make_kepler_disk(disk, ranks);
-    }
-    case InitialKind::kTwoBody:
-      return make_two_body({mass, number(given.second_mass, "initial.second_mass"), radius, given.eccentricity}, ranks);
-    default: throw std::logic_error("not an isolated model");
-  }
-}
 
 bool has_units(const Config::Units& given) { return given.length || given.mass || given.velocity; }
 
@@ -172,9 +100,6 @@ void finish(Prepared& run, const InitialFacts& facts) {
   run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : *config.initial.redshift;
   check_resolution(start_softening(run), run.side);
 }
-
-// The side is a little more than four times the reach, so that no particle is on the edge of the middle half.
-double side_of(double reach) { return std::exp2(std::ceil(std::log2(4.01 * reach))); }
 
 double distance_from(const std::array<double, 3>& centre, const std::array<double, 3>& position) {
   double distance = 0;
@@ -281,23 +206,6 @@ Prepared prepare_cosmological(Config config, bool with_particles, const Communic
 
 }  // namespace
 
-Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks) {
-  const bool pancake = config.initial.kind == InitialKind::kPancake;
-  return pancake ? make_pancake_set(config, units, ranks) : make_lpt(config, units, ranks);
-}
-
-Snapshot make_isolated_set(const Config& config, const UnitSystem& units, const Communicator& ranks) {
-  Snapshot set = make_model(config, units, ranks);
-  const double constant = run_gravitational_constant(config, units, nullptr);
-  const auto scale = static_cast<float>(std::sqrt(constant));  // models are made with G = 1
-  for (auto& velocity : set.velocities) {
-    for (float& component : velocity) component *= scale;
-  }
-  set.header.units = units;
-  set.header.gravitational_constant = constant;
-  return set;
-}
-
 Prepared prepare(Config config, bool with_particles, const Communicator& ranks) {
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
@@ -358,182 +266,6 @@ Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
   note_density(run, mass);
   return run;
-}
-
-std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks) {
-  auto [low, high] = extent_of(share, ranks);
-  const std::uint64_t all = sum_of(ranks, std::uint64_t{share.size()});
-  for (int round = 0; round < 100; ++round) {
-    std::array<double, 3> middle;
-    for (std::size_t axis = 0; axis < 3; ++axis) middle[axis] = (low[axis] + high[axis]) / 2;
-    if (middle == low) break;
-    std::uint64_t x = 0, y = 0, z = 0;
-#pragma omp parallel for reduction(+ : x, y, z)
-    for (std::size_t i = 0; i < share.size(); ++i) {
-      const auto& position = share.positions[i];
-      x += position[0] < middle[0], y += position[1] < middle[1], z += position[2] < middle[2];
-    }
-    std::array<std::uint64_t, 3> below{x, y, z};
-    ranks.sum(below);
-    for (std::size_t axis = 0; axis < 3; ++axis) (2 * below[axis] > all ? high : low)[axis] = middle[axis];
-  }
-  return low;
-}
-
-IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
-  const auto [low, high] = extent_of(share, ranks);
-  IsolatedBox box;
-  double reach = 0;  // largest |coordinate| of the set
-  double extent = 0;
-  std::array<double, 3> middle{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    middle[axis] = (low[axis] + high[axis]) / 2;
-    extent = std::max(extent, high[axis] - low[axis]);
-    reach = std::max({reach, -low[axis], high[axis]});
-  }
-  if (reach > 0.75 * extent) {
-    box.centre = middle;
-    reach = extent / 2;
-  }
-  box.side = side_of(reach > 0 ? reach : 0.25);  // one particle: any box will do
-  return box;
-}
-
-int device_of(const Config& config) { return static_cast<int>(config.run.device.value_or(usual_device())); }
-
-static int threads_of(const Config& config) {
-  Communicator::world();  // determines this rank's share of its machine
-  return static_cast<int>(config.run.threads.value_or(usual_threads()));
-}
-
-void use_device(const Config& config) {
-  const int threads = threads_of(config);
-  select_device(device_of(config), threads);
-}
-
-void use_threads(const Config& config) {
-  if (const int threads = threads_of(config); threads > 0) omp_set_num_threads(threads);
-}
-
-// ---- options --------------------------------------------------------------------------------------------------------
-
-double start_softening(const Prepared& run) {
-  return softening_at(step_options(run.config, run.units), 1 / (1 + run.start_redshift));
-}
-
-std::string softening_text(const Prepared& run) {
-  const std::string name = unit_name(run.units, Dimension::kLength), unit = (name.empty() ? "" : " ") + name;
-  const double most = step_options(run.config, run.units).max_physical_softening;
-  return fmt::format("softening {:g}{}{}", start_softening(run), unit,
-                     most > 0 ? fmt::format(" (physical: at most {:g}{})", most, unit) : "");
-}
-
-ForceLaw force_law(const Prepared& run) {
-  const Config& config = run.config;
-  const double softening = start_softening(run) / run.side;
-  const Config::Gravity& gravity = config.gravity;
-  const bool periodic = config.run.kind == RunKind::kCosmology;
-  ForceLaw law = periodic ? make_force_law(*gravity.split, static_cast<int>(*gravity.split_order),
-                                           *gravity.r_cut / static_cast<double>(*gravity.mesh), gravity.softening_kind,
-                                           softening, *gravity.r_cut)
-                          : make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
-  law.refine_root = numbers_of(config).refine_root;
-  return law;
-}
-
-MeshOptions mesh_options(const Config& config) {
-  if (config.run.kind == RunKind::kIsolated) return {};
-  const Config::Gravity& gravity = config.gravity;
-  std::int64_t auto_bits = 0;
-  // Deterministic runs have the same bits for any number of sites.
-  if (config.sites.ring.size() > 1 || config.run.deterministic)
-    auto_bits = numbers_of(config).refine_root ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
-  return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
-          static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};
-}
-
-GravityOptions gravity_options(const Prepared& run) {
-  const Config& config = run.config;
-  const Config::Gravity& given = config.gravity;
-  GravityOptions options;
-  options.periodic = config.run.kind == RunKind::kCosmology;
-  options.direct = given.method == Method::kDirect;
-  options.law = force_law(run);
-  options.mesh = mesh_options(config);
-  options.theta = *given.theta;
-  options.open_by_error = !options.periodic && !options.direct && given.opening == Opening::kError;
-  options.quadrupoles = given.quadrupoles;
-  options.leaf_size = static_cast<std::uint32_t>(given.leaf_size);
-  options.group_size = static_cast<std::uint32_t>(given.group_size);
-  options.fixed_reuse = static_cast<int>(given.reuse.value_or(0));
-  options.reuse_tolerance = *given.reuse_tolerance;
-  options.deterministic = config.run.deterministic;
-  options.let_compression = given.let_compression;
-  options.boundary_move = config.sites.max_boundary_move;
-  options.list_budget =
-      given.list_memory
-          ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, run.units))
-          : device_info().memory_free / 3;  // a first guess; runs replace it by list_budget() of estimate.hpp
-  return options;
-}
-
-StepOptions step_options(const Config& config, const UnitSystem& units) {
-  const auto number = [&](const Auto<Quantity>& quantity, const char* key) {
-    return quantity ? number_of(*quantity, key, config, units) : 0.0;
-  };
-  const bool comoving = config.run.kind == RunKind::kCosmology;
-  StepOptions options;
-  options.eta = *config.time.eta;
-  options.softening = number(config.gravity.softening, "gravity.softening");
-  options.fixed_step = config.time.fixed_step.value_or(0);
-  options.max_step = number(config.time.max_step, "time.max_step");
-  if (!comoving) return options;
-  options.max_dlna = *config.time.max_dlna;
-  options.long_dlna = *config.time.long_dlna;
-  options.by_newest = !config.run.deterministic;
-  options.growth_exact = config.time.growth_exact;
-  options.max_physical_softening = number(config.gravity.max_physical_softening, "gravity.max_physical_softening");
-  options.r_cut =
-      *config.gravity.r_cut / static_cast<double>(*config.gravity.mesh) * number(config.box.size, "box.size");
-  return options;
-}
-
-int ghost_level(const Prepared& run) {
-  const bool periodic = run.config.run.kind == RunKind::kCosmology;
-  return run.config.run.deterministic && periodic ? whole_cell_level(run.particles, kPeriodicMinLevel) : 0;
-}
-
-Timeline timeline_of(const Prepared& run) {
-  return run.config.run.kind == RunKind::kCosmology ? Timeline::comoving(cosmology_parameters(run.config), run.units)
-                                                    : Timeline::newtonian();
-}
-
-SimulationOptions simulation_options(const Prepared& run) {
-  const Config& config = run.config;
-  SimulationOptions options;
-  options.gravity = gravity_options(run);
-  options.gravity.slabs = run.slabs;
-  options.gravity.ghost_level = ghost_level(run);
-  options.step_options = step_options(config, run.units);
-  options.side = run.side;
-  options.centre = run.centre;
-  options.begins_aside = run.aside > 0;
-  options.energy_interval = static_cast<int>(config.output.energy_interval);
-  options.largest_error = config.gravity.error.value_or(0);
-  options.error_targets = static_cast<std::uint64_t>(config.output.error_targets.value_or(0));
-  options.theta_early = config.gravity.theta_early.value_or(0);
-  if (config.run.kind == RunKind::kIsolated) {
-    options.end = number_of(config.time.end_time, "time.end_time", config, run.units);
-    for (const Quantity& time : config.output.times)
-      options.outputs.push_back(number_of(time, "output.times", config, run.units));
-  } else {
-    options.end = 1 / (1 + config.time.end_redshift);
-    Cosmology(cosmology_parameters(config), run.units).require_expansion(run.initial.header.time, options.end);
-    for (const double z : config.output.redshifts) options.outputs.push_back(1 / (1 + z));
-  }
-  options.film = film_times(static_cast<std::size_t>(config.output.film), config.output.film_cadence, timeline_of(run),
-                            run.initial.header.time, options.end);
-  return options;
 }
 
 }  // namespace maki

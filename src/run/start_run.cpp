@@ -16,6 +16,7 @@
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/products.hpp"
+#include "src/run/run_options.hpp"
 
 namespace maki {
 

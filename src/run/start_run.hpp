@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/run/over_sites.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 

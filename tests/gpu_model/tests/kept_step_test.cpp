@@ -6,6 +6,7 @@
 
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"

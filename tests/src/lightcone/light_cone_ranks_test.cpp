@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/lightcone/cone_state.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"
 #include "tests/src/io/io_helpers.hpp"

@@ -9,6 +9,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/run_options.hpp"
 #include "tests/force_errors.hpp"
 
 namespace maki {

@@ -11,6 +11,7 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/run_options.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/messages.hpp"
 #include "tests/sites/replayed_sites.hpp"

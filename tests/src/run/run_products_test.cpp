@@ -1,4 +1,5 @@
 // What a run writes beside its snapshots.
+#include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // What all ranks make of one configuration, and where they find members of groups.
+#include "src/run/initial_sets.hpp"
 #include "src/run/setup.hpp"
 
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/run/forces.hpp"
+#include "src/run/run_options.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 

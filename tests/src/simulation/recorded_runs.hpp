@@ -16,6 +16,7 @@
 
 #include "src/config/parse.hpp"
 #include "src/run/over_sites.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 #include "src/simulation/simulation.hpp"

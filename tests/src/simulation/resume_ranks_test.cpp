@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/error.hpp"
+#include "src/run/run_options.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki::testing {

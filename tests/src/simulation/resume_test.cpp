@@ -11,6 +11,7 @@
 
 #include "kernels/error.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/run_options.hpp"
 #include "src/simulation/run_files.hpp"
 #include "tests/places.hpp"
 #include "tests/small_disk.hpp"

@@ -1,4 +1,5 @@
 // Runs over ranks and over sites beside the same on one.
+#include "src/run/run_options.hpp"
 #include "src/simulation/simulation.hpp"
 
 #include <gtest/gtest.h>
