@@ -18,7 +18,7 @@ template <class T>
 MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
   std::uint32_t low = 0, high = n;  // starts[low] <= at < starts[high]
   while (high - low > 1) {
-    const std::uint32_t middle = (low + high) / 2;
+    const std::uint32_t middle = low + (high - low) / 2;
     if (starts[middle] <= at)
       low = middle;
     else

@@ -29,8 +29,6 @@ struct IsolatedBox {
 };
 // Its side for a set that reaches so far from the centre.
 double side_of(double reach);
-// Its side for a set that reaches so far from the centre.
-double side_of(double reach);
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Communicator::self());
 // A place amid most particles: the medians of their coordinates. Collective.
 std::array<double, 3> median_of(const Snapshot& share, const Communicator& ranks);

@@ -245,8 +245,8 @@ void RunFiles::count_output_traffic() {
 void RunFiles::output(const OutputState& state) { write_snapshot_of(state, {state.copy()}); }
 
 void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) {
-  begin_files();
   settle_snapshot();
+  begin_files();
   const bool stopped = state.index < 0;
   if (stopped) settle_restart();  // the disk may have no room for both
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);

@@ -242,8 +242,9 @@ def _all_steps(simulation, callback):
         except _core.Error:
             raise
         except BaseException as error:  # of a signal's handler; over ranks the others would wait for this one
-            if _core.ranks() == 1:
-                simulation.stop("Ctrl-C" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
+            with contextlib.suppress(_core.Error):  # such as of a run whose own error this is
+                if _core.ranks() == 1:
+                    simulation.stop("Ctrl-C" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
             raise
     return simulation.finish()
 
