@@ -58,7 +58,7 @@ class StartedCommand {
       execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
       _exit(127);
     }
-    while (getsid(process_) == getsid(0)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    while (getsid(process_) == getsid(0) && !ended()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   ~StartedCommand() { wait(0); }
   StartedCommand(const StartedCommand&) = delete;

@@ -41,7 +41,7 @@ done
 
 missed=0 noticed=0
 for place in $(barriers); do
-  MAKI_GPU_MODEL_WITHOUT=$place timeout 3600 \
+  MAKI_GPU_MODEL_WITHOUT=$place timeout 1200 \
     "$program" --gtest_brief=1 --gtest_filter="$(tests_of "${place%:*}")" > "$log" 2>&1
   status=$?
   faults=$(grep -oE 'GPU model: [^:]*: .*' "$log" | sed -E 's/^GPU model: //')

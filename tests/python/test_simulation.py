@@ -157,12 +157,16 @@ def test_what_a_signal_handler_throws_stops_a_run_with_a_restart(tmp_path):
     def late(number, frame):
         raise TimeoutError("late")
 
+    def arm(state):  # steps are under way
+        if state.steps == 1:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+
     before = signal.signal(signal.SIGALRM, late)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(TimeoutError, match="late"):
-            maki.run(**SPHERE, end_time=1000, max_step=0.01, image=False, output_directory=tmp_path / "run", quiet=True)
+            maki.run(callback=arm, **SPHERE, end_time=1000, max_step=0.01, image=False, output_directory=tmp_path / "run", quiet=True)
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert any(entry.startswith("restart_") for entry in os.listdir(tmp_path / "run"))
     assert "TimeoutError" in (tmp_path / "run/log.txt").read_text()

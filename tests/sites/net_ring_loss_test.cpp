@@ -82,7 +82,7 @@ TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
 TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
   Plans plans(3);
   plans[0].sites[1].address = plans[0].sites[2].address;  // a takes c for b
-  plans[2].wait_limit = 4;                                // it answers so long
+  plans[2].wait_limit = 10;                               // it answers so long
   auto a = plans.begin(0), c = plans.begin(2);
   const std::string text = error_of<Error>([&] { a.get(); });
   EXPECT_TRUE(has(text, "it calls itself c: correct the address of site b")) << text;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -20,6 +21,8 @@ namespace maki::wan::test {
 // No two alike. The last hundred of a process stay bound, by sockets that do not listen: nobody else is given them, and
 // a program that is told of one binds it too (SO_REUSEADDR, as listen_on() does).
 inline std::vector<std::uint16_t> free_ports(int count) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   static std::deque<Socket> held;
   std::vector<std::uint16_t> ports;
   const Address any = resolve_local({"127.0.0.1", 0});

@@ -264,7 +264,7 @@ TEST_F(ResumeFiles, ADirectoryThatIsRemovedEndsNoRun) {
     void output(const OutputState& state) override {
       RunFiles::output(state);
       std::error_code not_empty;  // the thread has given a file its name meanwhile
-      while (state.index == 0 && std::filesystem::exists(directory()))
+      for (int tries = 0; state.index == 0 && tries < 10000 && std::filesystem::exists(directory()); ++tries)
         std::filesystem::remove_all(directory(), not_empty);
     }
   } files(options_, provenance_);
@@ -309,8 +309,9 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
   while (told.find(": wrote") != told.npos && step < 50);
   test::expect_contains(told,
                         {"there is no restart", restart_folder::name_of(step), "No such file", "The last one is"});
-  ASSERT_FALSE(find_restarts(options_.directory).empty());
-  EXPECT_EQ(find_restarts(options_.directory)[0].step, 1u);
+  const auto kept = find_restarts(options_.directory);
+  ASSERT_FALSE(kept.empty());
+  EXPECT_LT(kept.back().step, step);
 }
 
 }  // namespace

@@ -175,12 +175,14 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
 
 // Of the call that comes over a control connection, after signs of life perhaps.
 std::string token_of_call(const Socket& control) {
-  for (std::array<std::byte, kControlBytes> frame;;) {
+  std::array<std::byte, kControlBytes> frame;
+  for (int frames = 0; frames < 1000; ++frames) {
     const auto heard = get(control, frame.size());
     if (heard.size() < frame.size()) throw Error("the relay is gone");
     std::ranges::copy(heard, frame.begin());
     if (const std::string token = decode_control(frame); !token.empty()) return token;
   }
+  throw Error("no call has come");
 }
 
 // A token is good once, and only for the key of the listener that was called.

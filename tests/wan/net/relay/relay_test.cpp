@@ -246,18 +246,18 @@ std::size_t fill(const Rig& rig, const Socket& here, const Joined& other) {
   constexpr std::size_t kPart = 16 << 10;
   const std::uint64_t before = rig.relay->status().bytes;
   std::size_t said = 0, said_by_other = 0;
-  const auto all_passed = [&] {
-    return comes_true([&] { return rig.relay->status().bytes >= before + said + said_by_other; }, 0.5);
+  const auto all_passed = [&](double seconds) {
+    return comes_true([&] { return rig.relay->status().bytes >= before + said + said_by_other; }, seconds);
   };
   for (;;) {
     EXPECT_TRUE(put(here, pattern(kPart, 1)));
     said += kPart;
-    if (all_passed()) continue;
+    if (all_passed(0.5)) continue;
     for (int i = 0; i < 2; ++i, ++said_by_other) {
       EXPECT_TRUE(put(other.here, pattern(1, 1)));
       EXPECT_EQ(get(other.there, 1).size(), 1u);
     }
-    if (!all_passed()) return said;
+    if (!all_passed(4)) return said;
   }
 }
 

@@ -23,16 +23,17 @@ namespace {
 class RunningService {
  public:
   explicit RunningService(const Security& security, double longest_silence = 20) {
-    std::promise<Endpoint> address;
     service_.local = {"127.0.0.1", 0};
     service_.security = security;
     service_.longest_silence = longest_silence;
     service_.settings.heartbeat = 0.1;
-    service_.listening = [&](const Endpoint& where) { address.set_value(where); };
+    service_.listening = [this](const Endpoint& where) { listening_.set_value(where); };
     service_.report = [this](const std::string& line) { lines_.add(line); };
     service_.stop = [this] { return stop_.load(); };
     server_ = std::async(std::launch::async, [this] { serve_bench(service_); });
-    address_ = address.get_future().get();
+    std::future<Endpoint> address = listening_.get_future();
+    if (address.wait_for(std::chrono::minutes(1)) != std::future_status::ready) server_.get();  // throws why
+    address_ = address.get();
   }
   ~RunningService() { stop(); }
   void stop() { stop_ = true; }
@@ -45,6 +46,7 @@ class RunningService {
  private:
   BenchService service_;
   test::Lines lines_;
+  std::promise<Endpoint> listening_;
   Endpoint address_;
   std::atomic<bool> stop_{false};
   std::future<void> server_;  // last: its end waits for the service's
