@@ -1,6 +1,6 @@
 // Runs, step by step.
-#include "src/run/run_options.hpp"
 #include "src/simulation/simulation.hpp"
+#include "src/run/run_options.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

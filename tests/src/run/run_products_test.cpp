@@ -1,6 +1,6 @@
 // What a run writes beside its snapshots.
-#include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
+#include "src/run/run_options.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // From configurations to the parameters of other rooms.
+#include "src/run/setup.hpp"
 #include "src/run/initial_sets.hpp"
 #include "src/run/run_options.hpp"
-#include "src/run/setup.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
