@@ -213,7 +213,7 @@ run: $(BUILD)/maki
 	$(BUILD)/maki run $(CONFIG) $(ARGS)
 
 docs: $(BUILD)/maki
-	@$(BUILD)/maki config > docs/configuration.toml
+	@$(BUILD)/maki config > $(BUILD)/configuration.toml && mv $(BUILD)/configuration.toml docs/configuration.toml
 
 test-full: export MAKI_TEST_RANKS ?= 1 2 3 4 7 8
 

@@ -118,13 +118,16 @@ void compute_forces(const ForcesArguments& given) {
   print_notes(run.notes);
   use_device(run.config);
   fmt::print("{}\n", device_text());
-  const Config::Gravity& gravity = run.config.gravity;
-  fmt::print("{}, preset {}, theta {} ({}{})\n", softening_text(run), name_of(run.config.run.preset), *gravity.theta,
-             settings.origin, given.settings.empty() ? "" : ", changed on the command line");
-
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
                              : given.ewald ? ForceMethod::kEwald
                                            : ForceMethod::kRun;
+  const std::string opening =
+      method != ForceMethod::kRun
+          ? ""
+          : fmt::format(", preset {}, theta {}", name_of(run.config.run.preset), *run.config.gravity.theta);
+  fmt::print("{}{} ({}{})\n", softening_text(run), opening, settings.origin,
+             given.settings.empty() ? "" : ", changed on the command line");
+
   const std::vector<std::size_t> targets = spread_targets(run.particles, given.targets);
   const auto begin = std::chrono::steady_clock::now();
   const SetForces forces = forces_of(run, method, targets);

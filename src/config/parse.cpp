@@ -102,7 +102,11 @@ class Reader {
  private:
   // Checks each number as one of the key.
   std::vector<double> read_output_times(const std::string& file, const Key& key) {
-    std::istringstream lines(read_text(file, "give the path of a list of outputs (output.list)"));
+    const std::string text = read_text(file, "give the path of a list of outputs (output.list)");
+    const bool comoving = config.run.kind == RunKind::kCosmology;
+    const bool redshifts = comoving && text.starts_with("# Redshift");  // as SWIFT's lists say
+    const bool factors = comoving && !redshifts;
+    std::istringstream lines(text);
     std::vector<double> times;
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -110,17 +114,18 @@ class Reader {
       std::istringstream words(line.substr(0, line.find('#')));
       double time = 0, flag = 1;
       if ((words >> std::ws).eof()) continue;
-      const bool comoving = config.run.kind == RunKind::kCosmology;
       if (!(words >> time) || (!(words >> std::ws).eof() && !(words >> flag >> std::ws).eof()) ||
-          (comoving && time <= 0))
+          (factors && time <= 0)) {
+        const char* const kind = factors ? "scale factor" : redshifts ? "redshift" : "time";
         throw Error(fmt::format("{} line {}: '{}' is no output", file, number, line), "",
-                    fmt::format("give a {}, and 0 or 1 behind it", comoving ? "scale factor" : "time"));
+                    fmt::format("give a {}, and 0 or 1 behind it", kind));
+      }
       if (flag == 0) continue;
-      times.push_back(comoving ? 1 / time - 1 : time);
+      times.push_back(factors ? 1 / time - 1 : time);
       try {
         key.set(key, config, std::vector<double>{times.back()});
       } catch (const Error& error) {
-        const std::string from = comoving ? fmt::format("scale factor {:g}, redshift ", time) : "";
+        const std::string from = factors ? fmt::format("scale factor {:g}, redshift ", time) : "";
         throw Error(fmt::format("{} line {}: {}{}", file, number, from, error.what()));
       }
     }
@@ -320,6 +325,23 @@ const char* key_for_parameter(const std::string& plain) {
   return found == std::end(kParameters) ? nullptr : found->second;
 }
 
+// Whether a text is a file of parameters of GADGET or SWIFT: three or more of its lines begin with the name of one.
+bool is_parameter_file(const std::string& text) {
+  std::istringstream lines(text);
+  int known = 0;
+  for (std::string line, name; std::getline(lines, line);)
+    if (std::istringstream(line) >> name && key_for_parameter(plain_word(name)) != nullptr) ++known;
+  return known >= 3;
+}
+
+toml::table parse_configuration(const std::string& text, const std::string& name) try {
+  return parse_toml(text, name);
+} catch (const Error&) {
+  if (!is_parameter_file(text)) throw;
+  throw Error(fmt::format("{} is a file of parameters of GADGET or SWIFT", name), "Maki's configurations are TOML",
+              "docs/running.md, \"From GADGET-4 or SWIFT\", has the keys that stand for them");
+}
+
 // [sites] is printed only for runs over several sites.
 bool is_printed(const Key& key, const Config& config) {
   return key.applies_to(config) && !key.hidden && (key.section != "sites" || !config.sites.ring.empty());
@@ -347,7 +369,7 @@ std::string nearest_key(const std::string& word) {
 Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides,
                     const std::string& from) {
   Reader reader;
-  reader.read_table(parse_toml(text, name), name);
+  reader.read_table(parse_configuration(text, name), name);
   for (const std::string& override_text : overrides) reader.read_override(override_text, from);
   reader.check_applicable();
   reader.read_output_list();

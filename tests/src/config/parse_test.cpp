@@ -149,6 +149,16 @@ TEST(ParseConfig, OutputsComeFromAFile) {
   expect_contains(error_of([&] { with_list("20\n", ""); }), {"scale factor 20, redshift -0.95 is out of range"});
   expect_contains(error_of([&] { with_list("0.5\n", "", {"output.redshifts=1"}); }),
                   {"output.redshifts", "both given"});
+  EXPECT_EQ(with_list("# Redshift\n0.5\n0\n", "").output.redshifts, (std::vector<double>{0.5, 0}));
+}
+
+TEST(ParseConfig, FilesOfParametersOfOthersAreNamed) {
+  const std::string named = "parameters of GADGET or SWIFT";
+  expect_contains(refusal("InitCondFile  ./ics\nBoxSize  100\n% a comment\nPMGRID 256\n"), {named, "docs/running.md"});
+  expect_contains(refusal(
+                      "Cosmology:\n  a_end: 1.0\nGravity:\n  mesh_side_length: 64\nTimeIntegration:\n  dt_max: 1\n"),
+                  {named});
+  expect_contains(refusal("BoxSize 100\n"), {"line 1: not valid TOML"});
 }
 
 TEST(ParseConfig, MissingFilesAreNamed) {
