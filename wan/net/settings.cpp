@@ -1,13 +1,11 @@
 #include "wan/net/settings.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -34,7 +32,9 @@ constexpr Unit kTimes[] = {{"s", 1}, {"ms", 1e-3}, {"min", 60}, {"h", 3600}, {"d
 // clang-format on
 
 std::string names_of(std::span<const Unit> units) {
-  return fmt::format("{}", fmt::join(units | std::views::transform(&Unit::name), ", "));
+  std::string names;
+  for (const Unit& unit : units) names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  return names;
 }
 
 double factor_of(std::span<const Unit> units, std::string_view name) {
@@ -228,7 +228,9 @@ std::string seconds_text(double seconds) { return quoted(fmt::format("{} s", sec
 
 std::string texts(const std::vector<std::string>& list) {
   if (list.size() == 1) return quoted(list.front());
-  return fmt::format("[{}]", fmt::join(list | std::views::transform(quoted), ", "));
+  std::string text;
+  for (const std::string& one : list) text += (text.empty() ? "" : ", ") + quoted(one);
+  return "[" + text + "]";
 }
 
 constexpr const char* kSecurity = "Who may be at the other end";
