@@ -56,18 +56,18 @@ ForceSettings force_settings(const ForcesArguments& given) {
   return found;
 }
 
-// The last setting of a key on the command line, as "key=value"; "" where there is none.
+// The last setting of a key on the command line, "key=value"; "" where there is none.
 std::string given_setting(const ForcesArguments& given, const std::string& key) {
   std::string setting;
   for (const std::string& line : given.settings)
-    if (line.starts_with(key + "=")) setting = line;
+    if (sets(line, key)) setting = line;
   return setting;
 }
 
 // What the command line says of a set whose file leaves it open.
 KnownOfSet known_of_set(const ForcesArguments& given) {
   std::vector<std::string> settings;
-  for (const char* key : {"run.kind", "initial.redshift", "redshift"})
+  for (const char* key : {"run.kind", "initial.redshift"})
     if (const std::string setting = given_setting(given, key); !setting.empty()) settings.push_back(setting);
   const Config config = parse_config("", "command line", settings);
   return {config.run.kind == RunKind::kIsolated, config.initial.redshift};

@@ -349,6 +349,11 @@ bool is_printed(const Key& key, const Config& config) {
 
 }  // namespace
 
+bool sets(const std::string& setting, const std::string& path) {
+  const std::string key = setting.substr(0, setting.find('='));
+  return key == path || key == path.substr(path.find('.') + 1);
+}
+
 std::string nearest_key(const std::string& word) {
   const bool with_section = word.find('.') != std::string::npos;
   const std::string wanted = plain_word(word);

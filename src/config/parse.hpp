@@ -21,6 +21,9 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {},
                     const std::string& from = "command line");
 
+// Whether a setting "key=value" is one of the key `path`, "section.key", also by the key's name alone.
+bool sets(const std::string& setting, const std::string& path);
+
 // The known key nearest to `word` by edit distance, as "section.key"; letter case and underscores do not count.
 std::string nearest_key(const std::string& word);
 

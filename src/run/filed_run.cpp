@@ -58,17 +58,13 @@ void check_unchanged(const Config& given_before, const Config& given_now) {
   }
 }
 
-bool names_directory(const std::string& setting) {
-  const std::string key = setting.substr(0, setting.find('='));
-  return key == "run.output_directory" || key == "output_directory";
-}
-
 // Throws Error where a setting names another output directory than that of the restart, or where a configuration cannot
 // hold its name.
 void check_directory(const std::string& directory, const std::vector<std::string>& settings, const Config& config) {
   if (!is_utf8(directory))
     throw Error(fmt::format("the name of '{}' is not UTF-8", directory),
                 "files of a run hold its configuration, in UTF-8", "give the directory another name");
+  const auto names_directory = [](const std::string& setting) { return sets(setting, "run.output_directory"); };
   if (std::ranges::none_of(settings, names_directory) || !config.run.output_directory) return;
   const std::string& given = *config.run.output_directory;
   if (fs::weakly_canonical(given) == fs::weakly_canonical(directory)) return;
