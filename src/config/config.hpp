@@ -152,6 +152,7 @@ struct Config {
   struct Output {
     std::vector<double> redshifts;
     std::vector<Quantity> times;
+    Auto<Quantity> interval;
     std::string list;
     std::int64_t compression = 0;
     std::vector<std::string> fields = all_fields();

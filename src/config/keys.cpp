@@ -221,8 +221,10 @@ struct Table {
         .means("output list: a snapshot at each, hit exactly, and always one at the end");
     KEY(output.times).unit(Dimension::kTime).range(0, 1e30).only(RunKind::kIsolated)
         .means("output list, such as [0.5, \"1 Gyr\"] (plain numbers are in the run's unit of time), and always one at the end");
+    KEY(output.interval).unit(Dimension::kTime).above(0).only(RunKind::kIsolated)
+        .means("a snapshot at each multiple of this time too, from 0 to the end; auto: at none");
     KEY(output.list).own()
-        .means("instead of these a file, as GADGET's OutputListFilename: in each line a scale factor (isolated runs: a time), and 0 "
+        .means("instead of redshifts or times a file, as GADGET's OutputListFilename: in each line a scale factor (isolated runs: a time), and 0 "
                "behind it where there is to be no output; read at the start, restarts hold its numbers");
     KEY(output.compression).range(0, 9).means("level of HDF5's shuffle and deflate; 0: none, 1: about 2/3 of the size");
     KEY(output.fields).means("datasets of a snapshot, of Coordinates, Velocities, Masses and ParticleIDs");

@@ -97,6 +97,10 @@ PowerOptions power_options(const Config& config);
 // the dimension and the unit of plain numbers.
 double number_of(const Quantity& quantity, const char* key, const Config& config, const UnitSystem& units);
 
+// Outputs of an isolated run, in its units: output.times and the multiples of output.interval from 0 to the end, in no
+// order, some perhaps twice. Throws Error for more than 99999 multiples.
+std::vector<double> output_times(const Config& config, const UnitSystem& units);
+
 // output.image_centre in the run's units of length.
 std::array<double, 3> image_centre(const Config& config, const UnitSystem& units);
 

@@ -291,14 +291,15 @@ std::string disk_note(const Config& config, const MemoryEstimate& e, double free
   const bool periodic = config.run.kind == RunKind::kCosmology;
   const std::vector<double>& redshifts = config.output.redshifts;
   const bool end_listed = periodic && std::ranges::find(redshifts, config.time.end_redshift) != redshifts.end();
-  const int snapshots =
-      static_cast<int>(periodic ? redshifts.size() : config.output.times.size()) + (end_listed ? 0 : 1);
+  const std::size_t listed = periodic ? redshifts.size() : output_times(config, run_units(config, nullptr)).size();
+  const int snapshots = static_cast<int>(listed) + (end_listed ? 0 : 1);
   if (e.disk(snapshots) <= free) return {};
   return fmt::format(
       "Warning: the disk has {} free, and {} snapshots with up to {} restarts{} may take {} (without "
       "compression). Free some, or take fewer output.{}{} or a smaller run.restarts_kept.",
       gigabytes(free), snapshots, e.restarts, e.light_cones > 0 ? " and light cones" : "", gigabytes(e.disk(snapshots)),
-      periodic ? "redshifts" : "times", e.light_cones > 0 ? ", nearer lightcone.edges" : "");
+      periodic ? "redshifts" : "times or a longer output.interval",
+      e.light_cones > 0 ? ", nearer lightcone.edges" : "");
 }
 
 double free_disk(const std::string& directory) {

@@ -138,8 +138,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.theta_early = config.gravity.theta_early.value_or(0);
   if (config.run.kind == RunKind::kIsolated) {
     options.end = number_of(config.time.end_time, "time.end_time", config, run.units);
-    for (const Quantity& time : config.output.times)
-      options.outputs.push_back(number_of(time, "output.times", config, run.units));
+    options.outputs = output_times(config, run.units);
   } else {
     options.end = 1 / (1 + config.time.end_redshift);
     Cosmology(cosmology_parameters(config), run.units).require_expansion(run.initial.header.time, options.end);

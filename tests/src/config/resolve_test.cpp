@@ -307,6 +307,29 @@ TEST(Resolve, IsolatedSetsNeedASoftening) {
   expect_contains(refusal(config, {1000, nullptr, 64}), {"output.times"});
 }
 
+TEST(Resolve, OutputsAtAnInterval) {
+  const auto run = [](const std::vector<std::string>& settings) {
+    return parse_config(
+        "run.kind = \"isolated\"\ninitial.kind = \"plummer\"\ntime.end_time = \"1 Gyr\"\n"
+        "[units]\nlength = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"\n",
+        "run.toml", settings);
+  };
+  const auto times = [&](const std::vector<std::string>& settings) {
+    const Config config = run(settings);
+    return output_times(config, run_units(config, nullptr));
+  };
+  EXPECT_TRUE(times({}).empty());
+  const double gyr = times({"output.times=[\"1 Gyr\"]"}).at(0);
+  const std::vector<double> mixed = times({"output.interval=250 Myr", "output.times=[\"0.1 Gyr\"]"});
+  ASSERT_EQ(mixed.size(), 6u);
+  EXPECT_DOUBLE_EQ(mixed[0], 0.1 * gyr);
+  for (std::size_t i = 1; i < mixed.size(); ++i) EXPECT_NEAR(mixed[i], 0.25 * gyr * static_cast<double>(i - 1), 1e-12);
+  EXPECT_EQ(times({"output.interval=0.3 Gyr"}).size(), 4u);
+  EXPECT_EQ(times({"output.interval=0.1 Gyr"}).size(), 11u);  // in spite of rounding
+  EXPECT_EQ(times({"output.interval=2 Gyr"}).size(), 1u);
+  expect_contains(test::error_of([&] { times({"output.interval=1 yr"}); }), {"1 yr", "1e+09 snapshots", "1 Gyr"});
+}
+
 TEST(Resolve, UnitsOfIsolatedRuns) {
   Config config;
   config.run.kind = RunKind::kIsolated;
