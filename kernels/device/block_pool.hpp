@@ -22,8 +22,8 @@ struct SystemMemory {
   void (*release)(void* block);
 };
 
-// Best fit: a request takes the smallest free block of its lane (PoolLane, memory.hpp) that is large enough. The rest of
-// the block stays free, and free neighbours are merged. So arrays that grow slowly, and the scratch of successive
+// Best fit: a request takes the smallest free block of its lane (PoolLane, memory.hpp) that is large enough. The rest
+// of the block stays free, and free neighbours are merged. So arrays that grow slowly, and the scratch of successive
 // phases, reuse the same memory. Requests below 1 MiB have segments of their own, so that they do not fragment the
 // memory of large arrays. Each device has memory and lanes of its own; `device` is the selected one.
 class BlockPool {

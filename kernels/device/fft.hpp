@@ -1,8 +1,8 @@
 // Fourier transforms of real cubic meshes, and of separate lines, in single precision (cuFFT, or FFTW under OpenMP).
 //
-// A mesh of m^3 reals is stored as planes [x] of rows [y] of m values and some padding. On a GPU a transformed row holds
-// the m/2 + 1 complex modes kz = 0 ... m/2; on the CPU the places of the modes are BlockedFft's. Mode i along an axis
-// means wave number i for i <= m/2, and i - m above.
+// A mesh of m^3 reals is stored as planes [x] of rows [y] of m values and some padding. On a GPU a transformed row
+// holds the m/2 + 1 complex modes kz = 0 ... m/2; on the CPU the places of the modes are BlockedFft's. Mode i along an
+// axis means wave number i for i <= m/2, and i - m above.
 #pragma once
 
 #include <cstddef>

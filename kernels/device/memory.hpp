@@ -1,5 +1,5 @@
-// Device memory: a pool of named blocks, copies to and from it, and the memory and processors of the host. A steady step
-// asks the system for no memory, and every byte is accounted for.
+// Device memory: a pool of named blocks, copies to and from it, and the memory and processors of the host. A steady
+// step asks the system for no memory, and every byte is accounted for.
 #pragma once
 
 #include <cstddef>

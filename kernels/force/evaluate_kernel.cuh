@@ -279,8 +279,8 @@ struct WarpSums {
 inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
 // Blocks that a multiprocessor holds: 20 warps of 96 registers, 16 of 128 for longer formulas, 12 of 168 for the
-// longest. On sm_80 the compiler needs more registers and would spill. Multiprocessors with 100 KB of shared memory hold
-// four blocks at most.
+// longest. On sm_80 the compiler needs more registers and would spill. Multiprocessors with 100 KB of shared memory
+// hold four blocks at most.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr bool kMoreRegisters = true;
 #else

@@ -42,7 +42,8 @@ struct PairLaw {
   using Beyond = PairLaw<kSplitIn, kOrderIn, kSofteningIn, kPotentialIn, kRefineIn, kSofteningIn == Softening::kSpline>;
 };
 
-// s^2 from the separation: r^2 + eps^2 with Plummer softening; with the spline r^2, at least PairParameters::softening2.
+// s^2 from the separation: r^2 + eps^2 with Plummer softening; with the spline r^2, at least
+// PairParameters::softening2.
 template <class Law, class T>
 MAKI_HD T softened_square(const PairParameters& k, T x, T y, T z) {
   if constexpr (Law::kSpline) return larger(x * x + (y * y + z * z), T(k.softening2));

@@ -66,9 +66,9 @@ double long_range_window(const ForceLaw& law, double k_r_cut);
 
 // The parameters of a force law for the inner loops: floats in a unit of length that suits the law.
 //
-// The unit is `unit` sides, a power of two, so that scaling is exact: just below r_cut with a split, 2^-12 sides without
-// one (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range). With s the softened
-// distance and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
+// The unit is `unit` sides, a power of two, so that scaling is exact: just below r_cut with a split, else 2^-12 sides
+// (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range). With s the softened distance
+// and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
 // g = 1/s^3 - sum force[j] t^j,  p = 1/s - sum potential[j] t^j.
 // In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1. Its terms have one
 // sign, and those of sums of clouds nearly so; floats thus lose next to nothing, unlike with powers of u.

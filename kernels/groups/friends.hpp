@@ -54,8 +54,8 @@ MAKI_HD std::uint64_t distance_squared(const SourceParticle& a, const SourcePart
   return static_cast<std::uint64_t>(x * x) + static_cast<std::uint64_t>(y * y) + static_cast<std::uint64_t>(z * z);
 }
 
-// True only if every particle in one box is within sqrt(limit) of every particle in the other; limit < 2^62. False is no
-// proof of the contrary. For a box and itself: whether its diagonal is within sqrt(limit).
+// True only if every particle in one box is within sqrt(limit) of every particle in the other; limit < 2^62. False is
+// no proof of the contrary. For a box and itself: whether its diagonal is within sqrt(limit).
 MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit) {
   std::uint64_t sum = 0;
   for (int k = 0; k < 3; ++k) {

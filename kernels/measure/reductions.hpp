@@ -1,5 +1,5 @@
-// Reductions over this rank's particles: the measures that set the next step, energies, momenta, the total mass, and the
-// error of kept lists from a sample of groups. Sums over ranks: host/measure/totals.hpp.
+// Reductions over this rank's particles: the measures that set the next step, energies, momenta, the total mass, and
+// the error of kept lists from a sample of groups. Sums over ranks: host/measure/totals.hpp.
 #pragma once
 
 #include <array>
@@ -42,8 +42,9 @@ struct SquareUnits {
 // The sums of this rank. `maxima`: over all ranks; `total`: the number of particles on all ranks.
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                          const VectorArray* long_range, const StepMaxima& maxima, std::uint64_t total);
-// The mean of |a|^2 or |p|^2, from the sum of units over all ranks and the maximum `largest` of |a| or |p|. Its error is
-// 2^-32 of the largest square for totals up to 2^32, beyond that total * 2^-64 of it. Not-a-number where `largest` is.
+// The mean of |a|^2 or |p|^2, from the sum of units over all ranks and the maximum `largest` of |a| or |p|. Its error
+// is 2^-32 of the largest square for totals up to 2^32, beyond that total * 2^-64 of it. Not-a-number where `largest`
+// is.
 double mean_square(std::uint64_t units, double largest, std::uint64_t total);
 // The geometric mean of |a|, from the mean of SquareUnits::logarithm over particles: to 6 %, as the logarithm is
 // linear within each factor of two.

@@ -97,12 +97,12 @@ double assigner_bytes(int cells, double particles);
 class MassAssigner {
  public:
   // `lender`, where not null: a transform of the same mesh, which gives its layout, and in whose work space the GPU
-  // keeps its counts (8 bytes a cell less). The lender must outlive this object, and both are used on one stream. Throws
-  // Error unless `cells` is even and at least 8.
+  // keeps its counts (8 bytes a cell less). The lender must outlive this object, and both are used on one stream.
+  // Throws Error unless `cells` is even and at least 8.
   MassAssigner(int cells, Assignment cloud, RealFft3d* lender = nullptr);
 
-  // Overwrites `mesh` with the mass in each cell less the mean over cells, in the layout of the lender; without one, m x m
-  // rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles moved by
+  // Overwrites `mesh` with the mass in each cell less the mean over cells, in the layout of the lender; without one,
+  // m x m rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles moved by
   // +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order of particles,
   // thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells and cloud, at
   // any earlier time: it depends only on their masses.

@@ -196,7 +196,8 @@ class MeshStorage {
   // The values' sums over ranks, on every rank. Collective.
   virtual void add_over_ranks(const Stream&, DeviceBuffer<std::uint64_t>&) const {}
 
-  // This rank's modes, and the place of the box's axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the lines.
+  // This rank's modes, and the place of the box's axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the
+  // lines.
   virtual ModeBlock modes() const = 0;
   virtual int mode_axis(int axis) const = 0;
   // The part of the influence function for these modes.

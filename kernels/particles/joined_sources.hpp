@@ -8,10 +8,10 @@
 
 namespace maki {
 
-// Sources of this rank and ghosts (the `others`), sorted by Morton key, and among equal keys by the coordinate bits that
-// a key leaves out. So wherever ranks hold all particles of a region, their trees have the same cells there, with the
-// same particles in the same order. (Sources at the very same position keep their input order. Ranks may then differ
-// where these have different masses, part before the next join(), or are more than a group holds.)
+// Sources of this rank and ghosts (the `others`), sorted by Morton key, and among equal keys by the coordinate bits
+// that a key leaves out. So wherever ranks hold all particles of a region, their trees have the same cells there, with
+// the same particles in the same order. (Sources at the very same position keep their input order. Ranks may then
+// differ where these have different masses, part before the next join(), or are more than a group holds.)
 //
 // Memory, bytes a source: 20, and 20 more during the sort, of which 8 stay until the keys are released.
 class JoinedSources {

@@ -127,9 +127,9 @@ inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder,
                   const std::uint8_t* kind = nullptr, std::uint8_t wanted = 0);
 
-// Gives cells above `level` (coarser ones) their cubes as boxes, and a size at which no walk accepts them as multipoles.
-// So a walk does not depend on those of their particles that are beyond its reach. Only after a sweep of particles that
-// have not moved since the tree was built; holds until the next sweep.
+// Gives cells above `level` (coarser ones) their cubes as boxes, and a size at which no walk accepts them as
+// multipoles. So a walk does not depend on those of their particles that are beyond its reach. Only after a sweep of
+// particles that have not moved since the tree was built; holds until the next sweep.
 void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
 // Groups of the tree's particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has
@@ -148,9 +148,9 @@ void set_error_scales(const Stream& stream, ConstVectorView acceleration, float 
 // For a tree over a rank's own particles and ghosts: the groups with own particles, and among them those that can be
 // evaluated before new positions of the ghosts arrive.
 
-// Drops groups without own particles from `groups`; the others keep their order. own_before: JoinedSources::count_own().
-// `own`: the remaining groups with their own members only, as ranges of the own particles in the order of the joined
-// sources (boxes are not set).
+// Drops groups without own particles from `groups`; the others keep their order. own_before:
+// JoinedSources::count_own(). `own`: the remaining groups with their own members only, as ranges of the own particles
+// in the order of the joined sources (boxes are not set).
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,
                      DeviceBuffer<Group>& own);
 

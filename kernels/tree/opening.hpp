@@ -44,8 +44,8 @@ inline constexpr float kErrorFactor = 128;
 // (docs/accuracy.md, "Isolated sets").
 inline constexpr double kAngleAsGood = 0.85;
 
-// Lower bound on the opening distance, less the offset, over the cell's size. It exceeds half the diagonal of a cube, so
-// that no group accepts a cell that holds some of it, whatever theta is.
+// Lower bound on the opening distance, less the offset, over the cell's size. It exceeds half the diagonal of a cube,
+// so that no group accepts a cell that holds some of it, whatever theta is.
 inline constexpr float kLeastDistance = 0.87f;
 
 // The bounding box of a walk's group: centre (fixed point) and half extents (units). Regions whose groups are unknown

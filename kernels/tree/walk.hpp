@@ -148,8 +148,8 @@ struct Reopening {
 void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists);
 
 // queue_reopen() and finish_reopen(): reopen_lists() without waiting. Lists without room stay unchanged. *record gets
-// the words that all reopened lists need. `before`: the record of an earlier call that the host has not finished yet, or
-// null.
+// the words that all reopened lists need. `before`: the record of an earlier call that the host has not finished yet,
+// or null.
 struct ReopenRecord {
   std::uint64_t words;
 };
