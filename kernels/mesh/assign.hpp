@@ -102,10 +102,10 @@ class MassAssigner {
   MassAssigner(int cells, Assignment cloud, RealFft3d* lender = nullptr);
 
   // Overwrites `mesh` with the mass in each cell less the mean over cells, in the layout of the lender; without one,
-  // m x m rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles moved by
-  // +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order of particles,
-  // thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells and cloud, at
-  // any earlier time: it depends only on their masses.
+  // m x m rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles
+  // moved by +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order of
+  // particles, thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells and
+  // cloud, at any earlier time: it depends only on their masses.
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
