@@ -43,10 +43,10 @@ void set_file_units(GroupCatalogue& catalogue, FileLayout layout);
 
 // HDF5, one file: /Header, /Config, /Parameters, /Units, /Constants, /Maki; /Group with a dataset for each property and
 // a row for each group; /IDs/ID, where a group has GroupLen entries from GroupOffsetType[1] on. Names and number types
-// are GADGET-4's where it has the property. Units are those of the snapshot and stated in attributes; GroupVel is
-// the peculiar velocity times a, other velocities are peculiar. Each rank writes its members. Collective. Throws Error where
-// the file exists (unless `overwrite`) or cannot be written, or where a group has 2^31 particles or more; then nothing
-// is left behind.
+// are GADGET-4's where it has the property. Units are those of the snapshot and stated in attributes; GroupVel is the
+// peculiar velocity times a, other velocities are peculiar. Each rank writes its members. Collective. Throws Error
+// where the file exists (unless `overwrite`) or cannot be written, or where a group has 2^31 particles or more; then
+// nothing is left behind.
 void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,
                            bool overwrite = false, const Communicator& ranks = Communicator::self());
 

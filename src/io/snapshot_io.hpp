@@ -77,14 +77,15 @@ struct KnownOfSet {
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self(), const KnownOfSet& known = {});
 
-// Chooses kpc/h or Mpc/h for a comoving set of this mass whose file states no units: the one with which the mean density
-// is about that of header.omega0, Mpc/h where that is 0. Returns a note about it.
+// Chooses kpc/h or Mpc/h for a comoving set of this mass whose file states no units: the one with which the mean
+// density is about that of header.omega0, Mpc/h where that is 0. Returns a note about it.
 std::string choose_length_unit(SnapshotHeader& header, double mass);
 
 // Of all ranks: the same for any number of them. Collective.
 double total_mass(const Snapshot& share, const Communicator& ranks);
 
-// A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no cosmology.
+// A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no
+// cosmology.
 std::string density_note(const SnapshotHeader& header, double mass);
 // Throws Error where it is off by more than a tenth.
 void require_density(const SnapshotHeader& header, double mass);

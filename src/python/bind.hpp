@@ -55,8 +55,8 @@ struct Forks {
   }
 };
 
-// Other Python threads run during its lifetime; with a GPU those that compute take turns. Its end restores the number of
-// threads, so that the choice of one call does not affect the next. Throws Error in a process that was forked after
+// Other Python threads run during its lifetime; with a GPU those that compute take turns. Its end restores the number
+// of threads, so that the choice of one call does not affect the next. Throws Error in a process that was forked after
 // several threads had computed, or after the GPU was used.
 class Computing {
  public:
