@@ -35,7 +35,7 @@ using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 template <class T>
 using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
-// Losses of a forked process: OpenMP would wait for threads that are not there, and CUDA does not work.
+// What a forked process has lost: in it OpenMP would wait for threads that do not exist, and CUDA does not work.
 struct Forks {
   static inline std::atomic<int> at_work = 0;
   static inline std::atomic<bool> had_threads = false, lost_threads = false, lost_device = false;
