@@ -1,5 +1,5 @@
-// The ranks of one job: MPI under a launcher, this process alone without one (then MPI is not even started).
-// Only the thread that called world() first may call (MPI_THREAD_FUNNELED). All failures of MPI are Errors.
+// The ranks of one job: those of MPI under a launcher, else this process alone, and MPI is not started. Only the thread
+// that first called world() may use a communicator (MPI_THREAD_FUNNELED). Failures of MPI are thrown as Error.
 #pragma once
 
 #include <cstddef>
@@ -37,16 +37,16 @@ class Communicator {
   // The ranks of this communicator on this rank's machine (shared memory), in the order of rank. Collective.
   Communicator split_by_machine() const;
 
-  // All of these are collective: every rank calls them in the same order. A lost peer is an Error that names it: after
-  // MAKI_RANK_TIMEOUT seconds (else 120) without progress a call asks whether other ranks are at work, and throws where
-  // none is. A rank at work may take any time. A process that is stopped or gone is detected after a twelfth of that
-  // time (host/comm/mpi_ranks.hpp).
+  // All of these are collective: every rank calls them in the same order. A lost peer is an Error that names it. A
+  // process that is stopped or gone is detected after a twelfth of MAKI_RANK_TIMEOUT (default 120 s) by its missing
+  // heartbeat (host/comm/mpi_ranks.hpp). A rank at work may take any time; where no rank is at work, a call throws
+  // after the whole timeout without progress.
   void barrier() const;
   void broadcast(void* data, std::size_t bytes, int root) const;
   // `bytes` from every rank, in rank order.
   void all_gather(const void* mine, void* all, std::size_t bytes) const;
-  // Element by element over all ranks: the same bits on every rank, integers exact. Doubles are added in rank order
-  // with compensated summation (Neumaier 1974), so that the sum is as if rounded once.
+  // In place, element by element over all ranks: the same bits on every rank. Doubles are added in rank order with
+  // compensated summation (Neumaier 1974): the sum is as if rounded once. Integers are exact.
   void sum(std::span<double> values) const;
   void sum(std::span<std::uint64_t> values) const;
   void max(std::span<double> values) const;
@@ -70,7 +70,7 @@ class Communicator {
   // Sends and receives all messages, in pieces of bounded size, with a bounded number and size in flight (Limits). A
   // rank's messages to itself are copied. Collective among the participating ranks, with equal `tag`.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
-  // An exchange that proceeds while the caller works: the messages' memory is in use until wait() returns.
+  // An exchange in progress while the caller works: the messages' memory is in use until wait() returns.
   class Transfer {
    public:
     Transfer(Transfer&&) noexcept;
@@ -99,19 +99,18 @@ class Communicator {
   };
   Traffic traffic() const;  // of this communicator; splits have their own
 
-  // Bounds on what is in flight at once, and on the size of pieces; equal on all ranks. One piece may always be in
-  // flight.
+  // Bounds on the sends in flight at once and on the size of pieces; equal on all ranks. One piece may always be in
+  // flight. Receives are all posted at once, into their final memory.
   struct Limits {
     std::size_t piece_bytes = std::size_t{1} << 30;  // up to 2^31 - 1
-    std::size_t messages = 64;                       // sends (receives are all posted at once, into their places)
-    std::size_t bytes = std::size_t{1} << 30;        // of these sends
+    std::size_t messages = 64;                       // pieces being sent
+    std::size_t bytes = std::size_t{1} << 30;        // of these pieces
   };
   void set_limits(const Limits& limits);
   const Limits& limits() const;
 
-  // Calls `look` until it returns kDone, with growing pauses while nothing moves. Throws Error as the calls above do
-  // when peers are missing; its message contains `what` ("an exchange"), and the ranks of `pending` where all ranks
-  // answer.
+  // Calls `look` until it returns kDone, with growing pauses while nothing moves. Throws Error as the calls above; its
+  // message contains `what` ("an exchange") and the lost ranks, or those of `pending` where all ranks still answer.
   void wait(const std::string& what, const std::function<Look()>& look,
             const std::function<std::vector<int>()>& pending) const;
 
@@ -150,8 +149,6 @@ T smallest_of(const Communicator& ranks, T mine) {
   return mine;
 }
 
-// Errors that all ranks share: a failure on one of them becomes the same Error on all.
-
 // The text of rank `root`, on all ranks. Collective.
 std::string broadcast_text(const Communicator& ranks, const std::string& text, int root = 0);
 // The texts of all ranks, in the order of ranks. For short texts: each takes the memory of the longest. Collective.
@@ -162,8 +159,8 @@ std::string first_text(const Communicator& ranks, const std::string& text);
 // Throws Error on all ranks where `problem` is not empty on any: the first_text(). Collective.
 void throw_together(const Communicator& ranks, const std::string& problem);
 
-// Makes the call on each rank; where it throws on any, all ranks throw the same Error. The calls may differ between
-// ranks but must not be collective; all_succeed() is. A single process just makes the call.
+// Makes `call` on each rank; where it throws on any, all ranks throw the same Error. Collective, but `call` must not
+// be; it may differ between ranks. A single process just makes the call.
 template <class Call>
 void all_succeed(const Communicator& ranks, Call&& call) {
   if (ranks.size() == 1) return call();
@@ -178,7 +175,7 @@ void all_succeed(const Communicator& ranks, Call&& call) {
   throw_together(ranks, problem);
 }
 
-// The same for a call that only rank 0 makes.
+// all_succeed() for a call that only rank 0 makes.
 template <class Call>
 void root_succeeds(const Communicator& ranks, Call&& call) {
   all_succeed(ranks, [&] {
@@ -186,10 +183,8 @@ void root_succeeds(const Communicator& ranks, Call&& call) {
   });
 }
 
-// The items of a list that a rank holds by default: initial conditions, files.
-
-// Even shares in rank order: rank r of P holds the items [n r / P, n (r + 1) / P) of n. Some are empty where there are
-// fewer items than ranks.
+// Even shares of a list (initial conditions, rows of files) in rank order: rank r of P holds the items [n r / P,
+// n (r + 1) / P) of n. Some are empty where there are fewer items than ranks.
 inline std::uint64_t share_begin(std::uint64_t n, int rank, int ranks) {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned>(rank) /
                                     static_cast<unsigned>(ranks));

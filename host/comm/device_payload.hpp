@@ -22,8 +22,8 @@ const char* name(PayloadPath path);  // "NCCL", "MPI", "staging"
 
 // The path for these ranks, the same on all, and the reason, for the log. NCCL where this build has it and no two ranks
 // of a machine have selected the same GPU; else MPI itself where the library takes device addresses; else staging.
-// MAKI_PAYLOAD=nccl|mpi|staged requests one. Collective, after a device is selected. Throws Error where the requested
-// path is not available, and in every build where the value is none of these.
+// MAKI_PAYLOAD=nccl|mpi|staged requests one. Collective, after a device is selected. Throws Error where MAKI_PAYLOAD
+// names none of these, or a path that is not available.
 struct PayloadChoice {
   PayloadPath path;
   std::string reason;
@@ -34,8 +34,8 @@ class FollowedTransfers;
 class PayloadTransfer;
 class StagingPool;
 
-// The communicator's exchanges, with addresses in device memory. A rank's messages to itself are copied on the device,
-// in list order. Ranks with nothing to send or receive need not call.
+// Communicator::exchange() with addresses in device memory. A rank's messages to itself are copied on the device, in
+// list order. Ranks with nothing to send or receive need not call.
 class DevicePayload {
  public:
   // Collective.
@@ -57,9 +57,9 @@ class DevicePayload {
     bool progress();
     // Whether messages advance only within progress().
     bool needs_host() const;
-    // Makes the received data available to work queued on `stream` afterwards. The host waits for the transfer; where
-    // GPUs exchange by themselves (kNccl), only `stream` does. Throws Error as Communicator::exchange() for a missing
-    // peer, or one that sends another size; where only the stream waits, Stream::synchronize() throws it.
+    // Makes the received data available to work queued on `stream` afterwards. The host waits for the transfer; with
+    // kNccl only `stream` does. Throws Error as Communicator::exchange(), for a lost peer or another size of message;
+    // with kNccl Stream::synchronize() throws it.
     void finish(const Stream& stream);
 
    private:

@@ -11,7 +11,8 @@
 
 namespace maki {
 
-// Waits, once in a process, where this rank is not the first: if all ranks fail alike, the lowest speaks.
+// Waits turn_to_speak() (mpi_ranks.hpp), once in a process: if all ranks fail alike, the lowest prints its error and
+// ends the job first.
 void wait_to_speak();
 
 // Prints "maki: error: rank R: message" (in a single process without a rank), after wait_to_speak(), and ends all ranks
@@ -21,15 +22,15 @@ void wait_to_speak();
 // Whether MPI runs in this process.
 bool under_mpi();
 
-// Throws Error under several ranks: `what` ("calibrate is measured by") one process, since `why`. Starts MPI under a
-// launcher.
+// Throws Error under several ranks; `what` ("calibrate is measured by") begins its message, `why` is the reason. Starts
+// MPI under a launcher.
 void require_one_process(const std::string& what, const std::string& why, const std::string& advice);
 
 // Throws Error on all ranks where `bytes` of any are more than its share of the memory that its machine, or the job's
 // limit there, has left. `what`: "the particles of 'FILE'". Collective.
 void require_host_memory(const Communicator& ranks, const std::string& what, double bytes);
 
-// This rank among the job's ranks on its machine; in a single process as here.
+// This rank among the job's ranks on its machine; the defaults are those of a single process.
 struct OnMachine {
   int number = 0, ranks = 1;
   int cores = 0;  // share_of_cores() of this rank; 0 in a single process
@@ -39,11 +40,11 @@ OnMachine on_this_machine();
 // The cores on which a process may run, a bit each, as sched_getaffinity() gives them.
 using CoreSet = std::array<std::uint64_t, 128>;
 
-// Those of this process. With OMP_PROC_BIND its first thread may run on a part of them alone: then all of the places of
-// OpenMP's threads.
+// The cores of this process. With OMP_PROC_BIND its first thread may be bound to some of them: then the cores of all
+// places of OpenMP.
 CoreSet own_cores();
 
-// The share of one of a machine's ranks, at least 1: each of its cores is divided among the ranks that may run on it.
+// Cores for rank number `rank` of a machine, at least 1: each core is divided among the ranks that may run on it.
 int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank);
 
 // The default GPU of this rank: the ranks of a machine take the visible GPUs in turn.

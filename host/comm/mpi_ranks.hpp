@@ -38,13 +38,13 @@ Ranks describe(MPI_Comm comm, const Ranks& like);
 // Frees the communicator, where that is still possible.
 void release(Ranks& ranks);
 
-// One wait: ever longer pauses between looks at the requests, so that ranks on a shared core yield it to working ones,
-// and a timeout.
+// One wait, with a timeout: ever longer pauses between looks at the requests, so that ranks on a shared core yield it
+// to working ones.
 //
-// The wait fails at once when a rank is lost (say_waiting(), lost_ranks()), and after the timeout when all ranks report
-// that they wait, or where none is heard of. A rank at work is waited for as long as it takes, with a line on standard
-// error now and then. So a long computation or a slow file is no fault, but a stopped process is. Rank 0 decides for
-// all in touch.
+// The wait fails at once when a rank is lost (lost_ranks()), and after the timeout when all ranks report that they
+// wait, or where none is heard of. A rank at work is waited for as long as it takes, with a line on standard error now
+// and then. So a long computation or a slow file is no fault, but a stopped process is. Rank 0 decides for all ranks
+// with which it is in touch.
 class Patience {
  public:
   Patience(const Ranks& ranks, std::string what);
@@ -53,8 +53,8 @@ class Patience {
   Patience& operator=(const Patience&) = delete;
   // There was progress: restarts the timeout.
   void refresh();
-  // Waits a little. At the end throws Error naming the ranks that are not heard from, or if all answer those of
-  // `pending` (ranks of this communicator): the ranks waited for.
+  // Waits a little. Where the wait has failed, throws Error that names the lost ranks or, if all answer, those of
+  // `pending`: the ranks of this communicator that are waited for.
   void pause(const std::function<std::vector<int>()>& pending);
 
  private:
@@ -70,11 +70,10 @@ class Patience {
 // Waits for one request of a collective call.
 void finish(const Ranks& ranks, MPI_Request request, const char* what);
 
-// One exchange of messages in progress.
-
-// All receives are posted at once, into their final memory. Sends follow as the limits allow, each rank beginning with
-// its next neighbour, so that no rank is the target of all at once. So every send meets a receive, without deadlock.
-// Pieces of a message, and messages to the same rank, are distinguished by their order, which MPI keeps for equal tags.
+// One exchange of messages in progress. All receives are posted at once, into their final memory, so that every send
+// meets a receive: there is no deadlock. Sends follow as the limits allow; each rank begins with its next neighbour, so
+// that no rank is the target of all at once. Pieces of a message, and messages to the same rank, are distinguished by
+// their order, which MPI keeps for equal tags.
 class Exchange {
  public:
   Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out, std::span<const Communicator::Incoming> in,
@@ -145,7 +144,8 @@ bool all_wait();
 // Whether rank 0 has heard of all ranks; on others, of rank 0.
 bool in_touch();
 
-// When ranks have the same to report, lower ones speak first and end the job: seconds that this rank leaves them.
+// Seconds that this rank waits before it reports an error: lower ranks with the same error report it first and end the
+// job.
 inline double turn_to_speak(int rank) { return rank == 0 ? 0 : 2 + std::min(0.1 * rank, 3.0); }
 
 // "rank 2", "ranks 2, 3 and 5", "ranks 2, 3, 5 and 12 more"; with machine names where there are several: "rank 2

@@ -1,5 +1,5 @@
-// Transfers of device payloads: their common interface (NCCL, MPI, staging), transfers that only a stream waits for,
-// and staging through page-locked memory. Included by host/comm/*.cpp and *.cu only.
+// Transfers between device memories (device_payload.hpp): their common interface, transfers by NCCL, for which only a
+// stream waits, and staging through page-locked memory. Included by host/comm/*.cpp and *.cu only.
 #pragma once
 
 #include <cstddef>
@@ -36,9 +36,9 @@ class PayloadTransfer {
 
 // ---- transfers that only streams wait for ----
 
-// While a transfer is in progress, a host that waits for a stream must also poll the transfer: otherwise the loss of a
-// peer would go unnoticed. So this object is the StreamWaiter of the thread that made it, called by
-// Stream::synchronize().
+// The transfers in progress that only a stream waits for. The host polls them whenever it waits for a stream: otherwise
+// the loss of a peer would go unnoticed. So this object is the StreamWaiter (kernels/device/stream.hpp) of the thread
+// that made it.
 class FollowedTransfers {
  public:
   explicit FollowedTransfers(const Communicator& ranks);
@@ -75,8 +75,9 @@ class StagingPool {
   Stream stream_;
 };
 
-// For every sender, a receive of the next piece in order is always posted or being copied. So each sent piece meets a
-// receive, in whatever order ranks send, and there is no deadlock however few pieces are in flight.
+// A transfer in pieces. For every sender, a receive of the next piece in order is always posted or being copied. So
+// each sent piece meets a receive, in whatever order ranks send: there is no deadlock, however few pieces are in
+// flight.
 class StagedTransfer final : public PayloadTransfer {
  public:
   static constexpr std::size_t kSends = 16;     // pieces being copied or sent at one time

@@ -16,12 +16,12 @@ namespace maki {
 // Further arrays of the particles' length that go with them.
 using ExtraArrays = std::span<DeviceBuffer<float>* const>;
 
-// The places of the blocks of a packed set, one for each rank. A block begins at a multiple of 16 bytes and holds its
-// particles' source records, then ids, then momenta along x, y, z, then each extra array, then remainders, without
-// padding.
+// The blocks of a packed set, one for each rank, in one byte array. A block begins at a multiple of 16 bytes and holds
+// its particles' source records, then ids, then momenta along x, y, z, then each extra array, then remainders, without
+// padding between them.
 struct BlockPlaces {
-  std::vector<std::uint64_t> first;  // particle of each block; ranks + 1 entries
-  std::vector<std::uint64_t> begin;  // bytes; ranks + 1 entries
+  std::vector<std::uint64_t> first;  // number of particles in all blocks before; ranks + 1 entries
+  std::vector<std::uint64_t> begin;  // offset in bytes; ranks + 1 entries
   std::size_t particle_bytes = 0;
 
   BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t bytes);
@@ -33,7 +33,7 @@ struct BlockPlaces {
 
 std::size_t packed_bytes(std::size_t extra_arrays);  // of a particle
 
-// Who stays and who leaves: indices of particles, ascending; the leavers by destination.
+// Indices of the particles that leave, by destination, and of those that stay; ascending within each.
 struct Leavers {
   DeviceBuffer<std::uint32_t> index{"migrate.leavers"};
   DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // left empty where nobody leaves
@@ -42,7 +42,7 @@ struct Leavers {
   // The particles for keep_and_append() to keep.
   const DeviceBuffer<std::uint32_t>* kept() const { return index.empty() ? nullptr : &staying; }
 };
-// `view` has its starts in device memory (Domains::view_of).
+// The particles outside of the domain of rank `self`. `view` has its starts in device memory (Domains::view_of).
 Leavers select_leavers(const Stream& stream, const DeviceBuffer<SourceParticle>& sources, const DomainView& view,
                        std::uint32_t self);
 

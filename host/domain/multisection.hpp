@@ -11,8 +11,6 @@
 
 namespace maki {
 
-// The rank whose domain contains a position, for kernels and the host: views of plain arrays.
-
 // Index of the last of `n` ascending starts that is not above `at`; 0 if there is none.
 template <class T>
 MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
@@ -27,9 +25,9 @@ MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
   return low;
 }
 
-// The starts of intervals. Slab i is [x[i], x[i+1]) along x; its column j is [y[i ny + j], ...) along y; the column's
-// cell k is [z[(i ny + j) nz + k], ...) along z. Each axis begins at 0 and ends at 2^32. Starts ascend; of equal starts
-// the last has the interval, and the others are empty.
+// The domains as plain arrays, for kernels and the host: the starts of their intervals. Slab i is [x[i], x[i+1]) along
+// x; its column j is [y[i ny + j], ...) along y; the column's cell k is [z[(i ny + j) nz + k], ...) along z. Each axis
+// begins at 0 and ends at 2^32. Starts ascend; of equal starts the last has the interval, and the others are empty.
 struct DomainView {
   const std::uint32_t* x;
   const std::uint32_t* y;
@@ -43,7 +41,7 @@ struct DomainView {
   }
 };
 
-// Slabs, columns a slab, cells a column.
+// The numbers of slabs, of columns in a slab, and of cells in a column.
 struct Factors {
   std::uint32_t x = 1, y = 1, z = 1;
   std::uint32_t count() const { return x * y * z; }
@@ -95,16 +93,18 @@ using SamplePoint = std::array<std::uint32_t, 3>;  // fixed point
 
 // A cut through an octree cell makes two cells of it, each in as many groups' lists. So a cut moves to the coordinate
 // with the most trailing zero bits (the face of the largest cell) within its tolerance, if that cell is far wider than
-// the tolerance. The tolerance: no domain has more than about 1 + rounding times the samples that exact cuts would
-// give it. The cuts of a domain share it evenly, so slabs may move further than 2 x 2 x 2. With 0.04, interactions of 8
-// ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance): uniform 1.078 1.000 1.014,
-// Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05 less and mostly nothing,
-// with any tolerance up to 0.06. The gain comes from the faces of the largest cells, above all the middle of the box:
-// sets that are off the middle by 1 % of the side keep nearly all of their 1.14 to 1.23 at 60 000 particles.
+// the tolerance. The tolerance: no domain has more than about 1 + kRounding times the samples that exact cuts would
+// give it, and the cuts of a domain share this evenly: those of slabs may move further than those of 2 x 2 x 2 domains.
+// With 0.04, interactions of 8 ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance):
+// uniform 1.078 1.000 1.014, Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05
+// less and mostly nothing, with any tolerance up to 0.06. The gain comes from the faces of the largest cells, above all
+// the middle of the box: sets that are off the middle by 1 % of the side keep nearly all of their 1.14 to 1.23 at 60
+// 000 particles.
 inline constexpr double kRounding = 0.04;
 
-// How far cuts follow the samples of one step. Going half of the way smooths the noise of sampling. Cuts that leave a
-// rank with more than `jump_above` times the mean number of samples are dropped, and the new ones taken in full.
+// The way of cuts from their last places to those that new samples ask for. Half of the way smooths the noise of
+// sampling. Where old cuts leave a rank with more than `jump_above` times the mean number of samples, the new ones are
+// taken in full.
 struct Smoothing {
   double fraction = 0.5;
   double jump_above = 1.1;
@@ -117,9 +117,8 @@ Domains multisect(std::span<const SamplePoint> samples, Factors factors, double 
 // multisect() smoothed from the previous step's cuts, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, const Domains& previous, const Smoothing& smoothing);
 
-// Bounds on the particles of the fullest rank over the mean, since ranks of equal work have unequal numbers of
-// particles. A run has memory for kUneven at least. With memory for kMostUneven no bound is needed: equal work never
-// gives a rank more.
+// Particles of the fullest rank over the mean: ranks of equal work have unequal numbers of particles. A run has memory
+// for kUneven at least. With memory for kMostUneven no bound is needed: equal work never gives a rank more.
 inline constexpr double kUneven = 1.5, kMostUneven = 4;
 
 // The largest weight over the mean; 1 where there is no weight.

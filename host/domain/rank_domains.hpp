@@ -19,10 +19,10 @@ class RankDomains {
   explicit RankDomains(const Communicator& ranks, std::uint64_t most_particles = 0)
       : ranks_(ranks), most_particles_(most_particles) {}
 
-  // New domains where there are several ranks; one rank keeps all. `costs` returns the cost of each particle in the
-  // present order (Costs). The first time, and where no rank has costs, all particles have equal costs. Where equal
-  // work would give a rank too many particles (ranks in voids have up to 2.6 times the mean where domains are below
-  // some 20 Mpc/h), domains are as near to equal work as memory allows. Collective, as is move().
+  // New domains; with one rank nothing is done. `costs` returns the costs of particles in the present order. The first
+  // time, and where no rank has costs, all particles cost the same. Where equal work would give a rank too many
+  // particles (ranks in voids have up to 2.6 times the mean where domains are below some 20 Mpc/h), domains are as near
+  // to equal work as memory allows. Collective, as is move().
   void cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs);
   // Sends particles to their ranks. `carried` (null on all ranks or on none) has one entry for each particle and goes
   // with it.

@@ -23,8 +23,8 @@ struct Costs {
   const std::uint32_t* cost = nullptr;
   const Group* groups = nullptr;
   std::size_t count = 0;  // of groups, or of particles
-  // Added for each particle, in units of `cost`: work that is equal for all (keys, sort, mesh). It also bounds the
-  // number of cheap particles on one rank.
+  // Cost of work that is equal for all particles (keys, sort, mesh), added for each, in units of `cost`. It also bounds
+  // the number of cheap particles on one rank.
   std::uint32_t each = 0;
   // Seconds that this rank took for these costs; 0: time does not count. Where all ranks with costs give a time, costs
   // are scaled to their rank's time, and a slower machine gets fewer particles. Times differ from run to run.
@@ -56,9 +56,9 @@ void group_costs(const Stream& stream, const std::uint32_t* cell_count, const Li
 // sphere: 1.001 with 2000 samples a rank, 1.006 with 500, 1.012 with 100, 1.04 with 30; on 4096 ranks (a model of the
 // cuts alone) 1.06 with 500 and 1.27 with 64. Cutting 2^18 samples takes about 0.1 s.
 struct SamplingRate {
-  std::uint64_t per_rank = 2000;       // at most `most` in all,
-  std::uint64_t most = 1ull << 18;     // but on many ranks
-  std::uint64_t least_per_rank = 500;  // a rank
+  std::uint64_t per_rank = 2000;       // for each rank,
+  std::uint64_t most = 1ull << 18;     // but at most so many in all,
+  std::uint64_t least_per_rank = 500;  // unless a rank would then have fewer than these
   std::uint64_t samples(std::uint64_t ranks) const {
     return std::min(per_rank * ranks, std::max(most, least_per_rank * ranks));
   }
@@ -79,7 +79,8 @@ struct Samples {
 Samples gather_samples(const Stream& stream, const Communicator& communicator, const Particles& particles,
                        const Costs& costs, std::uint64_t step, const SamplingRate& rate = {});
 
-// The cost at which a stratum's sample lies: stratum k of `count` over `total` >= count. Increases with k.
+// The cumulated cost at which the sample of stratum k lies: one of `count` equal strata of `total` >= count. Increases
+// with k.
 std::uint64_t sample_cost(std::uint64_t k, std::uint64_t count, std::uint64_t total, std::uint64_t step);
 
 }  // namespace maki

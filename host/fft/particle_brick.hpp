@@ -1,9 +1,10 @@
-// A rank's particles and the mesh around them: masses go to the pencils (lines along z) of PencilFft, and forces come
-// back.
+// The bricks: the part of the mesh around each rank's particles. Masses go from bricks to the pencils (lines along z)
+// of PencilFft, and forces come back.
 //
 // The brick of a rank is the box of cells that its particles' clouds touch. It is derived from the particles: along
-// each axis, the longest run of empty planes is left out, across the periodic edge too. It has a little room, and is
-// kept as long as all particles of all ranks still fit into theirs. A rank without particles has an empty one.
+// each axis, the longest run of empty planes is left out, across the periodic edge too. It is a little larger than
+// needed, and all bricks are kept as long as the particles of every rank fit into theirs. A rank without particles has
+// an empty one.
 #pragma once
 
 #include <array>
@@ -39,7 +40,7 @@ struct BrickPiece {
 class BrickExchange {
  public:
   // Collective over the communicator, as are the calls below; made anew when domains change. `brick` is this rank's.
-  // Messages use the path of `path` and share its staging memory, since choosing a path is itself an exchange.
+  // Messages go by a copy of `path`, which shares its staging memory: choosing a path again would be an exchange.
   BrickExchange(const DevicePayload& path, const PencilLayout& layout, const PencilBox& brick);
 
   const PencilBox& brick() const { return brick_; }
@@ -94,8 +95,6 @@ class BrickExchange {
   DeviceBuffer<char> out_{"mesh.bricks_sent"}, in_{"mesh.bricks_received"};
 };
 
-// The unit of mass of particles on many ranks.
-
 // mass_range() of all ranks' particles. Collective.
 MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                      std::size_t n);
@@ -116,6 +115,7 @@ MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream
 // to first + m. Empty if none is marked.
 PencilRange occupied_run(const std::vector<std::uint32_t>& marks);
 
+// Mass assignment from all ranks' particles to their pencils, and the cells of a mesh around this rank's particles.
 class ParticleBrick {
  public:
   // `row`: floats from one line of the pencils' mesh to the next. `interlaced`: there are two meshes of masses, the

@@ -1,5 +1,5 @@
-// Fourier transforms of one real mesh in place, over many ranks: lines along z, y and x in turn, with exchanges within a
-// row and then within a column of ranks in between (PencilLayout). One CPU alone takes BlockedFft.
+// Fourier transforms of one real mesh in place, over many ranks: lines along z, y and x in turn, between them an
+// exchange within a row and one within a column of ranks (PencilLayout). One CPU rank alone takes BlockedFft.
 //
 // Every line is transformed whole by the same plan (fft.hpp), and exchanges only move bits: so the modes are the same
 // for any number of ranks.
@@ -34,12 +34,13 @@ struct PencilBox {
 };
 PencilBox overlap(const PencilBox& a, const PencilBox& b);
 
+// The grid of ranks: rank = row * columns + column.
 struct PencilGrid {
   int rows = 1, columns = 1;
   bool operator==(const PencilGrid&) const = default;
 };
 
-enum class Pencils { kReal, kZ, kY, kX };
+enum class Pencils { kReal, kZ, kY, kX };  // PencilLayout
 
 // Block `i` of `n` cells in `parts` blocks, whose lengths differ by at most one. Some are empty if n < parts.
 PencilRange pencil_block(int n, int parts, int i);
@@ -55,8 +56,8 @@ PencilRange pencil_block(int n, int parts, int i);
 // So kZ and kY exchange only within a row, kY and kX only within a column.
 class PencilLayout {
  public:
-  // Chooses a grid of at most `ranks` ranks: the one nearest to a square among those whose fullest rank holds at most 5
-  // % more than the least possible. Throws Error unless m is even and >= 2 and ranks >= 1.
+  // Chooses a grid of at most `ranks` ranks: the most square one of those whose fullest rank holds at most 5 % more
+  // cells than in the best of all. Throws Error unless m is even and >= 2 and ranks >= 1.
   PencilLayout(int m, int ranks);
   // A given grid. Throws Error if it has more places than there are ranks.
   PencilLayout(int m, int ranks, PencilGrid grid);

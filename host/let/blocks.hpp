@@ -1,8 +1,8 @@
 // Local essential trees as bytes: one block for each rank, sent as one message.
 //
-// A block holds the rank's particles (16 bytes each), then its multipoles (64 bytes each: cells that are divided or
-// closed), then one shape (4 bytes) for each of its cells. A block begins at a multiple of 16. On a reuse step the
-// block is sent without its shapes. Leaves have no multipoles: the receiver sweeps them from their particles.
+// A block holds particles (16 bytes each), then multipoles (64 bytes each) of its divided and closed cells, then one
+// shape (4 bytes) for each of its cells. A block begins at a multiple of 16. On a reuse step the block is sent without
+// its shapes. Leaves have no multipoles: the receiver sweeps them from their particles.
 //
 // Compressed, particles have 6 bytes and multipoles 40 (PackedMultipole); the particles' masses (4 bytes each) follow
 // the shapes. A block without multipoles, the particles of a single leaf, is not compressed.
@@ -22,7 +22,8 @@
 
 namespace maki {
 
-// The shape of a cell: kClosedCell, kDividedCell + children (1 to 8), or a leaf's particles.
+// The shape of a cell: kClosedCell (kernels/tree/types.hpp), kDividedCell + number of children (1 to 8), or a leaf's
+// number of particles.
 inline constexpr std::uint32_t kDividedCell = 0xfffffff0u;
 MAKI_HD bool is_leaf(std::uint32_t shape) { return shape < kDividedCell; }
 MAKI_HD bool is_divided(std::uint32_t shape) { return shape > kDividedCell && shape < kClosedCell; }
@@ -137,9 +138,9 @@ void find_parents(const Stream& stream, const Blocks& blocks, const DeviceBuffer
 // Compression: particles in 6 bytes and multipoles in 40, instead of 16 and 64.
 //
 // Positions have 16 bits an axis within a box: for a particle the box of its leaf's parent, for a centre of mass the
-// box of its cell. The box's half extents keep 8 bits of mantissa, rounded up; second moments are 16 bits of their
-// bound m h_i h_j. So positions are wrong by up to 1.5e-5 of a half extent. Masses of particles do not change between
-// rebuilds and are sent only with those.
+// box of its cell. So positions are wrong by up to 1.5e-5 of a half extent. The box's half extents h keep 8 bits of
+// mantissa, rounded up. Second moments are 16-bit fractions of their bound m h_i h_j. Masses of particles do not change
+// between rebuilds and are sent only with those.
 
 // A float's upper half, rounded up; h >= 0.
 MAKI_HD std::uint16_t pack_extent(float h) {

@@ -17,13 +17,13 @@ namespace maki {
 // The criterion for a cell and a box; the same decisions on every backend (kernels/tree/opening.hpp).
 struct LetRule {
   OpeningRule opening;    // with the reach of the cutoff and a margin
-  float distance_factor;  // factor on the distance at which a cell is sent undivided
+  float distance_factor;  // factor on the opening distance, beyond which a cell is sent closed
   bool cutoff;
   std::uint32_t small_cell;
   bool whole = false;  // no cell is far enough: all particles within reach go
 };
 
-// Entries of all blocks, block after block in target order, laid out as in blocks.hpp; device memory.
+// The entries of all blocks, block after block in the order of the targets, each as in blocks.hpp; device memory.
 struct LetSelection {
   DeviceBuffer<std::uint32_t> shapes{"let.shapes"};          // by cell of the blocks
   DeviceBuffer<std::uint32_t> multipoles{"let.multipoles"};  // indices of the tree's cells
@@ -47,11 +47,9 @@ struct LetSelection {
 std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, const LetRule& rule,
                                           const std::vector<WalkTarget>& targets, LetSelection& selection);
 
-// The small tree whose leaves are the roots of other ranks' trees.
-
-// Nodes are stored level by level, the root first; the roots of the ranks' trees follow as its last level. Children are
-// contiguous, at most 8 a node, in the order of ranks: neighbours in that order are neighbours in space
-// (multisection.hpp).
+// The small tree whose leaves are the roots of other ranks' trees. Nodes are stored level by level, the root first; the
+// roots of the ranks' trees follow as its last level. Children are contiguous, at most 8 a node, in the order of ranks:
+// neighbours in that order are neighbours in space (multisection.hpp).
 struct DomainTree {
   std::vector<std::uint32_t> first_child;  // of the nodes
   std::vector<std::uint8_t> child_count;   // 1 to 8
@@ -77,9 +75,10 @@ struct LetSending {
   std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
 };
 
-// The imported trees as one. Its cells: those of the tree of domains (DomainTree), then block after block the cells
-// below a root, in the block's order. `level_begin` has only the levels of the domain tree's nodes; `first` is valid
-// for leaves; `count` is the particles of a leaf, kClosedCell, or for a divided cell more than any small_cell.
+// The imported trees as one octree. Its cells: those of the tree of domains (DomainTree), whose leaves are the blocks'
+// roots, then block after block the cells below a root, in the block's order. `level_begin` has only the levels of the
+// domain tree's nodes; `first` is valid for leaves; `count` is the number of particles of a leaf, kClosedCell, or for a
+// divided cell a number above any small_cell.
 struct Forest {
   Octree tree;
   DeviceBuffer<SourceParticle> particles{"let.forest"};
@@ -95,7 +94,7 @@ struct Forest {
 void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
                   const DomainTree& domains, Forest& forest);
 // Fills in particles and multipoles from the blocks. Leaves are swept from their particles (sweep_octree), nodes of the
-// domain tree from their children, unless `particles_alone`. `with_masses`: the blocks came with all their sections.
+// domain tree from their children; not with `particles_alone`. `with_masses`: the blocks came with shapes and masses.
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
                  Forest& forest, bool particles_alone = false);
 

@@ -24,11 +24,11 @@
 namespace maki {
 
 struct LetOptions {
-  // A cell is sent undivided when its distance from the box of the other rank's particles exceeds (1 + skin) times the
-  // opening distance. The skin is how far particles may move until the forest is too coarse.
+  // A cell is sent closed (undivided) where its distance from the box of the other rank's particles exceeds (1 + skin)
+  // times the opening distance, so that the forest stays fine enough while particles move.
   float skin = 0.1f;
-  // The cutoff is lengthened by this fraction, for cells that come within reach before the next rebuild. It may be less
-  // than particles move: the split's force is nearly zero there (docs/design.md, "Force split").
+  // Fraction by which the cutoff is lengthened, for cells that come within reach before the next rebuild. Particles may
+  // move further than this: the split's force is nearly zero there (docs/design.md, "Force split").
   float reach_skin = 0.02f;
   bool error_lengths = false;  // in forests, as in the trees that blocks are selected from (opening.hpp)
   // Positions and second moments in 16 bits (blocks.hpp): half the bytes of a reuse step, two thirds of a rebuild's.
@@ -41,18 +41,19 @@ struct LetOptions {
 // LocalEssentialTree::send_whole_cells(), 0 if that was not called.
 LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells = 0);
 
-struct LetCounts {                                           // of this rank, of the last rebuild() or update()
+// Counts of this rank for the last rebuild() or update().
+struct LetCounts {
   std::uint64_t cells_sent = 0, particles_sent = 0;          // entries
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
   std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty
   std::uint64_t bytes_received = 0, messages_received = 0;
   // Host times. With NCCL the host waits only until the stream's wait is queued.
-  double exchange_seconds = 0;  // from begin to the last byte's arrival
-  double waited_seconds = 0;    // of these, in finish(): not overlapped with other work
+  double exchange_seconds = 0;  // from the begin to the arrival of the last byte
+  double waited_seconds = 0;    // part of these spent in finish(), not overlapped with other work
 };
 
-// For estimates: device bytes of a rank for the local essential trees from all others and for the kept data of those it
-// sends, with `particles` on all ranks. `reach`: r_cut in sides, or 1 without a cutoff.
+// For estimates: device bytes of a rank for the local essential trees that it receives, and for the kept selection of
+// those that it sends, with `particles` on all ranks. `reach`: r_cut in sides, or 1 without a cutoff.
 double let_bytes(double particles, double theta, double reach, int ranks);
 
 class LocalEssentialTree {
@@ -61,8 +62,8 @@ class LocalEssentialTree {
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
 
   // From the next rebuild on sends ghosts instead of trees: all particles in those cells of `level` that walks for the
-  // other rank's particles may visit (grow_to_whole_cells()), for one tree over them and its own. The forest's cells
-  // then have no moments and boxes. The walk must have a cutoff, and `drift` is not read.
+  // other rank's particles may visit (grow_to_whole_cells()). The receiver builds one tree over them and its own; the
+  // forest's cells have no moments and boxes. The walk must have a cutoff, and `drift` is not read.
   void send_whole_cells(int level) { whole_cells_ = level; }
 
   // Called after the tree was built and swept. Collective; `tree.cells` is 0 on a rank without particles, which sends
@@ -115,8 +116,8 @@ class LocalEssentialTree {
 
 // ---- ghosts ---------------------------------------------------------------------------------------------------------
 
-// Ghosts: the particles of other ranks that a rank needs for its tree to equal the tree over all particles wherever its
-// walks can go.
+// Ghosts: the particles of other ranks with which a rank's tree equals the tree over all particles, wherever its walks
+// can go.
 
 // The level of the cells that ghosts complete, for so many particles in all: 1.5 to 12 particles a cell on average, so
 // that the margins around a domain are thin and groups of neighbouring cells are still well filled. At least `least`.

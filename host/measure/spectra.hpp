@@ -41,10 +41,9 @@ std::vector<double> project_density(const Communicator& communicator, const Stre
 // ApJ 544, 597; Scoccimarro 2015, PRD 92, 083532). Mesh as for the power spectrum: PCS, interlaced, the cloud
 // deconvolved.
 struct BispectrumOptions {
-  int cells = 256;  // of the mesh along one side; even, at least 8
-  double width =
-      2;  // of a shell, fundamental waves 2 pi / side; shell b has |n| from (b - 1/2) width to (b + 1/2) width
-  int long_shell = 1;  // b of the long side (small k) of squeezed triangles
+  int cells = 256;     // of the mesh along one side; even, at least 8
+  double width = 2;    // of shells, in fundamental waves 2 pi / side: shell b has |n| / width from b - 1/2 to b + 1/2
+  int long_shell = 1;  // b of the small wave number (the long wave) in squeezed triangles
 };
 
 // Means over all triples of modes that add up to zero, in any order: of one shell, or of two.
@@ -59,13 +58,13 @@ struct BispectrumBin {
   double power = 0;           // of the shell, side^3; shot noise included
   double begin = 0, end = 0;  // of the shell, 1 / side
   TriangleMean equilateral;   // all sides in this shell
-  TriangleMean squeezed;      // two sides in this shell, one in the long one
+  TriangleMean squeezed;      // two sides in this shell, one in long_bin's
 };
 
 struct MeasuredBispectrum {
   // Shells 1, 2, ... with |n| below a third of the mesh, where no triangle closes only across the mesh's edge.
   std::vector<BispectrumBin> bins;
-  std::size_t long_bin = 0;  // index of the long one
+  std::size_t long_bin = 0;  // index of BispectrumOptions::long_shell
   double shot_noise = 0;     // of the power, side^3
 };
 

@@ -1,5 +1,5 @@
-// Sums and maxima over all particles of a site: over this rank's particles on its device, then over ranks, rounded once.
-// They have the same bits on all ranks and for any number of ranks (sum_over_ranks()). Collective.
+// Sums and maxima over all particles of a site: over this rank's particles on its device, then over ranks, rounded
+// once. They have the same bits on all ranks and for any number of ranks (sum_over_ranks()). Collective.
 #pragma once
 
 #include <array>
@@ -49,8 +49,8 @@ double over_ranks(const Communicator& ranks, const DoubleDouble& mine);
 StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine);
 std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine);
 
-// Maxima and sums of squares of all ranks. `total`: the number of particles of all sites. One wait for the device where
-// all of these are on this rank, two elsewhere: the sums' unit follows from the maxima.
+// Maxima and sums of squares of all ranks. `total`: the number of particles of all sites. Waits for the device once
+// where all particles are on this rank, else twice: the sums' units follow from the maxima of all ranks.
 StepMeasures measures_of_ranks(const Communicator& ranks, const Stream& stream, const Particles& particles,
                                const VectorArray& short_range, const VectorArray* long_range, std::uint64_t total);
 

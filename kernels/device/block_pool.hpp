@@ -22,15 +22,15 @@ struct SystemMemory {
   void (*release)(void* block);
 };
 
-// A request takes the smallest free block of its lane that is large enough. The remainder stays free, and free
-// neighbours are merged. So arrays that grow slowly, and the scratch of successive phases, reuse the same memory. Small
-// requests have segments of their own, so that they do not fragment the memory of large arrays. Each device has memory
-// and lanes of its own; `device` is the one from which SystemMemory allocates at the time.
+// Best fit: a request takes the smallest free block of its lane (PoolLane, memory.hpp) that is large enough. The rest
+// of the block stays free, and free neighbours are merged. So arrays that grow slowly, and the scratch of successive
+// phases, reuse the same memory. Requests below 1 MiB have segments of their own, so that they do not fragment the
+// memory of large arrays. Each device has memory and lanes of its own; `device` is the selected one.
 class BlockPool {
  public:
   explicit BlockPool(SystemMemory system) : system_(system) {}
 
-  // Throws DeviceError naming the array.
+  // pool_allocate() and the others of memory.hpp. allocate() throws DeviceError, which names the array.
   void* allocate(const char* name, std::size_t bytes, int lane, int device = 0);
   void release(void* block) noexcept;
   void set_extent(void* block, std::size_t bytes) noexcept;

@@ -17,21 +17,23 @@
 
 namespace maki {
 
-// Modes of one kz = z, as lines [ky][kx], ky = first_y ... first_y + count_y - 1.
+// Modes with one kz, as lines [ky][kx], ky = first_y ... first_y + count_y - 1. The arrays are work space.
 struct ModeLines {
-  int first_y, count_y, z;
-  float* const* values;  // by mesh: complex numbers, lines mode_row() floats apart
+  int first_y, count_y, z;  // z: kz
+  float* const* values;     // by mesh: complex numbers, lines mode_row() floats apart
 };
 
 class BlockedFft {
  public:
   explicit BlockedFft(int m);  // throws Error as even_cells()
 
-  // A mesh has planes [x], lines() rows apart, of m rows [y], real_row() floats apart, of m cells. Below, modes have
-  // the same planes as [ky], of m/2 + 1 rows [kz], mode_row() floats apart, of the m modes kx.
+  // Layouts of a mesh, m planes of plane() floats each:
+  //   cells                    [x][y][z]     rows of m reals, real_row() floats apart
+  //   after forward_planes()   [x][kz][ky]   rows of m complex numbers, mode_row() floats apart, kz = 0 ... m/2
+  //   after forward()          [ky][kz][kx]  likewise
   std::size_t real_row() const { return lines_.real_row(); }
   std::size_t mode_row() const { return lines_.complex_row(); }
-  std::size_t lines() const { return lines_of_plane_; }
+  std::size_t lines() const { return lines_of_plane_; }  // real_row()s in a plane, at least m
   static std::size_t lines(int m);
   std::size_t plane() const { return real_row() * lines(); }
   std::size_t size() const { return plane() * m_; }                          // floats of a mesh, aligned to 64 bytes
@@ -43,11 +45,11 @@ class BlockedFft {
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 
-  // forward() and backward() in three steps. The first transforms cells along z and y.
+  // A convolution in three steps: forward_planes(), along_x(), backward_planes(). The first transforms along z and y.
   void forward_planes(const Stream& stream, float* mesh);
-  // Transforms meshes from forward_planes() along x, and passes the modes of all of them to `change`, some lines at a
-  // time, on several threads at once; then transforms the first `back` meshes back along x. `wanted`, by x: 1 for
-  // planes that are needed; the others are undefined afterwards.
+  // Transforms meshes from forward_planes() along x and passes the modes of all of them to `change`, some lines at a
+  // time, on several threads at once. Then transforms the first `back` meshes back along x. wanted[x] = 1 for planes
+  // that are needed; the others are undefined afterwards.
   void along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
                const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change);
   // Transforms the wanted planes back along y and z, to cells.

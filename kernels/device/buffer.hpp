@@ -155,7 +155,7 @@ struct Result {
 // They can be read from then until the next make().
 class Results {
  public:
-  // `name`: of the memory in reports.
+  // `name`: of the buffer in memory reports.
   explicit Results(const char* name) : device_(name, kRoom) { host_.reserve(kRoom); }
 
   // A new place, all bits zero. Throws std::logic_error where kRoom bytes are used up.

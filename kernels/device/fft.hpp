@@ -1,8 +1,8 @@
 // Fourier transforms of real cubic meshes, and of separate lines, in single precision (cuFFT, or FFTW under OpenMP).
 //
-// A mesh of m^3 reals is stored as planes [x] of rows [y] of m values and some padding. On a GPU a transformed row holds
-// the m/2 + 1 complex modes kz = 0 ... m/2; on the CPU the places of the modes are BlockedFft's. Mode i along an axis
-// means wave number i for i <= m/2, and i - m above.
+// A mesh of m^3 reals is stored as planes [x] of rows [y] of m values and some padding. On a GPU a transformed row
+// holds the m/2 + 1 complex modes kz = 0 ... m/2; on the CPU the places of the modes are BlockedFft's. Mode i along an
+// axis means wave number i for i <= m/2, and i - m above.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ class RealFft3d {
   std::size_t bytes() const;        // work space
   BlockedFft* blocks() const;       // the transform on the CPU; null on a GPU
 
-  // Lends the work space, at least `bytes` long, to other users on the same stream. Their contents are lost in the next
-  // transform. Valid until the next lend(). Null on the CPU.
+  // The work space, enlarged to `bytes` where it is shorter, for other uses on the same stream. The next transform
+  // overwrites it; the next lend() may move it. Null on the CPU.
   void* lend(std::size_t bytes);
 
   // mode_k = sum_x value_x exp(-2 pi i k x / m), and value_x = sum_k mode_k exp(+2 pi i k x / m): not normalised.
@@ -80,8 +80,8 @@ class LineFft {
   // may transform between two arrays at once.
   void transform(const Stream& stream, LineTransform way, float* from, float* to, std::size_t lines);
 
-  // How many of `groups` groups of lines pass together through a sequence of steps: on the CPU one a thread, so that
-  // they stay in its caches; on a GPU all.
+  // How many of `groups` groups of lines should go through a sequence of steps at a time: on the CPU one a thread, so
+  // that they stay in its caches; on a GPU all.
   std::size_t together(std::size_t groups) const;
 
  private:

@@ -1,5 +1,5 @@
-// Device memory: a pool of named blocks. A steady step allocates nothing, and every byte is accounted for. Copies from
-// and to it, and what the host has.
+// Device memory: a pool of named blocks, copies to and from it, and the memory and processors of the host. A steady
+// step asks the system for no memory, and every byte is accounted for.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,8 @@ namespace maki {
 
 class Stream;
 
-// Blocks of the selected device come from the pool and return to it; the pool asks the system only when no free block
-// is large enough (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array where memory is
-// short.
+// A block of the selected device's memory, not initialised. The pool asks the system only where no free block is large
+// enough (block_pool.hpp). Throws DeviceError, which names the array, where memory is short.
 void* pool_allocate(const char* name, std::size_t bytes);
 void pool_release(void* block) noexcept;
 // Sets the extent: the owner uses only the first `bytes` of its block, and what lies beyond is out of bounds.

@@ -78,9 +78,8 @@ class StreamClock {
   std::unique_ptr<Marks> marks_;
 };
 
-// How long this rank's own work takes, however many processes share the machine; domains are balanced by it. CUDA: time
-// between marks in the stream's queue. CPU: processor time of the process divided by its threads, which excludes
-// waiting and the time of others on a shared core.
+// The time of this rank's own work, by which domains are balanced. CUDA: time between marks in the stream's queue. CPU:
+// processor time of the process divided by its threads, which excludes waits and other processes on the same core.
 class WorkClock {
  public:
   void begin(const Stream& stream);

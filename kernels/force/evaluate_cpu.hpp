@@ -1,4 +1,5 @@
-// The interface of the instruction-set units to evaluate_cpu.cpp. Plain data only: see PairParameters.
+// The interface between evaluate_cpu.cpp and evaluate_isa.cpp, which is compiled once for each instruction set. Plain
+// data only: see PairParameters.
 #pragma once
 
 #include "kernels/device/instruction_set.hpp"
@@ -7,10 +8,11 @@
 
 namespace maki {
 
-// A law's parameters for one instruction set: corrected for the mean error of coarse roots, or the law's own.
+// A law's parameters for one instruction set. Where reciprocal roots are coarse (ForceLaw::refine_root is false), the
+// polynomials are scaled by the roots' mean error, and the sums are scaled back.
 struct GroupParameters {
   PairParameters points, cells;
-  float force_scale, potential_scale;  // factors of the sums
+  float force_scale, potential_scale;  // factors on the sums
 };
 
 // One group's evaluation. Output arrays are by particle index; `potential` may be nullptr.
@@ -24,7 +26,7 @@ struct GroupTask {
   Group group;
   bool quadrupoles;
   float *ax, *ay, *az, *potential;
-  const SourceParticle* targets;  // hold the group's particles: `particles`, or another array
+  const SourceParticle* targets;  // the array that holds the group's particles: `particles`, or another
   bool at_points;                 // as in SourceView
   bool add;                       // to the output arrays, instead of overwriting
 };
@@ -45,7 +47,7 @@ struct LoopTask {
 };
 
 struct ForceKernels {
-  GroupParameters (*centred)(const PairParameters&);
+  GroupParameters (*centred)(const PairParameters&);  // the law's GroupParameters
   void (*evaluate_group)(const GroupParameters&, const GroupTask&);
   void (*direct)(const PairParameters&, const DirectTask&);
   float (*loop)(const PairParameters&, const LoopTask&);  // sum of the results, so that none is optimised away

@@ -23,11 +23,11 @@ struct WarpShared {
   };
   Tile tile[2];
   float4 totals[kMostTargets];
-  std::uint32_t leaf_first[kWarpSize];  // by leaf: its first particle less the batch's particles before it
+  std::uint32_t leaf_first[kWarpSize];  // by leaf of the batch: its first particle less the particles of leaves before
   float3 reach;                         // sources farther from the group's centre on any axis are not softened
 };
 
-// One part of a group, and a warp's place in it.
+// Up to kMostTargets targets of a group, and the subset of lanes (LaneShape) to which this lane belongs.
 struct Part {
   const PairParameters& k;
   const SourceView& sources;
@@ -115,7 +115,7 @@ __device__ __forceinline__ void start_points(const Part& part, const Batch& batc
   commit_copies();
 }
 
-// Half extents of the box around a group's targets, plus the spline's support.
+// Half extents of the group's box plus the spline's support: the spline softens no source farther than that.
 __device__ __forceinline__ float3 reach_of(const PairParameters& k, const Group& group) {
   const float to_unit = 1.0f / k.unit, support = 1.0f / k.spline_inverse_h, rounding = 1.0f + 0x1p-20f;
   return make_float3((group.hx * to_unit + support) * rounding, (group.hy * to_unit + support) * rounding,
@@ -279,8 +279,8 @@ struct WarpSums {
 inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
 // Blocks that a multiprocessor holds: 20 warps of 96 registers, 16 of 128 for longer formulas, 12 of 168 for the
-// longest. On sm_80 the compiler needs more registers and would spill. Multiprocessors with 100 KB of shared memory hold
-// four blocks at most.
+// longest. On sm_80 the compiler needs more registers and would spill. Multiprocessors with 100 KB of shared memory
+// hold four blocks at most.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr bool kMoreRegisters = true;
 #else

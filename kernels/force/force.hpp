@@ -17,10 +17,10 @@ struct ForceOutput {
 };
 
 // Evaluates the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1,
-// lengths in sides, with (g, p) from `law` (docs/design.md, "Force split"). Pairs at zero distance, and so the particle
-// itself, contribute 0 to the acceleration, and to the potential only the split's smooth part (+ m l(0)), so that tree
-// plus mesh holds no self-energy. quadrupoles = false takes cells as monopoles. Sources are taken relative to the
-// group's centre.
+// lengths in sides, g and p of `law` (split.hpp), r from the target to the source. A source at the target's position,
+// such as the target itself, adds nothing to the acceleration, and to the potential only the split's smooth part
+// (+ m l(0) / r_cut): tree plus mesh then hold no self-energy. quadrupoles = false takes cells as monopoles. Sources
+// are taken relative to the group's centre.
 void evaluate_lists(const Stream& stream, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
                     const ListView& lists, const ForceOutput& out);
 

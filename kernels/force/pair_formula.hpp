@@ -21,7 +21,8 @@ template <bool kRefine>
 struct Root {};
 
 MAKI_HD bool any(bool mask) { return mask; }
-// Whether to branch on a mask: only for one lane, where a GPU predicates the instructions that follow.
+// Whether code may branch on a mask: on a bool, the mask of a scalar, where a GPU predicates the instructions that
+// follow; not on the mask of a vector.
 template <class Mask>
 inline constexpr bool kIsBranch = false;
 template <>
@@ -41,7 +42,8 @@ struct PairLaw {
   using Beyond = PairLaw<kSplitIn, kOrderIn, kSofteningIn, kPotentialIn, kRefineIn, kSofteningIn == Softening::kSpline>;
 };
 
-// s^2 from the separation.
+// s^2 from the separation: r^2 + eps^2 with Plummer softening; with the spline r^2, at least
+// PairParameters::softening2.
 template <class Law, class T>
 MAKI_HD T softened_square(const PairParameters& k, T x, T y, T z) {
   if constexpr (Law::kSpline) return larger(x * x + (y * y + z * z), T(k.softening2));
@@ -67,9 +69,9 @@ MAKI_HD T spline_potential_share(T q) {
 }
 
 // The mesh's share of Newton's force with S2 clouds, 1 - g(xi) (Ishiyama, Nitadori & Makino 2012, eq. 3), and of the
-// potential, both for xi < 2.
+// potential, both for xi = 2 r / r_cut < 2.
 template <class T>
-MAKI_HD T s2_bump(T xi) {  // (xi - 1)^6 beyond 1
+MAKI_HD T s2_bump(T xi) {  // max(0, xi - 1)^6
   const T zeta = larger(xi - T(1.0f), T(0.0f));
   const T zeta3 = zeta * zeta * zeta;
   return zeta3 * zeta3;
@@ -97,8 +99,8 @@ MAKI_HD T polynomial(const float* c, T t) {
     return polynomial<kDegree - 1>(c + 1, t) * t + T(c[0]);
 }
 
-// A point mass at softened distance s: mass times g and mass times p (the latter only with Law::kPotential), without
-// the cutoff. Returns t; a pair acts where t > 0.
+// A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential), without the cutoff.
+// Returns t = cut - s^2 (1 without a split): the pair acts where t > 0.
 template <class Law, class T>
 MAKI_HD T monopole_before_cutoff(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
   const T inverse = reciprocal_root(s2, Root<Law::kRefine>{});

@@ -35,7 +35,7 @@ struct ForceLaw {
 
 // The spline's support in units of its Plummer length (GADGET: the same depth of a particle's potential).
 inline constexpr double kSplineSupport = 2.8;
-// The bound of softenings beside a mesh, in the units of r_cut: their support stays below half of it.
+// The bound on the softening length beside a mesh, in the unit of r_cut: the support stays below r_cut / 2.
 inline double largest_softening(Softening kind, double r_cut) {
   return 0.5 * r_cut / (kind == Softening::kSpline ? kSplineSupport : 1);
 }
@@ -64,11 +64,11 @@ double potential_integral(const ForceLaw& law);
 // polynomial split, S2's for S2).
 double long_range_window(const ForceLaw& law, double k_r_cut);
 
-// A force law made ready for the inner loops: floats in a unit of length that suits the law.
-
-// Lengths are in units of `unit` sides, a power of two, so that scaling is exact: just below r_cut with a split,
-// 2^-12 sides without one (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range).
-// With s the softened distance and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
+// The parameters of a force law for the inner loops: floats in a unit of length that suits the law.
+//
+// The unit is `unit` sides, a power of two, so that scaling is exact: just below r_cut with a split, else 2^-12 sides
+// (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range). With s the softened distance
+// and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
 // g = 1/s^3 - sum force[j] t^j,  p = 1/s - sum potential[j] t^j.
 // In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1. Its terms have one
 // sign, and those of sums of clouds nearly so; floats thus lose next to nothing, unlike with powers of u.

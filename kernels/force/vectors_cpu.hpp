@@ -127,12 +127,12 @@ using Half = Vector<4>;
 using Wide = Vector<4>;
 using Half = Vector<4>;
 #endif
-// Whether a root with a Newton step and one without differ.
+// Whether Root<false> is coarser than Root<true> (AVX-512 only).
 inline constexpr bool kHasCoarseRoot = Wide::kLanes == 16;
 
-// ---- sources about a group's centre, which has three coordinates and a fourth place to read -------------------------
+// ---- sources relative to a group's centre: an array of three coordinates and a fourth, unused number ----------------
 
-// Three coordinates, and a mass or what a record has in its fourth place.
+// The first four numbers of a source: three coordinates and a mass.
 using Record = Vector<4>;
 
 inline Record::Bits load_bits(const void* from) {
@@ -152,7 +152,7 @@ inline void store_anywhere(float* to, Record record) { __builtin_memcpy(to, &rec
 
 #if defined(__AVX512F__)
 
-// Four records, of which the mask's words are there.
+// Four records; `there` has a bit for each of their 16 words that exists.
 inline __m512 move_records(__mmask16 there, const SourceParticle* from, __m512i middle, __m512 factor) {
   const __m512i bits = _mm512_maskz_loadu_epi32(there, from);
   const __m512 moved = _mm512_maskz_cvtepi32_ps(0xffff, _mm512_sub_epi32(bits, middle));

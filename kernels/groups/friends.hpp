@@ -54,8 +54,8 @@ MAKI_HD std::uint64_t distance_squared(const SourceParticle& a, const SourcePart
   return static_cast<std::uint64_t>(x * x) + static_cast<std::uint64_t>(y * y) + static_cast<std::uint64_t>(z * z);
 }
 
-// Whether all pairs of particles, one in each box, are within the root of `limit` (below 2^62) of each other. A false
-// answer may be wrong. For a box and itself: whether its diagonal is within the limit.
+// True only if every particle in one box is within sqrt(limit) of every particle in the other; limit < 2^62. False is
+// no proof of the contrary. For a box and itself: whether its diagonal is within sqrt(limit).
 MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit) {
   std::uint64_t sum = 0;
   for (int k = 0; k < 3; ++k) {
@@ -69,7 +69,7 @@ MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit)
   return sum <= limit;
 }
 
-// The boxes of all cells of a tree over `particles`, deepest level first; one launch a level.
+// The boxes of all cells of a tree over `particles`, by cell index; one launch a level.
 void make_cell_boxes(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                      DeviceBuffer<CellBox>& boxes);
 
@@ -81,9 +81,9 @@ inline std::uint64_t squared_units(double sides) {
   return static_cast<std::uint64_t>(units * units);
 }
 
-// `tree`: build_octree() over the keys of `particles`, which are in Morton order; `boxes`: their make_cell_boxes().
-// `length`: the linking length in sides, compared as squared_units(); nearest images count. labels[i], resized: the
-// least index of a particle in the group of particle i; its own where it has no friends. Throws Error as
+// Labels the groups: labels[i] (resized) is the least index of a particle in the group of particle i, so i itself where
+// it has no friends. `particles` are in Morton order, `tree` is build_octree() over their keys, `boxes` its
+// make_cell_boxes(). `length`: the linking length in sides, compared as squared_units(); periodic. Throws Error as
 // require_linking_length(). Four launches, and a selection whose count is copied to the host.
 void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                   const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels);

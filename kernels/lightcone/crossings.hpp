@@ -1,10 +1,10 @@
 // The images of particles that an observer's past light cone meets during a drift, and their positions.
 //
 // In comoving coordinates the cone is a sphere around the observer whose radius R shrinks while particles drift. An
-// image, the particle displaced by whole sides, is met where |x| < R at the beginning of the drift and not at its end.
-// Both are decided in integers. Coordinates and radius at the end of a drift are those at the beginning of the next. So
-// over the drifts of a run every image is met once, also across the edges of the box, whichever rank holds the
-// particle. Particles are slower than light.
+// image, the particle displaced by whole sides, is met where |x| < R at the beginning of the drift and |x| >= R at its
+// end, x from the observer. Both are decided in integers. Coordinates and radius at the end of a drift are those at the
+// beginning of the next one, and particles are slower than light. So over the drifts of a run every image is met once,
+// also across the edges of the box, whichever rank holds the particle.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct FieldOfView {
   bool holds(double x, double y, double z) const;
 };
 
-// Images x + (this->x, this->y, n) with first <= n <= last, in sides.
+// Images displaced by (x, y, n) sides, n = first ... last.
 struct ImageColumn {
   std::int32_t x, y, first, last;
 };
@@ -58,10 +58,9 @@ struct Crossing {
   double part;  // elapsed part of the drift
 };
 
-// The crossings of the drift that drift(stream, particles, factor) has just made, in every direction; some outside of
-// the field of view of `columns` are missing. `take` gets them in batches, in an order that depends only on particles
-// and columns. A batch has at most a quarter as many crossings as there are particles, and one more, or those of one
-// particle.
+// The crossings of the drift that drift(stream, particles, factor) has just made, among the images of `columns`: all
+// that lie in their field of view, and others besides. `take` gets them in batches, in an order that depends only on
+// particles and columns. A batch has at most n/4 + 1 crossings of n particles, or those of one particle.
 void find_crossings(const Stream& stream, const Particles& particles, double factor, const LightSphere& sphere,
                     const std::vector<ImageColumn>& columns,
                     const std::function<void(const std::vector<Crossing>&)>& take);

@@ -64,7 +64,7 @@ struct BinSum {
 
 // The contribution of one mode to its bin.
 struct ModeShare {
-  double waves, power, factor;  // factor: the deconvolution's; `power` has it once, add_to() applies it again
+  double waves, power, factor;  // factor: the deconvolution's, for one amplitude; add_to() applies it for the other
   std::uint32_t weight;
 
   MAKI_HD void add_to(BinSum& bin) const {
@@ -74,6 +74,7 @@ struct ModeShare {
   }
 };
 
+// The sums by bin of each plane of modes.
 struct BinPlanes {
   PowerModes part;
   const Complex* other;         // of the second set; part.mesh where there is one set

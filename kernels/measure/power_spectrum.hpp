@@ -1,5 +1,6 @@
-// Particles on a mesh as they are shown: the matter power spectrum, by PCS assignment with interlacing, the cloud
-// deconvolved (Sefusatti, Crocce, Scoccimarro & Couchman 2016, MNRAS 460, 3624); and pictures.
+// The matter power spectrum, by PCS assignment with interlacing and the cloud deconvolved (Sefusatti, Crocce,
+// Scoccimarro & Couchman 2016, MNRAS 460, 3624); and projected densities for pictures. The functions that measure them
+// over ranks: host/measure/spectra.hpp.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +33,13 @@ struct MeasuredPower {
   double nyquist = 0;          // 1 / side, times the folding
 };
 
-// Wave numbers beyond the mesh: the spectra of the foldings 1, 2, 4, ... joined. A folding f has bins f times as wide,
-// each from a sample of the modes (1 in f^3); it covers the wave numbers beyond the reach of the foldings before it.
+// Wave numbers beyond the mesh's Nyquist wave number come from the foldings 1, 2, 4, ..., whose spectra are joined. The
+// bins of folding f are f times as wide and hold 1 in f^3 of their modes. Each folding covers the wave numbers beyond
+// those of the foldings before it.
 
 // 1, 2, 4, ..., `highest`. Throws Error where `highest` is no power of two from 1 to 4096.
 std::vector<int> foldings_up_to(int highest);
-// `options` with another folding, and with bins as many fundamental waves of the folded box wide.
+// `options` with another folding; bin_width then counts fundamental waves of the folded box.
 MeasurePowerOptions folded(MeasurePowerOptions options, int folding);
 // The wave numbers k (1 / side) whose bins come from `folding`: from the end of the previous folding's whole bins to
 // the end of its own, which is half a wave of the folded box below the Nyquist wave number. The highest folding has no
@@ -48,11 +50,11 @@ struct WaveRange {
 };
 WaveRange waves_of_folding(int folding, int highest, int cells);
 
-// Two sets of particles in one box, mode by mode.
+// The spectra of two sets of particles, a and b, in one box.
 struct CrossBin {
-  double k = 0;  // mean over the bin's modes, 1 / side
-  double first = 0, second = 0,
-         cross = 0;  // means of |a_k|^2, |b_k|^2 and Re(a_k conj(b_k)), side^3; shot noise included
+  double k = 0;                  // mean over the bin's modes, 1 / side
+  double first = 0, second = 0;  // means of |a_k|^2 and |b_k|^2, side^3; shot noise included
+  double cross = 0;              // mean of Re(a_k conj(b_k)), side^3
   std::uint64_t modes = 0;
   int folding = 1;
   // cross / sqrt(first second), 0 where one of them is 0.
@@ -60,8 +62,8 @@ struct CrossBin {
 };
 struct CrossPower {
   std::vector<CrossBin> bins;  // as in MeasuredPower
-  double shot_noise_first = 0,
-         shot_noise_second = 0;  // side^3; the cross power has none where no particle is in both
+  // side^3; the cross power has none where no particle is in both sets
+  double shot_noise_first = 0, shot_noise_second = 0;
 };
 
 // The mass in a slab, seen along an axis. Lengths are fractions of the box side.

@@ -1,5 +1,5 @@
-// Reductions over particles: the numbers that set the next step, energies and momenta; the total mass, and the error of
-// kept lists from a sample of groups.
+// Reductions over this rank's particles: the measures that set the next step, energies, momenta, the total mass, and
+// the error of kept lists from a sample of groups. Sums over ranks: host/measure/totals.hpp.
 #pragma once
 
 #include <array>
@@ -28,35 +28,36 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 // Largest |x - 1/2| on any axis, units of the last bit: at most 2^30 while all lie in the middle half.
 std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 
-// Sums of |a|^2, |p|^2 and log |a|^2 as integers, in units derived from the largest over all ranks, so that the means
-// too are the same for any number of threads and ranks.
+// Sums of |a|^2, |p|^2 and log2 |a|^2 as integers, so that means are the same for any number of threads and ranks. The
+// units of the squares follow from the maxima over all ranks.
 struct SquareUnits {
   std::uint64_t acceleration = 0;
   std::uint64_t momentum = 0;
-  std::uint64_t logarithm = 0;  // of |a|^2, in 2^-12 factors of two from 2^-1023 (typical_acceleration())
+  std::uint64_t logarithm = 0;  // of log2 |a|^2 + 1023 in units of 2^-12, linear within each factor of two
   bool operator==(const SquareUnits&) const = default;
   MAKI_HD SquareUnits operator+(const SquareUnits& b) const {
     return {acceleration + b.acceleration, momentum + b.momentum, logarithm + b.logarithm};
   }
 };
-// The sums of this rank. `maxima`: the largest over all ranks; `total`: the number of all particles.
+// The sums of this rank. `maxima`: over all ranks; `total`: the number of particles on all ranks.
 SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                          const VectorArray* long_range, const StepMaxima& maxima, std::uint64_t total);
-// The mean square, from the sum of units over all ranks and the root of the largest square. Good to 2^-32 of the
-// largest square for totals up to 2^32, beyond that to total * 2^-64. Not-a-number where `largest` is.
+// The mean of |a|^2 or |p|^2, from the sum of units over all ranks and the maximum `largest` of |a| or |p|. Its error
+// is 2^-32 of the largest square for totals up to 2^32, beyond that total * 2^-64 of it. Not-a-number where `largest`
+// is.
 double mean_square(std::uint64_t units, double largest, std::uint64_t total);
 // The geometric mean of |a|, from the mean of SquareUnits::logarithm over particles: to 6 %, as the logarithm is
 // linear within each factor of two.
 double typical_acceleration(double mean_logarithm);
-// step_maxima(), and square_units() by this set's own maxima: for a set that is all on this rank, with one wait instead
-// of two.
+// step_maxima() and square_units() of a set that is all on this rank, with one wait for the device instead of two.
 struct StepMeasures {
   StepMaxima maxima;
   SquareUnits squares;
 };
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);
-// The reference of error scales (kernels/tree/opening.hpp), by the measures of a whole set of so many particles.
+// The reference of error scales (reference_acceleration() of kernels/tree/opening.hpp), from the measures of the
+// `particles` of all ranks.
 double reference_acceleration(const StepMeasures& measures, std::uint64_t particles);
 
 // Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
@@ -91,7 +92,8 @@ struct CentreSums {
 };
 CentreSums centre_sums(const Stream& stream, const Particles& particles);
 
-// Particles that would be farther than `reach` from the middle on some axis (units of the last bit) after shift_box().
+// The number of particles that would be farther than `reach` (units of the last bit) from the middle of the box on some
+// axis after shift_box().
 std::uint64_t count_beyond(const Stream& stream, const Particles& particles, const std::array<std::int32_t, 3>& shift,
                            std::int64_t reach);
 
@@ -112,8 +114,8 @@ struct GroupSample {
 };
 
 // One group from each of `wanted` equal parts of the array (wanted <= groups.size()), at a place that avoids the tree's
-// regularities. Fills `indices` and `offsets` (GroupSample; one more entry, the number of members). Nothing is copied
-// to the host.
+// regularities. Fills GroupSample's `indices` (wanted entries) and `offsets` (wanted + 1; the last is the number of
+// members). Nothing is copied to the host.
 void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
                    DeviceBuffer<std::uint32_t>& indices, DeviceBuffer<std::uint32_t>& offsets);
 
@@ -122,7 +124,8 @@ void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std:
 void gather_sample(const Stream& stream, const GroupSample& sample, const SourceParticle* particles,
                    SourceParticle* packed, Group* packed_groups);
 
-// Squared errors of two accelerations against a packed reference: the first is of all particles, the second packed.
+// Squared errors of two sets of accelerations against a reference, over the members of a sample. `acceleration` of
+// sample_error() is by particle; `packed` and `packed_reference` are in the order of gather_sample().
 struct SampleError {
   double difference = 0;         // sum |first - reference|^2
   double packed_difference = 0;  // sum |second - reference|^2

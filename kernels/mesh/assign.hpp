@@ -1,5 +1,5 @@
-// Mass assignment: from particles to integer counts in a box of the mesh's cells (MassCounter), the contribution of one
-// of many ranks, and to a whole mesh of mass per cell (MassAssigner).
+// Mass assignment. MassCounter: integer counts of one rank's particles in a box of the mesh's cells. MassAssigner: the
+// mass in each cell of a mesh that one rank holds whole.
 #pragma once
 
 #include <array>
@@ -24,22 +24,23 @@ struct CloudReach {
 };
 CloudReach cloud_reach(Assignment cloud, bool interlaced);
 
-// A box of cells in an array of counts, and its place among the lines of a mesh; both contiguous along the last axis.
+// A box of cells in an array of counts, and its place in a mesh. Both are contiguous along the last axis.
 struct CountBox {
   std::array<std::size_t, 3> first, count;  // cells of the array of counts
   std::array<std::size_t, 2> count_steps;   // elements to the next one along its first two axes
   std::size_t mesh_first;                   // element of the mesh
   std::array<std::size_t, 2> mesh_steps;
 };
-// mesh = (unit.rounded(counts) - unit.mean) quantum. `done` (host memory, or null), by row [x][y] of the counts: 1 for
-// rows to skip. Returns whether the counts of the rows converted are zero afterwards; else they are undefined.
+// mesh = (unit.rounded(counts) - unit.mean) quantum. `done` (host memory, or null): 1 for each row [x][y] of the counts
+// to skip; not read on a GPU, where no row is done (makes_masses()). Returns whether the counts of converted rows are
+// zero afterwards; else they are undefined.
 bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);
 
 // For estimates: device bytes of a MassCounter, for a box with `plane` cells in a plane.
 double counter_bytes(double plane, double particles);
 
-// Holds its work space.
+// Counts particles' masses in the cells of a box, and owns the work space.
 class MassCounter {
  public:
   explicit MassCounter(Assignment cloud);
@@ -51,8 +52,8 @@ class MassCounter {
             const MeshBox& box);
   // Overwrites `counts`, extent[0] x extent[1] x extent[2] with the last axis contiguous, with the quanta of mass
   // (MassUnit) in each cell of the box; `shifted`: with all particles moved by +1/2 cell along each axis. Exact: the
-  // counts of the parts of a set add up to those of the set, whatever the boxes. `zero`: the counts are all zero
-  // already.
+  // counts of the parts of a set add up to those of the set, whatever the boxes. `zero`: the caller's `counts` are all
+  // zero.
   void count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero = false);
 
   // Rows (along the last axis) to which no other rank adds mass, and the boxes that hold all their cells.
@@ -89,22 +90,22 @@ std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, 
 // Whether all particles are in cells of the box. Waits for the device.
 bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const MeshBox& box);
 
-// For estimates: device bytes of a MassAssigner, and of its lender's use for it, for a mesh of `cells` a side.
+// For estimates: device bytes of a MassAssigner for a mesh of `cells` a side, with the work space that it borrows.
 double assigner_bytes(int cells, double particles);
 
 // A MassCounter of the whole mesh, all of whose rows become masses.
 class MassAssigner {
  public:
   // `lender`, where not null: a transform of the same mesh, which gives its layout, and in whose work space the GPU
-  // keeps its counts (8 bytes a cell less). The lender must outlive this object, and both are used on one stream. Throws
-  // Error unless `cells` is even and at least 8.
+  // keeps its counts (8 bytes a cell less). The lender must outlive this object, and both are used on one stream.
+  // Throws Error unless `cells` is even and at least 8.
   MassAssigner(int cells, Assignment cloud, RealFft3d* lender = nullptr);
 
-  // Overwrites `mesh` with the mass in each cell less the mean over cells, in the layout of the lender; without one, m x m
-  // rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles moved by
-  // +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order of particles,
-  // thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells and cloud, at
-  // any earlier time: it depends only on their masses.
+  // Overwrites `mesh` with the mass in each cell less the mean over cells, in the layout of the lender; without one,
+  // m x m rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles
+  // moved by +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order of
+  // particles, thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells and
+  // cloud, at any earlier time: it depends only on their masses.
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 

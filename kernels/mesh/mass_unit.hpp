@@ -93,12 +93,12 @@ struct MassTotals {
   std::uint64_t heaviest = 0;  // particles of mass range.largest; 0 where all masses are equal
 };
 
-// The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
-// where masses differ so much that the smallest would be off by more than one percent. `mass_bits` above 0: the sum of
-// a cell is rounded to the next finer power of two (times the quantum) of the least mass times (particles a cell)^(2/3)
-// 2^-mass_bits. The error of its pull on the next cell is then at most about 2^-mass_bits of a particle's pull at the
-// mean distance of particles. Particles' shares are rounded finer, so that they add little error. 0: nothing is
-// rounded.
+// The unit for these particles: the finest whose bound (largest_cell) holds. Throws Error where a mass is negative or
+// not finite, and where masses differ so much that the smallest would be off by more than one per cent. `mass_bits` of
+// 0: nothing is rounded. Else the sum of a cell is rounded to 2^dropped_bits quanta, the largest power of two that is
+// at most m (n / cells^3)^(2/3) 2^-mass_bits, m the least mass. The error of the cell's pull on the next cell is then
+// at most about 2^-mass_bits of a particle's pull at the mean distance of particles. Particles' shares are rounded
+// finer (shed_bits), so that they add little error.
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits = 0);

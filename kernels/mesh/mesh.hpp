@@ -14,10 +14,9 @@
 
 namespace maki {
 
-// A box of cells of a periodic mesh: one rank's part, or all of it.
-
-// Along each axis the cells origin, ..., origin + extent - 1, wrapped around; cell c is the box's cell
-// (c - origin) mod `cells`. An axis that is held whole has extent = cells.
+// A box of cells of a periodic mesh, one rank's part or all of it: along each axis the cells origin, ...,
+// origin + extent - 1, wrapped around. Cell c of the mesh is cell (c - origin) mod `cells` of the box. An axis that is
+// held whole has extent = cells.
 struct MeshBox {
   int cells = 0;              // of the mesh along one side
   int origin[3] = {0, 0, 0};  // in [0, cells)
@@ -32,14 +31,14 @@ struct MeshBox {
 };
 
 enum class Gradient {
-  kSpectral,   // i k: three meshes back
-  kFourPoint,  // 4-point differences, as a factor i D(k): three meshes back
-  kAnalytic,   // derivative of the cloud: the potential's mesh alone goes back
+  kSpectral,   // factor i k: three backward transforms, one a component
+  kFourPoint,  // factor i D(k) of 4-point differences: three backward transforms
+  kAnalytic,   // derivative of the assignment's cloud: one backward transform, of the potential
 };
 enum class Interlacing {
   kNone,        // 1 forward transform
-  kAssignment,  // two meshes, the second shifted by half a cell, combined in k-space: 2 forward, one set back
-  kFull,        // interpolated from both meshes as well: 2 forward, two sets back
+  kAssignment,  // two meshes, the second shifted by half a cell, combined in k-space: 2 forward transforms
+  kFull,        // forces are interpolated from both meshes as well: also twice the backward transforms
 };
 
 struct MeshOptions {
@@ -75,8 +74,8 @@ enum class Influence { kForce, kPotential };
 // G(0) = 0.
 std::vector<float> influence_function(const MeshOptions& options, const ForceLaw& law, Influence kind);
 
-// Lines of the octant with a in [first[0], end[0]) and b in [first[1], end[1]): lines [a][b] of m/2 + 1 values, with
-// the same bits as in the whole. (The axes are equivalent: a and b may be any two.)
+// A part of the octant: lines [a][b] of m/2 + 1 values, a in [first[0], end[0]), b in [first[1], end[1]), with the same
+// bits as in the whole. The axes are equivalent: a and b may be any two.
 struct OctantLines {
   int first[2], end[2];
 };
@@ -93,8 +92,8 @@ struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };
 
-// For estimates: device bytes of the meshes with their transforms, and of the influence functions, which are tables of
-// an octant of the modes (one for the force, and one for the potential where the force has its own).
+// For estimates: device bytes of the meshes with their transforms, and of the tables of influence functions, one octant
+// each (one for the force, and one for the potential where the gradient is not analytic).
 struct MeshBytes {
   double meshes = 0, tables = 0;
 };

@@ -40,8 +40,8 @@ struct InfluencePass {
   float nyquist_factor;  // 2 with full interlacing, where only the first mesh has the Nyquist planes; else 1
 };
 
-// The modes of a pass: `rows`, in a plane `stride` numbers apart. A row has the modes z = 0 ... m/2, or if `whole` z = 0
-// ... m - 1, where z above m/2 means z - m.
+// The modes of a pass: `rows`, `stride` numbers apart within a plane. A row has the modes z = 0 ... m/2, or if `whole`
+// the modes z = 0 ... m - 1, where z above m/2 means z - m.
 struct ModeBlock {
   RowBlock rows;
   int stride;
@@ -152,7 +152,7 @@ inline void launch_influence(const Stream& stream, const InfluencePass& pass, co
                 : detail::launch_influence<false, false>(stream, pass, modes);
 }
 
-// Marks between the phases of one call; inactive until switched on.
+// The times of one call's phases, by marks between them; does nothing until switched on.
 class PhaseClock {
  public:
   using Phase = double MeshPhases::*;
@@ -196,7 +196,8 @@ class MeshStorage {
   // The values' sums over ranks, on every rank. Collective.
   virtual void add_over_ranks(const Stream&, DeviceBuffer<std::uint64_t>&) const {}
 
-  // This rank's modes, and the position of an axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the lines.
+  // This rank's modes, and the place of the box's axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the
+  // lines.
   virtual ModeBlock modes() const = 0;
   virtual int mode_axis(int axis) const = 0;
   // The part of the influence function for these modes.

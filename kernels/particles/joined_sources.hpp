@@ -8,9 +8,9 @@
 
 namespace maki {
 
-// Sources of this rank (the first `own`) and others, sorted by Morton key, and among equal keys by the coordinate bits
-// that a key leaves out. So a tree over them has the same cells with the same particles in the same order on every
-// rank, as far as all particles are there. (Sources at the very same position keep their input order. Ranks may then
+// Sources of this rank and ghosts (the `others`), sorted by Morton key, and among equal keys by the coordinate bits
+// that a key leaves out. So wherever ranks hold all particles of a region, their trees have the same cells there, with
+// the same particles in the same order. (Sources at the very same position keep their input order. Ranks may then
 // differ where these have different masses, part before the next join(), or are more than a group holds.)
 //
 // Memory, bytes a source: 20, and 20 more during the sort, of which 8 stay until the keys are released.
@@ -42,7 +42,7 @@ class JoinedSources {
 
   std::uint32_t own_count_ = 0;
   DeviceBuffer<SourceParticle> sources_{"ghosts.sources"};
-  DeviceBuffer<std::uint32_t> order_{"ghosts.order"};  // by joined source: its index, own ones first
+  DeviceBuffer<std::uint32_t> order_{"ghosts.order"};  // by joined source: its index in `own`, then `others`
   DeviceBuffer<std::uint64_t> keys_{"sort.keys"};
 };
 

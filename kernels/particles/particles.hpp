@@ -94,9 +94,9 @@ HostParticles download_particles(const Stream& stream, const Particles& particle
 // x += p * factor, on the 48-bit coordinate; factor in sides per momentum unit. Wraps around the box.
 void drift(const Stream& stream, Particles& particles, double factor);
 
-// p += acceleration * factor, rounded to the nearest float, in which kicks below 3e-8 of p would be lost, step after
-// step. With a number `draw` that is another one for each kick, sums are rounded up or down by chance, with the right
-// mean (stochastic rounding, Croci et al. 2022, R. Soc. Open Sci. 9, 211631); a particle's chance follows from its ID.
+// p += acceleration * factor, rounded to the nearest float: kicks below 3e-8 of p are lost, step after step. With
+// `draw` sums are rounded up or down by chance, with the right mean (stochastic rounding, Croci et al. 2022, R. Soc.
+// Open Sci. 9, 211631). The chance follows from `draw`, which is another number for each kick, and the particle's ID.
 void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor,
           const std::optional<std::uint64_t>& draw = {});
 

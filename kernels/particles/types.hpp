@@ -51,8 +51,8 @@ MAKI_HD std::uint64_t rounded_fine(double fine) {
 }
 MAKI_HD std::uint64_t to_fine(double sides) { return rounded_fine(sides * kSideToFine); }
 
-// A float as a double. GPUs convert in the few units that they have for doubles; integers move the bits as well. Floats
-// below the least normal one become zero, as GPUs read them (-ftz=true).
+// A float as a double. A GPU has few units for doubles, so there integer operations move the bits. Subnormal floats
+// become zero there, as GPUs read them (-ftz=true).
 MAKI_HD double widened(float value) {
 #if defined(__CUDA_ARCH__)
   const unsigned bits = __float_as_uint(value), sign = bits & 0x80000000u, rest = bits & 0x7fffffffu;

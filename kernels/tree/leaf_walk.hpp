@@ -45,6 +45,7 @@ MAKI_HD std::uint32_t cell_end(const std::uint64_t* keys, std::uint32_t n, std::
   return last + 1;
 }
 
+// The leaves of the octree over n sorted keys (octree.hpp, build_octree()).
 struct LeafWalk {
   const std::uint64_t* keys;  // sorted
   std::uint32_t n;

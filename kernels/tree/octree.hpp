@@ -46,7 +46,7 @@ struct CellGeometryView {
   MAKI_HD float centre_gap_squared(const WalkTarget& t, std::uint32_t c) const {
     return point_gap_squared(t, axis_distance(comx[c], t.x), axis_distance(comy[c], t.y), axis_distance(comz[c], t.z));
   }
-  // To the cell's box.
+  // Squared distance from the group's box to the cell's box.
   MAKI_HD float box_gap_squared(const WalkTarget& t, std::uint32_t c) const {
     return maki::box_gap_squared(t, BoxAway<float>{axis_distance(x[c], t.x), axis_distance(y[c], t.y),
                                                    axis_distance(z[c], t.z), hx[c], hy[c], hz[c]});
@@ -111,12 +111,14 @@ constexpr double tree_bytes(bool periodic, double leaf_size) { return (periodic 
 void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,
                   Octree& tree);
 
-// Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first.
-// Moments: M, centre of mass, sum m d_i d_j, as float sums about a cell's first point, in the order of particles and
-// children; boxes about the last box centre. Both orders give the same bits: all leaves in one launch and then the
-// divided cells of each level, or all cells level by level. `kind`: only cells with kind[cell] = wanted are processed;
-// the children of a cell of the part that is swept first belong to it too.
-enum class SweepOrder { kLeavesFirst, kByLevel };
+// Moments (CellMoments) and bounding boxes of all cells from the particles' present positions, children before their
+// parents. Moments are float sums about a cell's first point, in the order of particles and children; boxes are found
+// relative to the centre of the cell's last box. Both orders give the same bits. `kind`: only cells with kind[cell] =
+// wanted are swept. So a tree can be swept in two parts, if all children of the first part's cells belong to it.
+enum class SweepOrder {
+  kLeavesFirst,  // all leaves in one launch, then the divided cells of each level
+  kByLevel,      // all cells of each level
+};
 #if defined(MAKI_BACKEND_CUDA)
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
 #else
@@ -125,9 +127,9 @@ inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder,
                   const std::uint8_t* kind = nullptr, std::uint8_t wanted = 0);
 
-// Gives cells above `level` their cubes as boxes, and a size at which no walk accepts them as multipoles, so that a
-// walk does not depend on their particles beyond its reach. Only after a sweep of particles that have not moved since
-// the tree was built; holds until the next sweep.
+// Gives cells above `level` (coarser ones) their cubes as boxes, and a size at which no walk accepts them as
+// multipoles. So a walk does not depend on those of their particles that are beyond its reach. Only after a sweep of
+// particles that have not moved since the tree was built; holds until the next sweep.
 void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
 // Groups of the tree's particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has
@@ -146,8 +148,9 @@ void set_error_scales(const Stream& stream, ConstVectorView acceleration, float 
 // For a tree over a rank's own particles and ghosts: the groups with own particles, and among them those that can be
 // evaluated before new positions of the ghosts arrive.
 
-// Drops groups without own particles from `groups`, in order; own_before from JoinedSources::count_own(). `own`: by
-// remaining group, its members as a range of the own particles in the order of the joined sources (boxes are not set).
+// Drops groups without own particles from `groups`; the others keep their order. own_before:
+// JoinedSources::count_own(). `own`: the remaining groups with their own members only, as ranges of the own particles
+// in the order of the joined sources (boxes are not set).
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,
                      DeviceBuffer<Group>& own);
 

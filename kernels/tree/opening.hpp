@@ -17,11 +17,11 @@ namespace maki {
 
 inline constexpr float kSideInUnits = 4294967296.0f;
 
+// "Units" are of the last bit; cells' sizes and error lengths are in sides.
 struct OpeningRule {
-  float of_size;        // least opening distance, in units, over a cell's size, in sides
-  float reach_squared;  // square of the cutoff, in units; without a cutoff above every distance
-  float
-      of_error_length;  // opening distance, in units, over error length, in sides, for an error scale of 1; 0: by angle
+  float of_size;          // opening distance (units) for a cell of size 1: 1 / theta, or a lower bound where by error
+  float reach_squared;    // square of the cutoff (units^2); without a cutoff above every distance
+  float of_error_length;  // opening distance (units) for error length 1 and error scale 1; 0: cells open by angle
 };
 
 // The error length of a cell of mass m and size s is (m s^3)^(1/5). The quadrupole leaves out the octupole, an error of
@@ -44,8 +44,8 @@ inline constexpr float kErrorFactor = 128;
 // (docs/accuracy.md, "Isolated sets").
 inline constexpr double kAngleAsGood = 0.85;
 
-// Least distance of a multipole over its size (plus the offset). As half the diagonal of a cube is less, no group
-// accepts a cell that holds some of it, whatever theta is.
+// Lower bound on the opening distance, less the offset, over the cell's size. It exceeds half the diagonal of a cube,
+// so that no group accepts a cell that holds some of it, whatever theta is.
 inline constexpr float kLeastDistance = 0.87f;
 
 // The bounding box of a walk's group: centre (fixed point) and half extents (units). Regions whose groups are unknown

@@ -39,13 +39,12 @@ struct ListRange {
 
 // Views of an evaluation's inputs (device pointers; counts in elements).
 struct SourceView {
-  const SourceParticle* particles;  // in Morton order; leaves name ranges of it
-  const CellMoments* cells;         // by cell index
-  const std::uint32_t* cell_first;  // by cell index: first particle
-  const std::uint32_t* cell_count;  // by cell index: number of particles
-  const SourceParticle* targets =
-      nullptr;             // the array that groups index, where it is not `particles` (imported sources)
-  bool at_points = false;  // targets are points, and a particle at one has no term of its own there
+  const SourceParticle* particles;          // in Morton order; leaves name ranges of it
+  const CellMoments* cells;                 // by cell index
+  const std::uint32_t* cell_first;          // by cell index: first particle
+  const std::uint32_t* cell_count;          // by cell index: number of particles
+  const SourceParticle* targets = nullptr;  // the array that groups index; null: `particles`
+  bool at_points = false;  // `targets` are points: a source at a point's very position counts as the target itself
 
   MAKI_HD const SourceParticle* group_particles() const { return targets ? targets : particles; }
 };

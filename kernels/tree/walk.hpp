@@ -20,9 +20,9 @@ struct WalkOptions {
   float theta = 0.5f;
   float reference_acceleration = 0;  // mass / side^2 (opening.hpp): cells open by estimated error; 0: by angle
   float r_cut = 0;
-  std::uint32_t small_cell = 6;  // smaller cells go particle by particle: a quadrupole costs four
-  // Makes the order of a list's words independent of cells that the list does not name. A GPU then walks four groups a
-  // warp instead of one; on the CPU this is always so.
+  std::uint32_t small_cell = 6;  // cells of at most so many particles go particle by particle: a quadrupole costs four
+  // Makes the order of a list's words independent of cells that the list does not name, as it always is on the CPU. A
+  // GPU then walks four groups a warp instead of one.
   bool one_by_one = false;
 
   OpeningRule rule() const {
@@ -40,7 +40,7 @@ struct WalkRequest {
   std::uint32_t group_count;      // of all groups: the length of `ranges`
   const std::uint32_t* selected;  // device; nullptr: all of [begin, begin + count)
   std::uint32_t begin, count;
-  bool append = false;
+  bool append = false;  // keeps all other lists (walk_tree())
 };
 
 // Lists of all groups, in one array of words. Device memory; `ranges[g]` is the place of group g's list.
@@ -52,7 +52,7 @@ struct InteractionLists {
 
   // Estimates for the next walk, so that a steady run has room at once.
   double words_a_group = 0;   // mean of the last walk that did not append
-  std::uint32_t scratch = 0;  // need of the longest walk so far, in the backend's own measure
+  std::uint32_t scratch = 0;  // of the longest walk so far: steps of a group on the GPU, words of a group on the CPU
 
   // Room for `wanted` words in all; keeps those in use.
   void reserve(const Stream& stream, std::uint64_t wanted);
@@ -103,12 +103,15 @@ QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& opt
 bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
                  InteractionLists& lists, Results& results);
 
-// The cells of a list to check: all, those that a new walk may open, or closed cells of an imported tree, which only a
-// new import can open.
-enum class StaleCells { kAll, kDivisible, kClosed };
+// The multipoles of a list to check.
+enum class StaleCells {
+  kAll,
+  kDivisible,  // those that a new walk may open
+  kClosed,     // those of imported trees that only a new import can open
+};
 
-// When a kept list is stale: the cell or the group has grown or moved so that a multipole, one of `cells`, violates the
-// opening criterion by more than `margin` (distance < (1 - margin) times the opening distance).
+// A kept list is stale where one of its multipoles (of those that `cells` selects) violates the opening criterion by
+// more than `margin`: its distance is below (1 - margin) times the opening distance.
 struct StaleCriterion {
   OpeningRule rule;
   float margin;
@@ -144,9 +147,9 @@ struct Reopening {
 // reach. Words are added after those in use.
 void reopen_lists(const Stream& stream, Octree& tree, Reopening what, InteractionLists& lists);
 
-// queue_reopen() and finish_reopen(): reopen_lists() without waiting. Lists without room stay unchanged: *record, which
-// must be zero, counts the words that all of them need. before: the record of a previous call that the host has not
-// finished yet, or null.
+// queue_reopen() and finish_reopen(): reopen_lists() without waiting. Lists without room stay unchanged. *record gets
+// the words that all reopened lists need. `before`: the record of an earlier call that the host has not finished yet,
+// or null.
 struct ReopenRecord {
   std::uint64_t words;
 };

@@ -10,6 +10,7 @@ namespace maki {
 struct Octree;
 struct WalkOptions;
 
+// An octree (CellGeometryView, TreeTopology) and the options of a walk, as plain pointers.
 struct WalkTree {
   const std::uint32_t *comx, *comy, *comz, *x, *y, *z;
   const float *hx, *hy, *hz, *size, *offset, *error_length;

@@ -50,7 +50,7 @@ struct SetNames {
 void write_cross_power_file(const std::string& path, const CrossTable& table, const SetNames& names,
                             const SnapshotHeader& header, const Provenance& provenance, bool overwrite = false);
 
-// Two kinds of triangles of one set; units as in PowerTable, B in length unit^6.
+// The bispectrum of one set: equilateral and squeezed triangles. Units as in PowerTable, B in length unit^6.
 struct BispectrumTable {
   MeasuredBispectrum measured;
   // B at tree level, the mean over each shell's triangles; empty where unknown.

@@ -17,7 +17,7 @@ std::string shown(const Value& value);
 // Throws Error with the value and the key's expected value.
 [[noreturn]] void refuse(const Key& key, const Value& value);
 void check_range(const Key& key, double number, const Value& value);
-// The T in a value; refuses any other.
+// The T in a value; refuse() where it holds another type.
 template <class T>
 const T& held(const Key& key, const Value& value) {
   if (const auto* found = std::get_if<T>(&value)) return *found;

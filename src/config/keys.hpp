@@ -80,7 +80,7 @@ using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<
 
 enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList, kTexts, kQuantities };
 
-// The runs for which a key has a meaning: bits of run kinds, and of kinds of initial conditions.
+// Bit masks of run kinds and of kinds of initial conditions: the runs for which a key has a meaning.
 constexpr unsigned bit(RunKind kind) { return 1u << static_cast<unsigned>(kind); }
 constexpr unsigned bit(InitialKind kind) { return 1u << static_cast<unsigned>(kind); }
 inline constexpr unsigned kAll = ~0u;

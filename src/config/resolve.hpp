@@ -35,10 +35,11 @@ struct PresetNumbers {
 };
 
 const PresetNumbers& preset_numbers(Preset preset);
-// The numbers of the preset. Where gravity.error is given, the numbers of forces are the cheapest whose measured errors
-// were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by error"). They are two
-// rows more precise for a lattice of `particles` whose mesh cannot have 1.5 cells a spacing. `theta` of an isolated set
-// differs.
+// The numbers of the preset; `fast` has a larger r_cut for a lattice of `particles` whose mesh cannot have 1.5 cells a
+// spacing. Where gravity.error is given, those of the forces come from the table of settings by error: the cheapest row
+// whose measured errors were not larger in any box, at any redshift, or in isolated sets (bench/NOTES.md, "Settings by
+// error"), and for such a lattice the row two further down, which is more precise. Isolated sets have a `theta` of
+// their own.
 PresetNumbers numbers_of(const Config& config, std::uint64_t particles = 0);
 // The smallest gravity.error.
 inline constexpr double kLeastForceError = 1e-4;
@@ -72,9 +73,9 @@ struct InitialFacts {
   // Total mass over the mass of the second heaviest particle: below `particles` where a few have most of the mass.
   // 0: unknown.
   double alike = 0;
-  // Particles as light as the lightest that would make up the mass; 0: unknown. Whether at least half of the particles
-  // are as light (to a factor of two), as in a zoom.
+  // Total mass over the mass of the lightest particle; 0: unknown.
   double lightest = 0;
+  // At least half of the particles are as light as the lightest, to a factor of two, as in a zoom.
   bool mostly_light = false;
 };
 
@@ -107,15 +108,15 @@ std::array<double, 3> image_centre(const Config& config, const UnitSystem& units
 // lightcone.observers in the run's units of length.
 std::vector<std::array<double, 3>> light_cone_observers(const Config& config, const UnitSystem& units);
 
-// Checks across keys: numbers that are valid one by one and wrong together.
+// Checks across keys, for values that are valid one by one and wrong together. All throw Error.
 
 // Checks the run kind, the initial conditions and the keys that they need, before there are particles.
 void check_kinds(const Config& config);
 
-// Keys that are given without an effect, a sentence each; before the configuration is resolved.
+// Sentences on keys that are given and have no effect; for a configuration that is not resolved yet.
 std::vector<std::string> idle_keys(const Config& config);
 
-// Where runs start that make their own universe.
+// The start of runs that make their own initial conditions, where initial.redshift is "auto".
 inline constexpr double kUsualRedshift = 49;
 
 // Checks a resolved configuration: softening against box, mesh and split; output lists and end against the start (that

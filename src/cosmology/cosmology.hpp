@@ -79,7 +79,7 @@ class Cosmology {
 // The cosmology of a set's header; baryons, sigma8 and n_s have their defaults.
 Cosmology cosmology_of(const SnapshotHeader& header);
 
-// A redshift for people: what rounds to zero has no sign.
+// A redshift to print: exactly 0 where it would be rounded to 0 or -0.
 inline double shown_redshift(double z) { return z > -5e-5 && z < 5e-5 ? 0 : z; }
 
 // The unit of length in Mpc/h.

@@ -24,9 +24,9 @@ class Gravity {
   // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, where r_cut is too long for nearest images,
   // and for a periodic box without a split or a direct sum over several sites; std::logic_error for ghosts without a
   // tree with a cutoff, or open_by_error in a periodic box.
-  // `agreement` belongs to the run, which encloses each evaluation of forces between its begin() and publish(), at all
-  // sites in the same way; the particles are those of this site. Null: these ranks are the only site, for forces
-  // outside a run.
+  // `agreement`: that of the run, which calls its begin() before and its publish() after each evaluate(), in the same
+  // way at all sites; the particles are those of this site. Null, for forces outside of a run: these ranks are the only
+  // site.
   // In a periodic box masses must not change between calls: their sum and unit are computed once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
@@ -34,8 +34,8 @@ class Gravity {
 
   // Accelerations, and potentials if wanted, of every particle at its present position. After an exception no work is
   // queued any more.
-  // Short range (isolated: the whole force): a rebuild puts the particles, and the accelerations kept here, into Morton
-  // order; over many ranks they first go to the ranks of their domains, so that their number changes.
+  // Short range (isolated: the whole force): a rebuild puts the particles and the accelerations kept here into Morton
+  // order. Over many ranks they first go to the ranks of their domains: this rank's number of particles changes.
   // Long range: zero without a mesh. A rebuild of the short range reorders long_acceleration() but not
   // long_potential(). The mesh works on a stream of its own, for which `stream` waits.
   // Both: on a GPU the mesh works while the tree is built, walked and evaluated.
@@ -82,15 +82,14 @@ class Gravity {
     double transforms = 0, coding = 0;
   };
   MeshOfSites take_mesh_of_sites();
-  // In a run over several sites, on this rank so far: mesh planes that were rounded although particles of several sites
-  // reach them (consequences: wan/sites/site_mesh.hpp).
+  // In a run over several sites, on this rank so far: the number of SiteMesh::Counters::shared_planes.
   std::uint64_t shared_planes() const { return site_mesh_ ? site_mesh_->counters().shared_planes : 0; }
-  // With ghosts (GravityOptions::ghost_level), on this rank so far: number of evaluations whose lists should have been
-  // kept but did not fit.
+  // With ghosts (GravityOptions::ghost_level), on this rank so far: the number of evaluations whose lists should have
+  // been kept and did not fit into memory.
   std::uint64_t unkept_ghost_lists() const { return tree_.unkept_ghost_lists(); }
 
  private:
-  // Agreement for forces outside of a run: begun and published in each evaluation.
+  // The agreement for forces outside of a run; evaluate() itself calls its begin() and publish().
   struct AgreementOfOne {
     explicit AgreementOfOne(const Communicator& ranks) : sites(ranks), agreement(sites) {}
     sites::Sites sites;

@@ -30,17 +30,18 @@ struct GravityOptions {
   std::uint32_t leaf_size = 16;      // a cell with more particles is divided
   std::uint32_t group_size = 64;     // n_crit: targets that share a list, at most
   int fixed_reuse = 0;               // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
-  double reuse_tolerance = 1.5;      // kept lists' error over a fresh list's
+  double reuse_tolerance = 1.5;      // largest error of kept lists over that of fresh lists
   std::uint64_t most_particles = 0;  // over many ranks: particles for which one rank has memory; 0: no limit
   std::size_t list_budget = 0;       // bytes for kept lists; 0: no limit; above it lists are made and used in batches
   // Over many ranks: balance work by interaction counts instead of times, so that a repeated run has the same bits
   // (docs/design.md, "Many ranks").
   bool deterministic = false;
-  // Periodic boxes: the level of GhostTree's whole cells (whole_cell_level()). Above 0, accelerations are the
-  // same bits for any number of ranks and sites and any division of the particles among them, on one instruction set.
-  // Lists are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that
-  // exceed list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a
-  // mesh cell beyond their slab while lists are kept (shared_planes()).
+  // Periodic boxes: the level of the cells that ghosts complete (whole_cell_level(), GhostTree); 0: no ghosts. With
+  // ghosts accelerations have the same bits for any number of ranks and sites and any division of the particles among
+  // them, on one instruction set, and lists are kept for fixed_reuse evaluations (0: kGhostReuse), whatever their
+  // error. The bits may differ where lists exceed list_budget, where particles are at one point (joined_sources.hpp),
+  // and over sites where particles go further than a mesh cell beyond their slab while lists are kept
+  // (Gravity::shared_planes()).
   int ghost_level = 0;
   // Round positions relative to their cell in messages between ranks, and for isolated sets in messages between sites
   // (in periodic boxes the latter are always rounded, except with ghosts).
@@ -82,15 +83,15 @@ struct GravityCounts {
   double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; the same on all
 };
 
-// The drifts (sides) that a restart keeps; 0 where there are no other ranks or sites.
+// The lengths (sides) of TreeDrifts that a restart keeps; 0 where there are no other ranks or sites.
 struct TreeDrifts {
   double ranks = 0;       // of the present trees between ranks
   double ranks_next = 0;  // of the next trees between ranks
   double sites = 0;       // of the next trees between sites
 };
 
-// The distance (sides) that particles may drift before the trees sent to other ranks or sites have to be made anew.
-// Each run adapts it: longer drifts make larger trees, shorter ones more frequent rebuilds.
+// The skin of the trees sent to other ranks or sites: the distance (sides) that particles may drift before these trees
+// have to be made anew. Each run adapts it: a longer one makes larger trees, a shorter one more frequent rebuilds.
 class TreeDrift {
  public:
   // The longest drift: a fraction of r_cut; in isolated sets, of the side.
@@ -100,7 +101,7 @@ class TreeDrift {
   double length() const { return length_; }  // of the next trees
   double used() const { return used_; }      // of the last ones
 
-  // The first drift: 0.1 of the mean distance between particles if they filled the box; not above `most` (sides).
+  // The first length: 0.1 of the mean distance that `particles` filling the box would have; not above `most` (sides).
   void begin(std::uint64_t particles, double most = 1) {
     length_ = std::min(most, 0.1 / std::cbrt(static_cast<double>(std::max<std::uint64_t>(particles, 1))));
     later_.reset();
@@ -121,7 +122,7 @@ class TreeDrift {
   }
   void box_doubled() { length_ /= 2; }
 
-  // State of a restart: `length` now, and `later` (if known) after the next shorten().
+  // Restores the state of a restart: `length` now, and `later` (if known) after the next shorten().
   void restore(double length, std::optional<double> later = {}) {
     length_ = used_ = length;
     later_ = length > 0 ? later : std::nullopt;

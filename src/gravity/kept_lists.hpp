@@ -23,20 +23,21 @@ class KeptLists {
   // final length of the lists.
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
             std::size_t budget);
-  // Queues new walks of groups whose lists violate the opening criterion by cells that a walk can divide; returns the
-  // number of groups walked. finish_repair() has to follow once `results` are fetched. It returns false where memory
-  // was too small: it has then completed the lists, and their forces have to be evaluated again.
+  // Queues new walks of the stale groups: those with a multipole, which a walk can divide, too near for the opening
+  // criterion. Returns the number of groups walked. finish_repair() has to follow once `results` are fetched. It
+  // returns false where memory was too small: it has then completed the lists, and their forces have to be evaluated
+  // again.
   std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
   bool finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results);
-  // Queues the opening of cells that violate the opening criterion, in the lists of the groups `which` (null: of all).
-  // finish_reopened() has to follow once `results` are fetched. It returns false as finish_repair() does.
+  // Instead of new walks: queues the opening of cells that have come too near (reopen_lists()), in the lists of the
+  // groups `which` (null: of all). finish_reopened() has to follow once `results` are fetched. It returns false as
+  // finish_repair() does.
   void reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
               const DeviceBuffer<std::uint32_t>* which, Results& results);
   bool finish_reopened(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
-  // Number of groups that violate the opening criterion by a closed cell of an imported tree, which only a new import
-  // can repair.
+  // Number of groups that are too near to a closed cell of an imported tree, which only a new import can open.
   std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                          const DeviceBuffer<Group>& groups) const;
   // Number of groups whose lists fit `budget` (bytes; 0: no limit, all groups), estimated from a walk of a sample.
@@ -52,7 +53,7 @@ class KeptLists {
     return view(groups, 0, static_cast<std::uint32_t>(groups.size()));
   }
 
-  void release() { lists_.words.release(); }  // the length of the lists is remembered
+  void release() { lists_.words.release(); }  // the expected length stays, for the next make()
   void forget_length() { fresh_words_ = 0, lists_.words_a_group = 0; }
   std::size_t bytes() const { return lists_.used * sizeof(std::uint32_t); }
   std::uint64_t take_redone();  // groups walked twice because room was short, since the last call
@@ -84,19 +85,19 @@ struct Sources {
   bool imported() const { return imports != nullptr; }
 };
 
-// Opening angle of a strict walk, the reference for errors, over that of the run.
+// Opening angle of the strict walk, which is the reference for errors, over that of the run.
 inline constexpr double kStrictTheta = 0.4;
 
-// The error of kept lists: a sample of the groups is walked twice more, once as for new lists, and once with a much
-// smaller opening angle as the reference. Errors of kept and of new lists are those of the same groups at the same
-// time, so that their ratio has little scatter. The sample stays the same between two rebuilds.
+// Measures the error of kept lists. A sample of the groups is walked twice more: as for new lists (fresh), and with a
+// much smaller opening angle as the reference (strict). Errors of kept and of fresh lists are those of the same groups
+// at the same time, so that their ratio has little scatter. The sample stays the same between two rebuilds.
 class ListProbes {
  public:
   // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set. `group_size`: the largest number
   // of members of a group.
   void choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size);
 
-  // Drops the sample, where its groups no longer exist or their lists are not kept.
+  // Drops the sample; to be called where its groups no longer exist or their lists are not kept.
   void clear() { indices_.resize(0); }
 
   // Copies the members of the sample at their present positions; later changes of groups and particles do not matter.

@@ -37,14 +37,14 @@ class ListForces {
   void begin();
   // Makes new lists (`fresh`, or where the last ones were not kept) or repairs kept ones, and evaluates them.
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
-  // Evaluate kept lists: evaluate_part() those of the groups `which`, after opening cells that have come near;
-  // evaluate_kept() those of all groups, unchanged. evaluate_anew() first makes new lists over the present tree, in
-  // batches where they do not fit, and counts them.
+  // Evaluates kept lists of the groups `which`, after opening cells that have come near.
   void evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                      const ForceOutput& out);
+  // Evaluates kept lists of all groups, unchanged.
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
+  // Makes new lists over the present tree, in batches where they do not fit, evaluates and counts them.
   void evaluate_anew(const Stream& stream, const Sources& sources, const ForceOutput& out);
-  // Count the interactions of lists: queued, for take_counted() once results() are fetched; or at once.
+  // Count the interactions of lists: count_later() queues the count, for take_counted() once results() are fetched.
   void count_later(const Stream& stream, const Sources& sources);
   void count_now(const Stream& stream, const Sources& sources);
   bool has_counted() const { return !counted_.empty(); }
@@ -56,12 +56,12 @@ class ListForces {
   Results& results() { return results_; }
   // Counts of this evaluation.
   const ListStatistics& statistics() const { return statistics_; }
-  void set_members(std::uint64_t own) { statistics_.members = own; }  // where groups contain ghosts, too
+  void set_members(std::uint64_t own) { statistics_.members = own; }  // for groups that contain ghosts too
   std::uint64_t interactions() const { return statistics_.particle_pairs + statistics_.cell_pairs; }
   std::uint64_t rewalked() const { return rewalked_; }
   std::uint64_t take_redone();               // groups walked twice because room was short, since the last call
-  bool batched() const { return batched_; }  // lists were not kept
-  bool lists_are_gone() const { return lists_gone_; }  // lists of the evaluation before were not kept
+  bool batched() const { return batched_; }  // lists of this evaluation are not kept
+  bool lists_are_gone() const { return lists_gone_; }  // those of the evaluation before were not
   double seconds() const { return seconds_; }          // spent on lists and their evaluation, after take_seconds()
   void take_seconds();                                 // to be called once the host has waited for the work
   // Seconds of work on lists and their evaluation since the last call.

@@ -54,28 +54,28 @@ class RebuildJudge {
  public:
   explicit RebuildJudge(double tolerance) : tolerance_(tolerance) {}
 
-  // Takes the sums of an evaluation with new lists. `balanced`: the domains were cut by measured cost.
+  // Takes the sums of the first evaluation with new lists. `balanced`: the domains were cut by measured cost.
   void begin(const StepSums& sums, bool balanced);
   // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error
-  // `ahead` steps later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
+  // `ahead` evaluations later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
   bool wants_rebuild(const StepSums& sums, double theta, int ahead = 1);
 
  private:
   double tolerance_;           // largest ratio of the error of kept lists to that of fresh ones
   double fresh_pairs_ = 0;     // interactions of the lists as built
-  double previous_error_ = 0;  // probe error one step ago
+  double previous_error_ = 0;  // probe error of the last evaluation
   double attainable_ = 1;      // imbalance of the ranks that new domains may reach
   double excess_ = 0;          // extra cost of kept lists and domains so far, in interactions a particle
 };
 
 // Measures of one site in one evaluation, over its ranks.
 struct SiteMeasures {
-  // Largest acceleration and momentum; this site's part of their mean squares, and of the mean logarithm of the
-  // acceleration's square, over all particles (where a long step ends, else -1). Units of StepMeasure.
+  // Largest acceleration and momentum. Where a long step ends, else -1: this site's part of their mean squares, and of
+  // the mean logarithm of the acceleration's square, over the particles of all sites. Units of StepMeasure.
   double acceleration = 0, momentum = 0, mean_square_momentum = -1, mean_square_acceleration = -1, mean_logarithm = -1;
   StepSums tree;
   double outgrown = 0;            // groups too near to undivided cells of other sites' trees
-  double asks_rebuild = 0;        // not 0: this site needs a rebuild at all sites
+  double asks_rebuild = 0;        // 1: this site needs a rebuild at all sites; else 0
   double force_cost = 0;          // of lists and their evaluation since the last rebuild (SiteWork)
   double work = 0;                // interactions in that time
   double last_force_seconds = 0;  // lists and their evaluation in this evaluation, of the slowest rank
@@ -89,6 +89,7 @@ struct SiteMeasures {
   std::uint64_t samples = 0;   // positions that follow in the message; only after a rebuild
 };
 
+// Exchanges the sums of evaluations, which are numbered from 0, and checks that all sites decide alike.
 class SiteAgreement {
  public:
   explicit SiteAgreement(sites::Sites& sites)
@@ -97,7 +98,7 @@ class SiteAgreement {
 
   sites::Sites& sites() const { return sites_; }
   std::uint64_t number() const { return number_; }  // of the present or next evaluation; the first is 0
-  // Number of evaluations between sums and the decisions based on them.
+  // Number of evaluations from one with sums to the first that is decided by them: 0 at one site, else 2.
   int delay() const { return sites_.alone() ? 0 : 2; }
 
   // Begins the next evaluation, and receives the sums of the one before the last. Collective, as all calls that are not
@@ -108,8 +109,8 @@ class SiteAgreement {
   void set_samples(std::vector<std::uint32_t> x) { mine_x_ = std::move(x); }
   void decided(std::uint64_t bits);  // adds a decision, the same at all sites, to the digest
   void decided(double value);
-  // request(): requests of this site to all sites (bits that the run defines), in its messages from now on. requests():
-  // the requests of any site that all sites know.
+  // Sets this site's requests to all sites (bits that the run defines), in its messages from now on; and the requests
+  // of any site in the known sums.
   void request(std::uint64_t bits) { my_requests_ = bits; }
   std::uint64_t requests() const;
   // Step of this site's newest whole restart, for its messages from now on.

@@ -22,7 +22,7 @@ namespace maki {
 // The tree of a rank's own particles: the sort, the build, and new sweeps while the tree is kept.
 class OwnTree {
  public:
-  // Reads periodic, leaf_size, group_size and open_by_error of `options`, which are referred to.
+  // Reads periodic, leaf_size, group_size and open_by_error of `options`, which have to outlive this.
   OwnTree(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {
     tree_.geometry.has_error_lengths = options.open_by_error;
   }
@@ -86,7 +86,7 @@ std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, Ph
 // list takes cells above that level as multipoles; so cells, groups, lists and forces are, bit for bit, those of one
 // tree over all particles. Every rank that owns some members of a group evaluates the group.
 //
-// Inner groups, on which no ghost acts, can be evaluated before ghosts arrive.
+// Inner groups, on which no ghost acts, can be evaluated before new positions of ghosts arrive.
 //
 // Memory, beside tree, groups and lists: 32 bytes for each own particle or ghost (36 with potentials), 20 more at a
 // rebuild.
@@ -98,7 +98,7 @@ class GhostTree {
   // Reads ghost_level, leaf_size, group_size.
   explicit GhostTree(const GravityOptions& options) : options_(options) {}
 
-  // Ghosts in device memory, one array for each source of messages (ranks of this site, other sites).
+  // Ghosts in device memory: one array of those from other ranks of this site, one of those from other sites.
   using Ghosts = std::vector<std::span<const SourceParticle>>;
 
   // A new tree: join(), then build(), with the positions for which ghosts were selected. A rank without own particles
@@ -139,6 +139,7 @@ class GhostTree {
   DeviceBuffer<float> potential_{"ghosts.potential"};
 };
 
+// SourceTrees with one GhostTree.
 class GhostSources final : public SourceTrees {
  public:
   GhostSources(const GravityOptions& options, PhaseTimers& timers, OwnTree& own,

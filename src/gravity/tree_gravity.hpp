@@ -21,8 +21,8 @@ namespace maki {
 //     number, order and positions then stay until the step ends;
 //  2. trees are built or refitted, their parts are sent to the ranks and sites that need them, and lists over each tree
 //     (new, or repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
-//  3. forces on the probes are compared with a strict walk. From their error and the cost of lists all sites decide
-//     together when to rebuild (AllSites): one site in the next step, several in the step after it.
+//  3. forces on the probes are compared with a strict walk. By their error and the cost of lists all sites decide
+//     together when to rebuild (AllSites): in the next evaluation at one site, in the one after it at several.
 class TreeGravity {
  public:
   // An evaluation lies between begin() and publish() of `agreement`.
@@ -85,7 +85,7 @@ class TreeGravity {
   std::unique_ptr<SourceTrees> source_trees_;
   ListProbes probes_;
   GravityCounts counts_;
-  bool again_ = false;         // this step's lists were all evaluated twice
+  bool again_ = false;         // all lists were evaluated a second time in this evaluation
   bool asks_rebuild_ = false;  // this site needs a rebuild at all sites
   bool costs_known_ = false;   // lists of all ranks yield the cost of particles; the same on all ranks
   bool balanced_ = false;      // costs were known when the domains were cut

@@ -57,7 +57,7 @@ class TreeImports {
   }
   KeptLists& lists() { return lists_; }
 
-  // Number of groups too near to undivided imported cells, in this evaluation.
+  // Number of groups too near to closed imported cells in this evaluation (KeptLists::outgrown()).
   std::uint32_t outgrown = 0;
 
   // Adds counts of messages to `counts`.
@@ -125,6 +125,7 @@ class AllSources {
 // The least thickness of a slab, in sides. `ghost_level` as in GravityOptions.
 double thinnest_slab(double r_cut, int ghost_level, int sites);
 
+// Trees of other sites, the slabs, and the decision when all sites rebuild.
 class AllSites final : public TreeImports {
  public:
   // Throws Error where slabs would be too thin for the cutoff.
@@ -181,7 +182,7 @@ class AllSites final : public TreeImports {
   sites::SiteTrees trees_;
   sites::SiteMigration migration_;
   RebuildJudge judge_;
-  TreeDrift drift_;                           // of particles beyond their slab; the same at all sites
+  TreeDrift drift_;                           // the room for particles beyond their slab; the same at all sites
   std::uint64_t rebuilt_at_ = 0;              // number of the evaluation of the last rebuild
   std::uint64_t cut_at_ = 0;                  // number of the first evaluation with the present slabs
   bool balanced_ = false;                     // Evaluation::balanced of the last evaluation

@@ -21,8 +21,8 @@ struct GroupCatalogue {
   std::vector<FofGroup> groups;  // longest first; on rank 0
   // This rank's even share (share_of()) of the IDs of the members of one group after another, the most bound first.
   std::vector<std::uint64_t> member_ids;
-  // Mean distance between particles if all had the least mass (and the box its mass), over that of the set: below 1
-  // where masses differ, as in zooms. 1 also where most particles have the largest mass.
+  // Mean distance that particles of the least mass would have if they made up the box's mass, over that of the set's
+  // particles: below 1 where masses differ, as in zooms. 1 also where most particles have the largest mass.
   double lightest_distance = 1;
   std::uint64_t members() const;  // of all groups; on rank 0
 };
@@ -43,10 +43,10 @@ void set_file_units(GroupCatalogue& catalogue, FileLayout layout);
 
 // HDF5, one file: /Header, /Config, /Parameters, /Units, /Constants, /Maki; /Group with a dataset for each property and
 // a row for each group; /IDs/ID, where a group has GroupLen entries from GroupOffsetType[1] on. Names and number types
-// are GADGET-4's where it has the property. Units are those of the snapshot and stated in attributes; GroupVel is
-// the peculiar velocity times a, other velocities are peculiar. Each rank writes its members. Collective. Throws Error where
-// the file exists (unless `overwrite`) or cannot be written, or where a group has 2^31 particles or more; then nothing
-// is left behind.
+// are GADGET-4's where it has the property. Units are those of the snapshot and stated in attributes; GroupVel is the
+// peculiar velocity times a, other velocities are peculiar. Each rank writes its members. Collective. Throws Error
+// where the file exists (unless `overwrite`) or cannot be written, or where a group has 2^31 particles or more; then
+// nothing is left behind.
 void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,
                            bool overwrite = false, const Communicator& ranks = Communicator::self());
 
@@ -67,9 +67,9 @@ struct GroupOptions {
 // Softening of the potentials that define centres, in mean distances between particles.
 inline constexpr double kCentreSoftening = 1.0 / 40;
 
-// Bytes a particle during group finding, on the device (with the sorted copy of the particles) and on the host; and on
-// the first rank, for each particle of all ranks, of the rows of all groups and their links (one group for 200
-// particles).
+// For estimates: bytes a particle during group finding, on the device (with the sorted copy of the particles) and on
+// the host; and bytes a particle of all ranks on the first rank, for the rows of all groups and their links (one group
+// for 200 particles).
 inline constexpr double kGroupDeviceBytes = 110, kGroupHostBytes = 300, kGroupRowBytes = 3;
 
 // Friends-of-friends groups of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains,

@@ -72,8 +72,8 @@ struct Overdensity {
 };
 
 // The sphere whose mean density is `density` (mass / side^3): the mass of its particles, and the radius at which they
-// have that density. It is the first such radius outward of the kInnermost innermost particles; where these are already
-// less dense, the last such radius within them. None where `sphere` is too small to tell.
+// have that density. It is the first such radius beyond the kInnermost innermost particles; where the density within
+// these is already lower, the last such radius among them. None where the density is higher out to the end of `sphere`.
 std::optional<Overdensity> overdensity(const Sphere& sphere, double density);
 
 // The maximum of M(<r) / r over particles up to `limit` (sides), without the kInnermost; zeros where there are none.

@@ -12,7 +12,7 @@
 
 namespace maki {
 
-// The data of a particle that group finding needs, as in messages between ranks.
+// A particle as group finding needs it, also in messages between ranks.
 struct ParticleRecord {
   SourceParticle source;
   std::uint64_t id;
@@ -52,7 +52,7 @@ std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector
 struct RankBoxes {
   struct Place {
     CellBox box;
-    bool any;  // particles
+    bool any;  // the rank has particles
   };
   std::vector<Place> places;  // by rank
   RankBoxes(const SortedParticles& own, const Communicator& ranks);

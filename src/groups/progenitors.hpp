@@ -1,4 +1,4 @@
-// Merger links between the groups of two catalogues of the same particles at different times.
+// Links of a merger tree: between the groups of two catalogues of the same particles at different times.
 #pragma once
 
 #include <array>

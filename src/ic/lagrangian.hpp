@@ -18,8 +18,8 @@ struct GaussianFieldParameters {
   bool flip_phases = false;       // delta -> -delta: the partner of a pair
 };
 
-// The random factor of the mode (mx, my, mz), mean square 1; it obeys value(-m) = conj(value(m)). It depends only on
-// the seed and the mode: the universe is the same at any resolution.
+// The random factor of the mode (mx, my, mz), mean square 1, with value(-m) = conj(value(m)). It depends only on the
+// parameters and the mode, so that the large-scale modes are the same at any resolution.
 std::complex<double> random_mode(const GaussianFieldParameters& parameters, int mx, int my, int mz);
 
 // Linear contrast at z = 0 as modes: delta_m = random_mode * sqrt(P(k)/V), on an n^3 grid over a box of side box_size
@@ -35,12 +35,12 @@ struct CosmologicalIcParameters {
   double box_size = 50;         // length units, comoving
   double redshift = 49;
   bool second_order = true;
-  bool dealias = true;            // form the products of 2LPT on a grid of 3/2 the points a side (the "3/2 rule")
-  bool fixed_amplitudes = false;  // GaussianFieldParameters
+  bool dealias = true;            // products of 2LPT are formed on a grid of 3/2 the points a side (the "3/2 rule")
+  bool fixed_amplitudes = false;  // these two: GaussianFieldParameters
   bool flip_phases = false;
 };
 
-// Bytes a particle of the grids of 2LPT, before particles exist (see below).
+// For estimates: bytes a particle of the grids of 2LPT, before particles exist (make_cosmological_ic()).
 inline constexpr double kLptBytes = 90;
 
 // Makes random field, displacements and particles. The particle with id i + 1 comes from the lattice site i = (ix n +

@@ -13,9 +13,8 @@
 
 namespace maki {
 
-// Messages between ranks, made of boxes of a host array of complex numbers.
-
-// The numbers at base + i step[0] + j step[1] + k for all i, j, k below count, in that order in the message.
+// A box of a host array of complex numbers: those at base + i step[0] + j step[1] + k for all i < count[0],
+// j < count[1], k < count[2], in that order in a message.
 struct ArrayBox {
   std::size_t base = 0;
   std::array<std::size_t, 3> count{};
@@ -23,8 +22,8 @@ struct ArrayBox {
   std::size_t numbers() const { return count[0] * count[1] * count[2]; }
 };
 
-// One exchange. Sent boxes are copied out of the array before any box is received, so that both may overlap. A rank may
-// send to itself. The order of boxes to one rank distinguishes them; empty ones are left out.
+// One exchange of boxes between ranks. Sent boxes are copied out of the array before any box is received, so that both
+// may overlap. A rank may send to itself. The order of boxes to one rank distinguishes them; empty ones are left out.
 class BoxMessages {
  public:
   using Complex = std::complex<double>;
@@ -66,7 +65,7 @@ class PeriodicGrid {
  public:
   using Complex = std::complex<double>;
 
-  // About how much a rank sends, and receives, at once. The same on all ranks.
+  // Approximate bytes that a rank sends, and receives, at once. The same on all ranks.
   struct Messages {
     std::size_t bytes = std::size_t{64} << 20;
   };
@@ -142,13 +141,13 @@ class PeriodicGrid {
 // The sites i = (ix n + iy) n + iz whose particles rank `rank` of the grid's ranks holds.
 Share lattice_share(const PeriodicGrid& grid, int rank);
 
-// Sites `first` and on, all of one line along z.
+// Called with the values at `count` sites from `first` on, all of one line along z.
 using SiteVisitor = std::function<void(std::uint64_t first, int count, const double* values)>;
 
 // Visits the values at the sites of this rank's share: each site once, in parallel and in no order. Collective.
 void visit_share(const PeriodicGrid& field, const SiteVisitor& visit);
 
-// The modes (mx, my, mz) for all mz of a range.
+// Called with the modes (mx, my, mz) for all mz of a range.
 using ModeRowVisitor = std::function<void(int mx, int my, const PencilRange& mz, const PeriodicGrid::Complex* values)>;
 
 // Visits the modes of `source` below the Nyquist planes of both grids, on the rank that holds them in `target`: by

@@ -85,7 +85,7 @@ std::vector<std::string> find_files(const std::string& path);
 // Name of file `part` of `files`: "a.hdf5" -> "a.3.hdf5", "a" -> "a.3".
 std::string part_name(const std::string& path, SnapshotFormat format, int part, int files);
 
-// Settles what the header leaves open by what is known.
+// Decides by `known` what the header leaves open.
 void complete_kind(FileHeader& header, const KnownOfSet& known, std::vector<std::string>& notes);
 // Whether the header tells neither a scale factor nor that the set is isolated.
 bool lacks_time(const FileHeader& header);

@@ -28,7 +28,7 @@ struct FileName {
 // The contents of one file, this rank's rows of it, and the conversion to file units.
 struct Part {
   const ParticleSource& particles;  // this rank's share
-  // Indices of the particles to write, if not all.
+  // Indices, within the share, of the particles to write; null: all.
   std::shared_ptr<const std::vector<std::size_t>> chosen = {};
   Communicator ranks;
   std::vector<std::uint64_t> begins;  // rank r has the rows [begins[r], begins[r + 1]) of the file
@@ -82,8 +82,8 @@ inline void write_in_place(PositionedFile& file, const Part& part, const RowSour
 // same on all ranks. Collective, over the sites too.
 Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
                const WriteOptions& options, const RunPlace& writers);
-// The parts of `all` in each of the files that this site writes: all.files, or with several sites one each.
-// `files`: options.files.
+// The parts of `all`, one for each file that this site writes: `files` (options.files) of them, or with several sites
+// one.
 std::vector<Part> own_parts(const Part& all, int files);
 
 // Writes one file. Collective; throws the same Error on all ranks.

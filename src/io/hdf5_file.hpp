@@ -109,7 +109,7 @@ H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std:
 H5Id open_dataset(hid_t parent, const std::string& name);
 // The file address of the numbers of a dataset in one piece; 0 for one without rows.
 std::uint64_t dataset_address(hid_t dataset);
-// Writes one chunk in its stored form, from `filtered`.
+// Writes one chunk in its stored form, as filtered() (hdf5_output.hpp) gives it.
 void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored);
 std::vector<std::size_t> dataset_shape(hid_t dataset);
 void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);

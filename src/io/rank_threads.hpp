@@ -1,5 +1,5 @@
-// A thread of each rank beside its main thread, with an end on which the ranks agree. It writes restarts and snapshots
-// while a run goes on. Only main threads call MPI and HDF5.
+// A thread of each rank beside its main thread, which writes restarts and snapshots while a run goes on. The ranks
+// agree when all these threads are done. Only main threads call MPI and HDF5.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,9 @@ class RankThreads {
   // Waits for this rank's thread.
   ~RankThreads() = default;
 
-  // Starts this rank's thread, at lower priority than computing threads; a rank may have none. May be called where no
-  // thread is at work. `work` is destroyed at the thread's end. Where no thread can be started, problem() says so.
+  // Starts this rank's thread, at lower priority than computing threads; not every rank needs one. May be called where
+  // this rank's thread is not at work. `work` is destroyed at the thread's end. Where no thread can be started,
+  // problem() says so.
   void start(std::function<void()> work);
   // Whether the threads of all ranks are done. Collective, returns at once.
   bool all_done() const;

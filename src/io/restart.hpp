@@ -97,13 +97,13 @@ std::vector<RestartInfo> find_restarts(const std::string& path, const Communicat
 // Throws Error where the restart was written in another format.
 void require_known_format(const RestartInfo& info);
 
-// What is wrong with the files of a restart, as a phrase: "'.../rank_0.hdf5' has another checksum"; empty where all
-// are whole. Each rank reads some of the files. Collective; the same on all ranks.
+// The damage to the files of a restart, as a phrase: "'.../rank_0.hdf5' has another checksum"; empty where all are
+// whole. Each rank reads some of the files. Collective; the same on all ranks.
 std::string damage_of(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
 // Reads a restart on any number of ranks: if as many wrote it, each gets back its own rows, else even shares of all
 // rows. Collective. Throws Error, the same on all ranks, where the format is another one, or where damage_of() is not
-// empty (`known_whole`: the caller found it empty).
+// empty. `known_whole`: the caller has found it empty, and it is not asked again.
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self(),
                      bool known_whole = false);
 
@@ -133,10 +133,10 @@ class RestartWriter {
  public:
   explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks), threads_(ranks) {}
 
-  // Begins a restart in `directory`, replacing one of the same step; once it is complete, the oldest complete ones are
-  // removed until `keep` are left (`needed`: restart_folder::prune()). Reads the members of `info` that do not follow
-  // from the files. May be called where busy() is false. `rows` must not change until the outcome is known. Throws
-  // Error, the same on all ranks.
+  // Begins a restart in `directory`, replacing one of the same step. Once it is complete, the oldest complete ones are
+  // removed until `keep` are left (`needed`: restart_folder::prune()). Fills in path, format, particles and checksums
+  // of `info`. May be called where busy() is false. `rows` must not change until the outcome is known. Throws Error,
+  // the same on all ranks.
   void begin(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
              const RestartRows& rows, int keep, std::uint64_t needed = 0);
 

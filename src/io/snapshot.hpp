@@ -131,10 +131,11 @@ enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
 // h, peculiar velocities, arrays of one number as attributes, as swiftsimio requires.
 enum class FileLayout { kGadget4, kSwift };
 
-// Numbers of a coordinate in a file. kFixed32 (HDF5 alone): whole multiples of a power of ten below 2^-31 of the box,
-// by HDF5's own scale-offset filter, so that every reader sees doubles (scale_offset_decimals()).
+// Number format of coordinates in a file. kFixed32 (HDF5 alone): whole multiples of a power of ten, at most 2^-31 of
+// the box, by HDF5's own scale-offset filter, so that every reader sees doubles (fixed_decimals(),
+// snapshot_writer.cpp).
 enum class CoordinateNumbers { kDouble, kFloat, kFixed32 };
-// kHalf (HDF5 alone): IEEE's 16 bits, up to 65504.
+// Number format of velocities. kHalf (HDF5 alone): IEEE's 16 bits, up to 65504.
 enum class VelocityNumbers { kFloat, kHalf };
 
 // Fields of a particle, by their names in files.
@@ -158,8 +159,7 @@ struct HeaderNumbers {
 struct WriteOptions {
   SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
   int files = 1;  // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...; fewer for fewer particles
-  CoordinateNumbers coordinates =
-      CoordinateNumbers::kDouble;  // binary types: velocities and masses follow, as GADGET wants
+  CoordinateNumbers coordinates = CoordinateNumbers::kDouble;  // in binary types also of velocities and masses
   VelocityNumbers velocities = VelocityNumbers::kFloat;
   std::vector<std::string> fields = all_fields();  // HDF5; binary types have all
   FileLayout layout = FileLayout::kGadget4;        // of HDF5
@@ -169,7 +169,7 @@ struct WriteOptions {
   bool big_endian = false;                         // binary types
   bool overwrite = false;
   bool replicas = false;   // coordinates may lie outside of the box, and stay there
-  bool own_times = false;  // each particle is at a time of its own, Ascale, and its velocity over the root of that
+  bool own_times = false;  // each particle has its own scale factor Ascale, and its velocity is over the root of that
   std::vector<HeaderNumbers> header = {};
 
   bool has(const char* field) const { return std::find(fields.begin(), fields.end(), field) != fields.end(); }

@@ -57,17 +57,18 @@ struct ReadReport {
   ParticleSelection selection;            // which part, where a run of Maki wrote only some particles
   double mass = 0;                        // of all particles
   bool has_units = false;                 // stated by the file
-  std::string why_isolated;               // why the set is; empty where it is comoving
+  std::string why_isolated;               // why the set is isolated; empty where it is comoving
   bool lacks_time = false;                // it might be comoving: the header tells no scale factor
   double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
   std::vector<std::string> notes;         // sentences on assumptions, wrapped positions and oddities
 };
 
-// What is known of a set besides its file, for what the header leaves open.
+// Facts about a set from elsewhere, which decide where the header leaves them open.
 struct KnownOfSet {
-  bool isolated = false;  // where the header also fits a comoving box of today: Time = 1, as GADGET-2 writes it of both
-  std::optional<double>
-      redshift;  // where the header tells no scale factor: Time is not 1 / (1 + Redshift), or neither is there
+  // The set is isolated although its header also fits a comoving box of today (Time = 1, as GADGET-2 writes of both).
+  bool isolated = false;
+  // Where the header gives no scale factor: Time is not 1 / (1 + Redshift), or neither is there.
+  std::optional<double> redshift;
 };
 
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its
@@ -77,16 +78,17 @@ struct KnownOfSet {
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self(), const KnownOfSet& known = {});
 
-// Chooses kpc/h or Mpc/h for a comoving set of this mass whose file states no units: the one with which the mean density
-// is about that of header.omega0, Mpc/h where that is 0. Returns a note about it.
+// Chooses kpc/h or Mpc/h for a comoving set of this mass whose file states no units: the one with which the mean
+// density is about that of header.omega0, Mpc/h where that is 0. Returns a note about it.
 std::string choose_length_unit(SnapshotHeader& header, double mass);
 
-// Of all ranks: the same for any number of them. Collective.
+// The mass of all ranks' shares, with the same bits for any number of ranks. Collective.
 double total_mass(const Snapshot& share, const Communicator& ranks);
 
-// A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no cosmology.
+// A note, or a warning, where the mean density is not that of omega0; empty where it is, or where there is no
+// cosmology.
 std::string density_note(const SnapshotHeader& header, double mass);
-// Throws Error where it is off by more than a tenth.
+// Throws Error where the mean density differs from that of omega0 by more than a tenth.
 void require_density(const SnapshotHeader& header, double mass);
 
 // "it holds 20971 of the 2097152 particles of its run: a fraction of 0.01 by their IDs"; empty where the set is whole.

@@ -56,7 +56,7 @@ class SnapshotWriter {
   std::optional<SnapshotOutcome> look(double seconds = 0);
   // Waits for the outcome. May be called where busy() is true.
   SnapshotOutcome wait();
-  // Seconds that HDF5 will take for the chunks that it has not got, by those that it has.
+  // Expected seconds that HDF5 will take for the remaining chunks, by the time that it took for the others.
   double seconds_left() const;
 
  private:

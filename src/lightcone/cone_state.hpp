@@ -1,7 +1,8 @@
-// An incomplete light cone on the disk, beside its files.
-// A spool holds the particles of an incomplete shell that one rank has met: ShellParticle records without a header, to
-// which steps append. A state, of one rank for one restart, holds lengths and checksums of the spools and the maps of
-// incomplete shells: state_000123.2.hdf5 for step 123 and rank 2.
+// An incomplete light cone on the disk: spools, and states for restarts.
+//
+// A spool holds the particles of one incomplete shell that one rank has collected: ShellParticle records without a
+// header, to which steps append. A state, of one rank for one restart, holds lengths and checksums of the spools and
+// the maps of incomplete shells: state_000123.2.hdf5 for step 123 and rank 2.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +42,7 @@ class RunningMark {
   Checksum sum_;
 };
 
-// Reads the first bytes of a file. Throws Error where it is shorter than `then` or its checksum differs.
+// Reads the first then.bytes of a file, to continue its mark. Throws Error where it is shorter or its checksum differs.
 RunningMark reopen(const std::string& path, const Mark& then);
 
 // Bytes of the file; 0 where there is none.

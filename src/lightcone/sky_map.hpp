@@ -26,9 +26,9 @@ struct PixelCount {
 // Adds up counts of the same pixel.
 void join_pixels(std::vector<PixelCount>& counts);
 
-// Counts of a step that wait to be added to a map. Once `many` wait, or twice as many as the last joining left where
-// that is more, counts of the same pixel are joined. So at most `many` wait, or twice the number K of pixels with
-// counts, and adding N counts takes some N / K + log2(K) joinings.
+// Counts of a step that wait to be added to a map. Counts of the same pixel are joined once `many` wait, or once twice
+// as many wait as the last joining left, whichever is more. So at most `many` wait, or twice the number K of pixels
+// with counts, and adding N counts takes some N / K + log2(K) joinings.
 class PixelCounts {
  public:
   static constexpr std::size_t kMany = std::size_t{1} << 22;  // 64 MB

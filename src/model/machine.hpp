@@ -41,9 +41,9 @@ struct Accelerator {
 // Constants of Maki's model on this machine, of one rank (`maki model calibrate`; the model: maki.hpp).
 struct MakiConstants {
   double pair = 0;                  // seconds an interaction of the lists
-  double interactions = 0;          // a particle, of the calibration
-  double reach = 2;                 // its r_cut in mean distances of particles
-  double made = 0, fixed_made = 0;  // with new lists, without forces by lists: seconds a particle, and a step
+  double interactions = 0;          // a particle, in the calibration's runs
+  double reach = 2;                 // r_cut of the calibration's runs in mean distances of particles
+  double made = 0, fixed_made = 0;  // steps with new lists, without forces by lists: seconds a particle, and a step
   double near = 0, doubling = 0;    // beyond `near` particles each doubling adds `doubling` to `made`; 0: never
   double kept = 0, fixed_kept = 0;  // the same as `made` and `fixed_made` with kept lists
   double mesh_particle = 0;         // seconds a particle: assignment and interpolation

@@ -21,8 +21,7 @@ namespace maki::model {
 // their own.
 struct RankMemory {
   double device = 0, host = 0;
-  double shared = 0;  // device and host in one memory, as without a GPU; less than their sum, as peaks are at different
-                      // times
+  double shared = 0;  // where device and host are one memory: at most their sum, as their peaks are at different times
 };
 
 struct MakiRun {
@@ -38,11 +37,12 @@ struct MakiRun {
 
 // Seconds of one step of each kind, of the slowest site.
 struct MakiStep {
-  double evaluate = 0;        // forces by lists, in every step
-  double made = 0, kept = 0;  // the rest of a step with new lists, with kept ones
-  double mesh = 0, code = 0,
-         transpose = 0;  // in a long step: the mesh; coding its messages to other sites; bytes between ranks
-  double waited_made = 0, waited_kept = 0, waited_mesh = 0;              // for messages, of each kind
+  double evaluate = 0;                                       // forces by lists, in every step
+  double made = 0, kept = 0;                                 // the rest of a step with new lists, with kept ones
+  double mesh = 0;                                           // in a long step: the mesh
+  double code = 0;                                           // coding of its messages to other sites
+  double transpose = 0;                                      // its bytes between ranks
+  double waited_made = 0, waited_kept = 0, waited_mesh = 0;  // for messages, of each kind
   double rebuild_step() const { return evaluate + made + waited_made; }  // without the mesh, as the next one
   double kept_step() const { return evaluate + kept + waited_kept; }
   double long_part() const { return mesh + code + transpose + waited_mesh; }  // additional time of a step with the mesh
@@ -59,9 +59,8 @@ double maki_mesh_bytes(const MakiRun& run);
 // Throws Error where the machine has no [maki], or no network where there are several ranks.
 MakiStep maki_step(const MakiRun& run, const Machine& machine);
 
-// Measured times of a run's steps beside those of Maki's own model (maki.hpp), by phase.
-
-// Sums over steps, of one rank or a mean over ranks. In seconds, except the first five.
+// Measured sums over a run's steps, of one rank or a mean over ranks, to compare with the model. In seconds, except the
+// first five.
 struct MeasuredSteps {
   double made_steps = 0, kept_steps = 0, long_steps = 0;     // with new lists; with kept ones; of both, with the mesh
   double interactions = 0, particles = 0;                    // of lists; target particles

@@ -1,7 +1,7 @@
 // The published performance models of a step. Of a tree code with one accelerator a process, lists made or reused, on
 // one node or many: Accelerated FDPS (Iwasawa et al. 2020, "Accelerated FDPS: Algorithms to use accelerators with
-// FDPS", section 6, eqs. 1-43). Over sites of many processes each: SUSHI (Groen, Portegies Zwart, Ishiyama & Makino, "High
-// Performance Gravitational N-body Simulations on a Planet-wide Distributed Supercomputer", eqs. 1-16).
+// FDPS", section 6, eqs. 1-43). Over sites of many processes each: SUSHI (Groen, Portegies Zwart, Ishiyama & Makino,
+// "High Performance Gravitational N-body Simulations on a Planet-wide Distributed Supercomputer", eqs. 1-16).
 //
 // Where the equations of Accelerated FDPS disagree with each other, its model uses: eq. 12 with the 24 passes of eq. 6
 // and eq. 14 with the size of a key and the bandwidth of eq. 8 (as in eqs. 31 and 33); eq. 19's sizes rather than eq.

@@ -34,13 +34,15 @@ Report bandwidth_report(const Problem& problem, const Machine& machine, int site
 Report predict_report(const Problem& problem, const Machine& machine, int sites, double processes);
 
 // Reports of Accelerated FDPS. Throw Error where the machine has no [accelerator].
-Report fdps_table_report(const FdpsRun& run,
-                         const Machine& machine);  // phases of a step with new lists, and with kept ones
-Report fdps_speedup_report(const FdpsRun& run,
-                           const Machine& machine);  // run.particles in all, 1 to run.processes processes
-Report fdps_efficiency_report(const FdpsRun& run, const Machine& machine);  // run.particles each, the same processes
-Report fdps_bandwidth_report(const FdpsRun& run,
-                             const Machine& machine);  // host and bus slower and faster, as in fig. 10
+// Phases of a step with new lists, and with kept ones.
+Report fdps_table_report(const FdpsRun& run, const Machine& machine);
+// run.particles in all, on 1 to run.processes processes.
+Report fdps_speedup_report(const FdpsRun& run, const Machine& machine);
+// run.particles on each of 1 to run.processes processes.
+Report fdps_efficiency_report(const FdpsRun& run, const Machine& machine);
+// With slower and faster host memory and bus, as in fig. 10.
+Report fdps_bandwidth_report(const FdpsRun& run, const Machine& machine);
+// One step.
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
 
 // Reports of Maki. run.sites: the number of sites, or the largest one. run.ranks: the ranks in all; for

@@ -26,7 +26,7 @@ struct Plot {
   bool log_x = false, log_y = false;  // values not above zero are left out
   std::vector<Line> lines = {};
   std::vector<Mark> x_marks = {};  // in place of evenly spaced ones
-  // Linear y axes contain zero; so do linear x axes without marks, where it is nearer than they are long.
+  // Linear y axes contain zero. Linear x axes without marks do where zero is nearer to the data than these are wide.
   bool from_zero = true;
   double width = 720, height = 480;
 

@@ -35,7 +35,7 @@ using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 template <class T>
 using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
-// Losses of a forked process: OpenMP would wait for threads that are not there, and CUDA does not work.
+// What a forked process has lost: in it OpenMP would wait for threads that do not exist, and CUDA does not work.
 struct Forks {
   static inline std::atomic<int> at_work = 0;
   static inline std::atomic<bool> had_threads = false, lost_threads = false, lost_device = false;
@@ -55,8 +55,8 @@ struct Forks {
   }
 };
 
-// Other Python threads run during its lifetime; with a GPU those that compute take turns. Its end restores the number of
-// threads, so that the choice of one call does not affect the next. Throws Error in a process that was forked after
+// Other Python threads run during its lifetime; with a GPU those that compute take turns. Its end restores the number
+// of threads, so that the choice of one call does not affect the next. Throws Error in a process that was forked after
 // several threads had computed, or after the GPU was used.
 class Computing {
  public:

@@ -1,4 +1,4 @@
-// A run as its files tell: its state in words, watching it, and its report, one HTML page.
+// A run by its files: its state in words, following it while it runs, and its report, one HTML page.
 #pragma once
 
 #include <chrono>

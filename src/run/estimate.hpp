@@ -82,9 +82,9 @@ std::size_t list_budget(const Config& config, std::uint64_t particles, const Mac
 // Whether the run fits. It does where only the lists are too large: they are then made and used in batches.
 struct MemoryVerdict {
   bool fits = true, lists_fit = true;
-  double needed = 0, available = 0;  // of the memory that is short, or of the device; without lists where these do not
-                                     // fit
-  std::string where;                 // "the device", "this machine"
+  // Bytes of the memory that is short, else of the device; needed: without lists where these do not fit.
+  double needed = 0, available = 0;
+  std::string where;  // "the device", "this machine"
 };
 MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory);
 

@@ -29,7 +29,7 @@ struct RestartsThere {
   std::vector<std::string> damaged;           // folders whose complete.toml is damaged
   std::string run;                            // its name; "" where unknown
   bool ended = false;                         // the run has come to its end; false where a single restart is named
-  bool overwritten = false;                   // on the first rank: another run was to begin in its place
+  bool overwritten = false;                   // on the first rank: RunThere::overwritten (step_log.hpp)
   std::string last_configuration;             // of the run's last process, resolved; "" where unknown
   std::optional<std::uint64_t> last_restart;  // on the first rank: step of the last that the run has completed
   std::string last_output;                    // on the first rank: the file of the run's last output
@@ -49,14 +49,13 @@ std::vector<std::uint64_t> steps_of(const std::vector<RestartInfo>& restarts);
 RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& ring, const Communicator& ranks,
                          const std::function<void(const std::string&)>& say);
 
-// maki run --resume.
-
-// As restarts_in(); none where there is no directory yet. Throws Error also where all restarts there are damaged.
+// For `maki run --resume`: as restarts_in(); none where there is no directory yet. Throws Error also where all restarts
+// there are damaged.
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks);
 
-// Whether the run resumes; else it begins. Over sites it begins where some site has begun the same run but holds no
-// restart of it: its first restart was not complete when the run was lost. Collective over ranks and sites. Throws
-// Error, at all sites, where restarts that belong together would be lost.
+// Whether `maki run --resume` resumes the run; else it begins it. Over sites it also begins where some site has begun
+// the same run but holds no restart of it: its first restart was not complete when the run was lost. Collective over
+// ranks and sites. Throws Error, at all sites, where restarts that belong together would be lost.
 bool goes_on(const RestartsThere& there, const OpenSites& ring);
 
 // The configuration with which the restart was written.
@@ -97,8 +96,8 @@ class FiledRun {
   // Prepares the initial conditions and everything else up to the first force. Throws Error, and then leaves no file.
   static std::unique_ptr<FiledRun> begin(Config config, const Options& options);
   // Resumes from the newest restart in a run's output directory that is whole at all sites, or from the named one, with
-  // settings that change from here on (`from` names their source in messages). Null, having said so, where the run in the
-  // directory has ended and the settings give it no later end (one site). Throws Error.
+  // settings that change from here on (`from` names their source in messages). Null, having said so, where the run in
+  // the directory has ended and the settings give it no later end (one site). Throws Error.
   static std::unique_ptr<FiledRun> resume(const std::string& directory, const std::vector<std::string>& settings,
                                           const Options& options, const std::string& from = "command line");
   // Resumes from the restarts in the configuration's output directory, with these settings, or begins where there are

@@ -76,17 +76,14 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call);
 // [sites] is incomplete.
 sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, const std::string& command);
 
-// A site's part of the initial conditions. Every site makes or reads the whole set and keeps the particles in its slab:
-// a set is far smaller than the messages of a run, and no site waits for the disk of another.
-
 // Even slabs for the start in a periodic box. Throws Error with the numbers where they are thinner than the reach of
 // the tree's force.
 sites::Slabs first_slabs(const Prepared& run, int sites);
 
-// Drops the particles outside of this site's slab, by the coordinates of the run, so that all sites together keep
-// exactly the whole set. Slabs of an isolated set, which may be anywhere in its box, have equal numbers of particles:
-// run.slabs. run.particles stays the number of the whole set. Collective over the ranks of this site and over the
-// sites. Throws Error where the sites made different sets, naming them.
+// Drops the particles outside of this site's slab, by their fixed-point coordinates, so that all sites together keep
+// exactly the whole set, which each has made or read. Slabs of an isolated set, which may be anywhere in its box, have
+// equal numbers of particles: run.slabs. run.particles stays the number of the whole set. Collective over the ranks of
+// this site and over the sites. Throws Error where the sites made different sets, naming them.
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks);
 
 }  // namespace maki

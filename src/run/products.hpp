@@ -91,9 +91,10 @@ CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const
 BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& options,
                               const std::function<double(double)>& linear);
 
-// The projected mass density in units of the box's through the picture's depth (in isolated sets number density, in units
-// of the picture's mean): pixels x pixels, the first of the two other axes (x, y, z) fastest, the second upwards;
-// smoothed where particles are few. On all ranks. Collective, also over the sites.
+// The projected mass density over the mean one of the box through the picture's depth; in isolated sets the number of
+// particles over the picture's mean. pixels x pixels; of the two axes beside the line of sight, in the order x, y, z,
+// the first is fastest and the second goes upwards. Smoothed where particles are few. On all ranks. Collective, also
+// over the sites.
 std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& options);
 // Writes the picture as PNG; rank 0 of each site writes. Throws Error where that fails. Returns, on rank 0, whether any
 // particle is in it.

@@ -17,6 +17,7 @@
 
 namespace maki {
 
+// The outcome of the check whether a run fits into memory.
 struct Admission {
   std::vector<std::string> notes;
   std::vector<std::string> disk;  // notes on room for the files of a new run

@@ -1,4 +1,4 @@
-// Pictures of a film: their moments, and the particles at a moment within the last step.
+// Pictures of a film: their times, and the particles at a time within the last step.
 #pragma once
 
 #include <cstddef>

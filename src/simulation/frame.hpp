@@ -22,11 +22,13 @@ struct Frame {
   double potential_unit() const { return gravitational_constant / side; }              // velocity^2
 };
 
-// Doublings for any particle that leaves the box; more are for bound ones only (GravityField::bound_ones_leave).
+// Doublings of the box for any particle that leaves its middle half; later ones only for enough bound particles
+// (GravityField::bound_ones_leave).
 inline constexpr int kMaxDoublings = 4;
-// Distance (sides) below which forces of pairs err by some 1e-3 in a tree, where separations have 24 bits of a group's
-// extent.
+// Distance (sides) below which a tree's forces between two particles err by some 1e-3: separations have 24 bits of a
+// group's extent.
 inline constexpr double kTightPair = 1e-5;
+// The sentence for the log of a run with a softening below kTightPair in a box of this side (length units).
 std::string note_of_tight_pairs(double side);
 
 // A particle farther than this from the middle on some axis, in units of the last bit, has left the middle half of

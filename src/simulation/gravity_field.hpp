@@ -13,8 +13,8 @@
 
 namespace maki {
 
-// Whether the heaviest body has so much of the mass that the rounding of roots in its force (ForceLaw::refine_root)
-// would outweigh the errors of all other forces.
+// Whether the heaviest particle has so much of the whole mass that coarse roots (ForceLaw::refine_root) in its force
+// would be a larger error than those of all other forces.
 inline bool outweighs(double heaviest, double mass) { return heaviest >= 0.5 * mass; }
 
 // Centre of mass of all particles of all sites, from the middle of the box in sides, and its velocity.
@@ -23,16 +23,16 @@ struct SetCentre {
   std::array<double, 3> offset{}, velocity{};
 };
 
-// Sums over particles that leave the largest box.
+// Sums over particles of an isolated set that leave the middle half of its largest box.
 struct Left {
   std::uint64_t count = 0;
   double kinetic = 0;                // 1/2 sum m v^2
-  double nearness = 0;               // sum m / r, r from the others' centre of mass in sides
+  double nearness = 0;               // sum m / r, r the distance from the others' centre of mass in sides
   std::array<double, 3> momentum{};  // sum m v
 };
 
-// Particles of this rank that left an isolated set's largest box; they keep their velocities and feel no force.
-// `positions` (length units) are at `times`, when they left.
+// Particles of this rank that have left the middle half of an isolated set's largest box; they keep their velocities
+// and feel no force. `positions` (length units) are those at `times`, when they left.
 struct Escapers : EscaperRows {
   // Over all ranks: the number of escapers, their energy and their momentum. The energy is kinetic, and potential as if
   // all other particles were at their centre of mass.
@@ -42,10 +42,10 @@ struct Escapers : EscaperRows {
 };
 
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice; the errors of multipoles do not
-// cancel. Compares the typical force (reference_acceleration(): the rms without a few much larger ones, such as those of
-// a tight pair) with G m / d^2, for the mean mass m and the mean distance d, in the same units. The factor was measured
-// (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle (Gravity::has_lone_particle) nearly cancel
-// as long as matter is smooth around it, however strongly it attracts the others.
+// cancel. Compares the typical force (reference_acceleration(): the rms without a few much larger ones, such as those
+// of a tight pair) with G m / d^2, for the mean mass m and the mean distance d, in the same units. The factor was
+// measured (bench/NOTES.md, "The opening angle"). The forces on a lone heavy particle (Gravity::has_lone_particle)
+// nearly cancel as long as matter is smooth around it, however strongly it attracts the others.
 inline bool forces_cancel(double typical, double mean_force) { return typical < 20 * mean_force; }
 
 struct FieldOptions {
@@ -62,8 +62,9 @@ class GravityField : public ForceField {
   GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline, Frame& frame,
                const FieldOptions& options);
 
-  // Throws Error where all particles have left the box, and over several sites where a particle has left the middle
-  // half before the sites could agree to double the box.
+  // Applies the schedules of theta and softening, keeps an isolated set in its box, and evaluates the forces. Throws
+  // Error where all particles have left the box, and over several sites where a particle has left the middle half
+  // before the sites could agree to double the box.
   void evaluate(double t, Ranges ranges, bool want_potential) override;
   void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
   void drifted(double rms_sides) override { gravity_.drifted(rms_sides); }

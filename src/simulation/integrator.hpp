@@ -27,8 +27,8 @@ struct RunContext {
 };
 
 // The source of accelerations: G = 1, mass / side^2, in the order of the particles. An evaluation may reorder
-// particles, double the box (Frame::side) or remove escapers; accelerations of a range that is not evaluated change
-// accordingly.
+// particles, double the box (Frame::side) or remove escapers; the accelerations of a range that is not evaluated are
+// reordered and scaled likewise.
 class ForceField {
  public:
   virtual ~ForceField() = default;
@@ -50,8 +50,12 @@ class ForceField {
   virtual const VectorArray& long_acceleration() const = 0;
 };
 
-// The ends of steps at which potentials are computed, which costs time. kAtBoundary: wherever a long step ends.
-enum class Potentials { kNever, kAtTarget, kAtBoundary };
+// The ends of steps at which potentials are computed, which costs time.
+enum class Potentials {
+  kNever,
+  kAtTarget,    // where the target of advance() is reached
+  kAtBoundary,  // wherever a long step ends
+};
 
 struct StepReport {
   double t = 0;                // at the end of the step
@@ -78,16 +82,16 @@ class Integrator {
   // acceleration or a momentum is not a number.
   StepReport start(double t, bool want_potential);
 
-  // One short step towards `target`, which is hit exactly and never passed. The remaining steps to it have equal
-  // lengths, and it ends a long step. Throws as start().
+  // One short step towards `target`. Steps hit the target exactly and end a long step there: the last steps before it
+  // have equal lengths. Throws as start(), and std::logic_error where the target is not ahead.
   StepReport advance(double target, Potentials potentials);
 
-  // state(): the state for a restart; throws std::logic_error where no long step has ended. resume() continues from it
-  // and evaluates both ranges again; throws Error as start().
+  // The state for a restart; throws std::logic_error within a long step. resume() continues from it and evaluates both
+  // ranges again; throws Error as start().
   IntegratorState state() const;
   void resume(const IntegratorState& state);
 
-  // Kicks momenta to the time of the positions. Throws std::logic_error where no long step has ended.
+  // Kicks momenta to the time of the positions. Throws std::logic_error within a long step.
   void synchronise();
 
   // The factor of drift() from t, within the last step, to its end.

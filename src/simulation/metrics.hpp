@@ -62,10 +62,8 @@ struct StepMetrics {
   std::string sites;                   // over several sites: SitesReport::json() of the step
 };
 
-// Records of all ranks, gathered on rank 0 at the interval of metrics and at the end of a run.
-
-// The record of one rank, for a step or for the whole run so far; in the latter the counts of add_counts() are sums
-// over steps.
+// The record of one rank, for a step or for the whole run so far (then the counts of add_counts() are sums over steps).
+// Rank 0 gathers them at the interval of metrics and at the end of a run.
 struct RankRecord {
   std::uint64_t particles = 0;
   std::uint64_t memory_high_water = 0;  // bytes of device memory in use by arrays, at most

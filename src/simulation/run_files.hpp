@@ -1,7 +1,7 @@
-// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Only rank 0 writes
-// these files and messages; all ranks together write snapshots. Each of several sites has its own directory, with its
-// log, metrics, sites_report.txt (sites_report.hpp), and its file of each snapshot, snapshot_003.<place in the
-// ring>.hdf5.
+// The output directory of a run: log.txt, metrics.jsonl, numbered snapshots and restarts; progress on stdout. Rank 0
+// writes log, metrics and progress; all ranks write snapshots and restarts together. Each of several sites has its own
+// directory, with its log, metrics, sites_report.txt (sites_report.hpp), and its file of each snapshot,
+// snapshot_003.<place in the ring>.hdf5.
 #pragma once
 
 #include <chrono>
@@ -70,8 +70,8 @@ struct RunFileOptions {
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
-// Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run. While
-// an object of this class exists, lines that wan::log() is given, from any thread, go to stderr as before and are
+// Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run.
+// While an object of this class exists, lines that wan::log() is given, from any thread, go to stderr as before and are
 // collected. One object at a time: a later one takes over.
 class LinkLines {
  public:
@@ -123,7 +123,7 @@ class RunFiles : public RunObserver {
   // restart, and for an unfinished snapshot, so that a resumed run has all outputs before its restart.
   void restart(const std::shared_ptr<const KeptState>& kept) override;
   std::uint64_t newest_restart() override { return newest_restart_; }
-  void needs_restart(std::uint64_t step) override { needed_restart_ = step; }
+  void needs_restart(std::uint64_t step) override { needed_restart_ = step; }  // as in RunObserver
 
   // Waits for an unfinished snapshot. Throws Error where it cannot be written.
   void settle_snapshot();
@@ -140,7 +140,7 @@ class RunFiles : public RunObserver {
   void let_go() { options_.lock.reset(); }  // frees the directory for other runs, as the destructor does
 
   const std::string& directory() const { return options_.directory; }
-  std::string path(const std::string& name) const;
+  std::string path(const std::string& name) const;  // of a file in the directory
   const Communicator& ranks() const { return place_.ranks; }
   const RunPlace& place() const { return place_; }
 

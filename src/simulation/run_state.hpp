@@ -49,7 +49,7 @@ struct FieldState {
   std::array<double, 3> escaped_momentum{};
 };
 
-// Sums for an incomplete energy: over several sites the sums of the others arrive one step later.
+// A sample of the energy that waits for the sums of other sites, which arrive one step later.
 struct EnergySample {
   double a = 1;
   bool with_potential = false;
@@ -66,7 +66,7 @@ struct RunState {
   IntegratorState integrator;
   FieldState field;
   EnergyState energy;
-  std::optional<EnergySample> sample;  // not complete yet
+  std::optional<EnergySample> sample;  // that still waits for other sites
   TreeDrifts drifts;
   RunResult result;
   MomentumTotals first_momentum;

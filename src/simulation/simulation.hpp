@@ -40,7 +40,7 @@ struct SimulationOptions {
 
 // The state at an output; positions and momenta are of the same time. Particles are this rank's.
 struct OutputState {
-  // Index in the sorted list of all outputs, also those before the start; -1: the run was stopped.
+  // Index in the sorted list of all outputs, those before the start included; -1: the run was stopped.
   int index = 0;
   SnapshotHeader header;  // of this time
   const Stream& stream;
@@ -62,7 +62,7 @@ struct Drift {
   std::uint64_t step;
   double begin, end;  // timeline
   bool boundary;      // a long step ends with it: a restart may follow
-  // The factor of drift() from a moment of the drift to its end; from its beginning, exactly the number used.
+  // The factor of drift() from a time within the drift to its end; from its beginning exactly the factor that was used.
   std::function<double(double)> since;
   const Stream& stream;
   const Particles& particles;
@@ -81,13 +81,14 @@ class RunObserver {
   // Over several sites, just before step() of the same step; `traffic`: messages since the last call.
   virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
-  // A moment of SimulationOptions::film, with its index there: positions are at that moment, momenta and ids are
+  // A time of SimulationOptions::film, with its index there: positions are those at that time, momenta and ids are
   // meaningless, and escapers are left out. A film does not change the steps.
   virtual void film(const OutputState&) {}
   // After each step; on all ranks.
   virtual void drifted(const Drift&) {}
-  // Called after each long step with the wall-clock seconds until the run could stop the next time. Returns the reason to
-  // stop the run here, or "". All ranks stop if one has a reason; the reason of the lowest such rank is reported.
+  // Called after each long step with the expected wall-clock seconds until the run could stop the next time (one long
+  // step, over several sites three). Returns the reason to stop the run here, or "". All ranks stop if one has a
+  // reason; the reason of the lowest such rank is reported.
   virtual std::string stop_reason(double /*next_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
@@ -216,7 +217,7 @@ class Simulation {
   std::vector<Target> targets_;
   std::size_t reached_ = 0;  // of the targets
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false, warned_of_jump_ = false;
-  // rms and geometric mean accelerations: of the step before, and the largest; zeros at the start, also of a resumed run.
+  // rms and geometric mean acceleration in the step before, and their largest values; zeros at each start and resume.
   std::array<double, 2> forces_before_{}, largest_forces_{};
   std::uint64_t requests_ = 0;                    // of this site
   bool restart_wanted_ = false;                   // at this boundary; the same on all ranks

@@ -1,8 +1,9 @@
 // Times and messages of a run over several sites: a part of each line of metrics, and a table at the end in the form of
 // SUSHI's table 7.
 //
-// Waiting times are those of the gateway for messages that had not arrived; all ranks of the site wait with it. A wait
-// for the whole transit of a message corresponds to half a round trip.
+// Equations are those of SUSHI (Groen, Portegies Zwart, Ishiyama & Makino). Waiting times are those of the gateway for
+// messages that had not arrived; all ranks of the site wait with it. A wait for the whole transit of a message takes
+// half a round trip.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace maki {
 
-// Parameters of the run for the predictions of eq. 12.
+// Parameters of the run for the bytes that eq. 12 predicts.
 struct SitesRunFacts {
   std::uint64_t particles = 0;  // N, of all sites
   int mesh = 0;                 // cells along a side, M^(1/3); 0: no mesh
@@ -42,7 +43,7 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
 
 // Sums over the steps of one site, from step 1 on. Sent between sites as bytes.
 struct SiteSums {
-  struct Kind {  // kinds of steps: with new lists; others with the mesh; all others
+  struct Kind {  // of steps
     std::uint64_t steps = 0, waits = 0;
     double seconds = 0, waited = 0;
   };
@@ -50,9 +51,9 @@ struct SiteSums {
   std::uint64_t steps = 0, particles = 0, interactions = 0;  // particles: at the end
   double seconds = 0, tree = 0, mesh = 0, local = 0;         // tree and mesh without waiting times
   double transform = 0, coding = 0;                          // of the mesh
-  std::array<Kind, 3> kinds{};
-  SitesTraffic traffic{};  // of steps
-  SitesTraffic outputs{};  // between steps: snapshots, spectra, pictures
+  std::array<Kind, 3> kinds{};                               // steps with new lists; others with the mesh; all others
+  SitesTraffic traffic{};                                    // of steps
+  SitesTraffic outputs{};                                    // between steps: snapshots, spectra, pictures
 
   std::uint64_t rebuilds() const { return kinds[0].steps; }
   std::uint64_t mesh_steps = 0;

@@ -7,17 +7,17 @@ namespace maki {
 
 struct StepOptions {
   double eta = 0.025;                 // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
-  double max_dlna = 0.02;             // comoving: longest short step (except for kStretch), d ln a
+  double max_dlna = 0.02;             // comoving: longest short step (kStretch may lengthen it), d ln a
   double long_dlna = 0.02;            // comoving: longest long step of several short ones, d ln a
-  double long_displacement = 0.25;    // rms displacement in one long step, of r_cut
+  double long_displacement = 0.25;    // largest rms displacement in one long step, in r_cut
   double max_step = 0;                // longest step, t; 0: no limit
   double fixed_step = 0;              // length of all short steps (shortened evenly to hit outputs), t; 0: adaptive
   double softening = 0;               // comoving Plummer length, length units
   double max_physical_softening = 0;  // largest a * softening, length units; 0: no cap
   double r_cut = 0;                   // comoving, length units; 0 without a mesh
   int max_substeps = 64;              // short steps in a long one, at most
-  // True: one site chooses each step by the end of the last step. Else, and always over several sites, by the end of
-  // the step before that, which all sites know by then.
+  // True: a run at one site chooses each step by the measures at the end of the last step. False, and always over
+  // several sites: by those at the end of the step before it, which all sites know by then.
   bool by_newest = false;
   bool growth_exact = true;  // comoving: kick and drift factors for forces and momenta that grow as in linear theory
 };

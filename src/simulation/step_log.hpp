@@ -74,7 +74,7 @@ class StepLog {
   void finish(const std::string& times, const std::string& memory);
   // Lines for the user about files whose lines have begun to wait, or are all written, since the last call.
   std::vector<std::string> news();
-  // Goes on in the files that have the names by now (LineFile::reopen), new ones with the provenance.
+  // Continues in the files that have their names now (LineFile::reopen()); new files begin with the provenance.
   void reopen();
   bool waits() const { return metrics_.waits() || log_.waits(); }
   // Throws Error where lines of a file still wait.
@@ -92,7 +92,7 @@ struct RunThere {
   std::optional<std::string> configuration;   // of its last process, resolved; none where it is unknown
   std::optional<std::uint64_t> last_restart;  // step of the last one that is complete; none where there was none
   std::string last_output;                    // file name of the last one
-  bool overwritten = false;                   // whether another run was to begin in its place
+  bool overwritten = false;                   // another run has begun to replace it (note_overwriting())
   bool ended = false;                         // whether it has come to its end, by their last line
   bool failed = false;                        // whether that line is an error
 };

@@ -43,7 +43,7 @@ struct BulkEnergy {
   double kinetic = 0, gained = 0;
 };
 
-// Isolated: error = (E - E_0 - gain of B) / |E_0 - B_0|, or over |W| where that is negligible beside it; B is the
+// Isolated: error = (E - E_0 - (B - B_0)) / |E_0 - B_0|, or over |W| where E_0 - B_0 is negligible beside it; B is the
 // BulkEnergy.
 // Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da is
 // constant; error = its change over the largest |a W| so far. A softening that varies with a is not included.

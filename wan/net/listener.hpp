@@ -11,9 +11,9 @@
 namespace maki::wan {
 
 struct ListenerLimits {
-  // Limit on connections that are not authenticated yet, and as large a one on authenticated ones being greeted. Above
-  // it the oldest connection is dropped of the network (an IPv4 address, a /64 of IPv6) that has the most; among
-  // authenticated ones, of the identity that has the most.
+  // Limit on connections that are not authenticated yet, and also on authenticated ones that are being greeted. Above
+  // it the network (an IPv4 address, a /64 of IPv6) with the most of them loses its oldest; among authenticated ones,
+  // the identity with the most.
   int half_open = 256;
   int sessions = 1024;
   // Limit for one key or certificate (insecure: one address), so that others find room. Above it a caller is told to

@@ -1,9 +1,9 @@
 // A path: a bundle of TCP streams to one peer that carries messages, matched by tag, and outlives its streams.
 //
-// Messages of one tag arrive exactly once, whole and in order. Different tags wait for one another only where what came
-// before its receive fills the receiver's unmatched_limit. The n-th receive of a tag takes the n-th message of that
-// tag, whatever their order of arrival. Short messages overtake long ones, and urgent ones the less urgent (urgent(),
-// below). Thread-safe; the work is done by the I/O thread of the path's Context.
+// Messages of one tag arrive exactly once, whole and in order: the n-th receive of a tag takes the n-th message of that
+// tag. Different tags wait for one another only where data that came before their receive was posted fill the
+// receiver's unmatched_limit. Short messages overtake long ones, and urgent ones the less urgent (urgent(), below).
+// Thread-safe; the work is done by the I/O thread of the path's Context.
 #pragma once
 
 #include <chrono>
@@ -160,7 +160,7 @@ class PathCaller {
   // an error, or goes_on() says so, throws in this and every later call.
   std::optional<Path> take();
   void again();  // the path of take() was of no use: calls again, after a pause
-  std::future<Path> leave() { return std::move(attempt_); }  // before the end, to wait for the attempt elsewhere
+  std::future<Path> leave() { return std::move(attempt_); }  // hands the attempt over, to be waited for elsewhere
 
  private:
   void begin();

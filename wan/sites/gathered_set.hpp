@@ -1,7 +1,7 @@
 // Gathers the particles of all sites at one site, for measurements of the whole box: positions and masses for power
-// spectra and pictures, also velocities and IDs for groups. A particle takes 12 or 16 bytes in messages, 36 for groups.
-// The mesh of a spectrum would take 128: usually 8 cells a particle, two interlaced meshes, 64-bit counts. In a ring of
-// one site nothing is sent, and a set is the rank's own.
+// spectra and pictures, also velocities and IDs for groups. A particle takes 12 bytes in messages where all masses are
+// equal, else 16; for groups 36. (The counts of a spectrum's mesh would take 128: 8 cells a particle, two interlaced
+// meshes, 64 bits.) In a ring of one site nothing is sent: each rank keeps its own particles.
 #pragma once
 
 #include "kernels/device/buffer.hpp"
@@ -19,9 +19,8 @@ class GatheredSet {
 
   int place() const { return place_; }  // place of the gathering site in the ring
   bool here() const { return here_; }   // whether this is the gathering site; the same on all its ranks
-  const DeviceBuffer<SourceParticle>& share() const {
-    return own_ ? *own_ : share_;
-  }  // this rank's; empty at other sites
+  // This rank's particles; none at other sites.
+  const DeviceBuffer<SourceParticle>& share() const { return own_ ? *own_ : share_; }
 
  private:
   int place_ = 0;

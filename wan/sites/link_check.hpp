@@ -1,5 +1,5 @@
-// A test of the links of a site before a run: whether its neighbours can be reached and run the same program, how fast
-// the links are, and what is said of it.
+// A test of a site's links before a run (`maki sites check`): whether its neighbours can be reached and run the same
+// program, how fast the links are, and the report.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ std::vector<LinkCheck> check_links(const RingPlan& plan);
 
 // ---- the report of `maki sites check` ------------------------------------------------------------------------------
 
-// Settings of this machine that slow links of this rate and round trip, each with the command that corrects it: socket
-// memory, slow start after pauses, too few open files (`open_files`: wan::open_files()). For a link that was not
-// measured, the rate is the plan's pacing (else 1 Gbit/s) and the round trip 0.3 s.
+// Settings of this machine (`kernel`) that would slow these links, each with the command that corrects it: socket
+// memory, slow start after pauses, too few open files (`open_files`: wan::open_files()). A link that was not measured
+// is taken to have the plan's pacing as rate (else 1 Gbit/s) and a round trip of 0.3 s.
 std::vector<wan::Limit> limits_here(const RingPlan& plan, const std::vector<LinkCheck>& links,
                                     const wan::KernelLimits& kernel, std::uint64_t open_files);
 

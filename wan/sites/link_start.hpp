@@ -45,6 +45,7 @@ class TurnedAway {
   std::vector<wan::Path> paths_;
 };
 
+// The link to one neighbour.
 struct StartedLink {
   int site = 0;
   bool peer_calls = false;  // the neighbour calls this site
@@ -56,6 +57,7 @@ struct StartedLink {
   Hello theirs;
 };
 
+// Brings all links of a site up, whichever side calls.
 class LinkStart {
  public:
   // Listens where a neighbour is to call. Throws Error for an inconsistent plan, a port that is not available, and
@@ -87,7 +89,7 @@ class LinkStart {
   void greet(std::size_t link, wan::Path path);
   void lost(std::size_t link, const std::string& why);
   void refuse_caller(wan::Accepted& accepted, const std::string& key);
-  bool stands(std::size_t link) const;  // it is up, and no other job may have to take its place
+  bool stands(std::size_t link) const;  // it is up, and no caller waits that may replace it
   std::optional<bool> is_taken(const Candidate& caller) const;
   void check_candidates();
   void check_callers();

@@ -1,4 +1,4 @@
-// Mass counts of both meshes as messages to other sites, and their lossless compression.
+// Mass counts of the mesh and, with interlacing, of the shifted mesh as messages to other sites; lossless compression.
 //
 // Each cell is predicted with fixed weights: on the first mesh from preceding cells, on the shifted mesh from the
 // surrounding cells of the first mesh. The residual is coded as a byte of magnitude, compressed by zstd, and raw low
@@ -18,9 +18,10 @@
 
 namespace maki::sites {
 
+// How the counts of a plane in x are sent.
 enum class Plane : std::uint8_t {
-  kEmpty,    // no masses: not sent
-  kRounded,  // to multiples of 2^dropped_bits
+  kEmpty,    // no masses: not at all
+  kRounded,  // rounded to multiples of 2^dropped_bits
   kExact,
 };
 
@@ -51,7 +52,7 @@ void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowO
 // it.
 int chunk_planes(int rows, int length);
 
-// Planes of a rank's part of the mesh, coded.
+// A block of a rank's part of the mesh, encoded.
 struct MeshChunk {
   int first_plane = 0, first_row = 0;  // in the whole mesh
   MeshBlock block;                     // rows are whole: block.length is the mesh's
@@ -59,13 +60,13 @@ struct MeshChunk {
   std::span<const std::byte> coded;  // of a received chunk: its bytes within the message
 };
 
-// Values that are equal in all parts of a step.
+// Values that all parts of one sum have in common.
 struct MeshHeader {
   int cells = 0, meshes = 1;
   MassUnit unit;
 };
 
-// One of the `pieces` in which a rank sends its part, a number that is equal on all ranks of a site.
+// The message of one piece of a rank's part. `pieces`: their number, equal on all ranks of a site.
 Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const MeshChunk> chunks);
 struct MeshPart {
   std::uint32_t pieces = 0;

@@ -65,7 +65,7 @@ class NetRing : public Ring {
     std::deque<std::pair<wan::Request, SharedMessage>> unacknowledged;
     bool awaiting_oldest = false;  // the release thread waits for the oldest of them
   };
-  // Messages received from one site in one phase.
+  // The messages of one phase from one site: received here, and passed on.
   struct Lane {
     int origin = 0;
     Phase phase = Phase::kControl;

@@ -37,8 +37,8 @@ inline const char* name(Phase phase) {
 }
 
 using Message = std::vector<std::byte>;
-inline constexpr double kLeaveAfter = 30;  // seconds that a site waits at most when it is asked to leave (leave_when())
-inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
+inline constexpr double kLeaveAfter = 30;                               // seconds (Ring::leave_when())
+inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // bytes; parts of ranks travel in pieces
 
 // Thrown where a site does not answer any more: its path is down for longer than the settings allow, or it has left
 // because another site is lost. Later calls throw it too, once messages that had come are taken. The run then ends.
@@ -72,12 +72,12 @@ class Ring {
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
 
   // While receive() and close() wait they call `asked` once a second: whether this site is to end. If so they throw
-  // SiteLost where the path of a neighbour that has not closed is down, and where they have waited longer than the paths' patience or
-  // kLeaveAfter, whichever is less, and than twice any earlier wait for messages of the phase. Not called while another
-  // thread is in receive() or close().
+  // SiteLost where the path of a neighbour that has not closed is down, and where they have waited longer than the
+  // paths' patience or kLeaveAfter, whichever is less, and than twice any earlier wait for messages of the phase. Not
+  // called while another thread is in receive() or close().
   virtual void leave_when(std::function<bool()>) {}
 
-  // Limit of the bytes of what others send, on this machine.
+  // Limit of the bytes of received messages that this site holds (RingPlan::memory_limit).
   virtual std::size_t memory_limit() const { return SIZE_MAX; }
 
   // The traffic by phase; counting begins anew.
@@ -86,9 +86,8 @@ class Ring {
   virtual void close() = 0;
 };
 
-// The boundary between the errors of wan/net, which is a library of its own, and those of the application.
-
-// The result of `call`. A wan::Error that leaves it becomes an Error: describe(text) gives it, or the text alone is it.
+// The result of `call`. A wan::Error of wan/net, which is a library of its own, is thrown on as the application's
+// Error: as describe(its text), or else with the text alone.
 template <class Call, class Describe>
 decltype(auto) translate_errors(Call&& call, Describe&& describe) {
   try {

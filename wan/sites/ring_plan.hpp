@@ -49,15 +49,13 @@ struct RingPlan {
   std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
 };
 
-// The one of two neighbours that calls the other: the left one, unless only its own address can be called. A site
-// behind a relay is called only where its neighbour cannot be called directly. Throws Error where neither can be
+// The one of two neighbours that calls the other: the left one, unless only the left one's address can be called. A
+// site behind a relay is called only where its neighbour cannot be called directly. Throws Error where neither can be
 // called.
 int caller_of(const RingPlan& plan, int left, int right);
 // Throws Error for names that are missing, too long or given twice, a place outside of the ring, and neighbours that
 // cannot reach each other.
 void check(const RingPlan& plan);
-
-// The links of one site: neighbours, settings and keys.
 
 // The neighbours of this site, the right one first; in a ring of two sites there is one.
 std::vector<int> neighbours(const RingPlan& plan);
@@ -71,10 +69,9 @@ LinkPlan link_to(const RingPlan& plan, int neighbour);
 // settings. Throws wan::SecurityError for unusable keys.
 LinkPlan listening_plan(const RingPlan& plan);
 
-// The id of the key of a neighbour's link, as a path gives it for its peer; empty where links have no keys. Neighbours
-// are recognised by their keys, not by the names they give: another site of the ring may hold a key that this one
-// knows.
-// Throws wan::SecurityError.
+// The id of the key of a neighbour's link, as a path gives it for its peer (PathStatus::identity); empty where links
+// have no keys. Neighbours are recognised by their keys, not by the names that they give: another site of the ring may
+// hold a key that this one knows. Throws wan::SecurityError.
 std::string key_id(const LinkPlan& link);
 // A warning for the user where both neighbours of this site hold the same key, or where certificates do not distinguish
 // them; else empty. Throws wan::SecurityError.

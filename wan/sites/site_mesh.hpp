@@ -34,9 +34,9 @@ class SiteMesh : public OutsideMasses {
   void finish_sum(const MeshBox& box, const MassUnit& unit, int meshes, std::uint64_t* counts,
                   std::uint64_t* shifted) override;
 
-  // Counters of this rank since the start. shared_planes: a site rounded a plane as its own although another site has
-  // masses in it, since a particle was further out than `stray`. The mesh is then still the same at all sites, but no
-  // longer bit for bit that of a run at one site.
+  // Counters of this rank since the start. A plane is shared although rounded where a particle was further beyond its
+  // slab than `stray`: a site took the plane for its own, and another site has masses in it. The mesh is then still the
+  // same at all sites, but not bit for bit that of a run at one site.
   struct Counters {
     std::uint64_t bytes = 0;            // sent, without headers of the ring
     std::uint64_t shared_planes = 0;    // planes that were rounded although shared

@@ -21,9 +21,9 @@
 
 namespace maki::sites {
 
-// The region that holds a site's particles: its slab widened by `drift` (sides) on both faces, the whole box in y and
-// z. Distances to it are those to the nearer face, also across the edge of the box, whatever its thickness. Without
-// periodic boundaries, particles are in the middle half of the box.
+// The region that holds a site's particles: its slab widened by `drift` (sides) on both faces, over the whole box in y
+// and z. Distances to it are those to the nearer face, also across the edge of the box. In isolated sets (not
+// `periodic`) particles are in the middle half of the box.
 WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift);
 
 // Slabs with room for particles that have left theirs: each is widened by `drift` (sides) on both faces.
@@ -40,8 +40,8 @@ class SiteTrees {
   // As LocalEssentialTree::send_whole_cells(), for the neighbours' slabs.
   void send_whole_cells(int level) { whole_cells_ = level; }
 
-  // Selects parts of each rank's tree for the slabs of the partners, the neighbours (with a cutoff) or all other sites
-  // (without), and sends them; every partner gets a message, maybe an empty one. `number` rises from call to call,
+  // Selects parts of each rank's tree for the slabs of the partners and sends them; every partner gets a message, maybe
+  // an empty one. Partners are the neighbours with a cutoff, all other sites without. `number` rises from call to call,
   // alike at all sites. Otherwise as LocalEssentialTree::rebuild().
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                const WidenedSlabs& regions, std::uint64_t number);

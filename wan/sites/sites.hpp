@@ -19,7 +19,8 @@ class Sites {
  public:
   // Collective. `ring` on rank 0, null on all others; `names` of the sites in the order of the ring, on all.
   Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks);
-  // A ring of one site: collect() returns the own message of each rank. Parts are for other sites, which do not exist.
+  // A ring of one site: collect() returns on each rank the message that this rank published, and nothing is sent. There
+  // are no parts to send or receive.
   explicit Sites(const Communicator& ranks, std::string name = "");
   ~Sites();
 
@@ -31,8 +32,8 @@ class Sites {
   bool alone() const { return count() == 1; }
   const Communicator& ranks() const { return ranks_; }
 
-  // All calls throw the errors of the gateway, SiteLost or Error, on every rank. (At a site of several ranks, errors of
-  // publish() are thrown by the next call.)
+  // All calls below throw the errors of the gateway, SiteLost or Error, on every rank. (At a site of several ranks,
+  // errors of publish() are thrown by the next call.)
 
   // Sends `mine` of rank 0 to all other sites; a small message, alike on all ranks. Returns at once.
   void publish(Phase phase, std::uint64_t number, std::span<const std::byte> mine);

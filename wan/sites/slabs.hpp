@@ -13,8 +13,8 @@ namespace maki::sites {
 
 // Measures of one site's evaluations of forces.
 struct SiteWork {
-  // t_calc of eq. 1: lists and their evaluation since the last cut: seconds of the slowest rank, or (in deterministic
-  // runs) interactions.
+  // t_calc of SUSHI's eq. 1: of lists and their evaluation since the last cut, seconds of the slowest rank, or (in
+  // deterministic runs) interactions.
   double force_cost = 0;
   double work = 0;  // interactions in that time, independent of the site's speed
   std::uint64_t particles = 0;
@@ -49,18 +49,19 @@ class Slabs {
   std::vector<std::uint32_t> starts_;
 };
 
-// New boundaries from the sites' last times. SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), gives a site its share by
-// its speed. Applied literally to times of unequal loads it would oscillate. So the speed here is work done a second,
-// v_i = work_i / force_cost_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
-// times and is eq. 1's. Boundaries move at most `move`: three quarters of the way if times differ much, a quarter if
-// they hardly do (mostly noise), not at all if times agree within 2 %. They are rounded to limits.finest. Integer
-// arithmetic, so that every site gets the same. A site without times (no particles) is assumed to be as fast as the
-// others on average; if none has any (a first cut), shares are equal. A particle that was in slab i is then in i - 1, i
-// or i + 1, even if it has strayed by less than half of `thinnest`.
+// New boundaries from the sites' last times, by SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), which gives a site its
+// share by its speed. Applied literally to times of unequal loads it would oscillate. So the speed here is work done a
+// second, v_i = work_i / force_cost_i, and slab i gets the share v_i / sum v_j of the sampled work. At the fixed point
+// times are equal, as with eq. 1. A boundary goes three quarters of the way if times differ much, a quarter if they
+// hardly do (mostly noise), not at all if they agree within 2 %, but at most limits.move; it is rounded to
+// limits.finest where that leaves it within the limits. Integer arithmetic: every site gets the same. A site without
+// times (no particles) is taken to be as fast as the others on average; if none has any (a first cut), shares are
+// equal. A particle of slab i, even one that has strayed by less than half of `thinnest`, is then in slab i - 1, i or i
+// + 1.
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);
 
-// Excess of the slowest site's time over the time if the sites shared the work by their speed, as a fraction of the
-// latter: 0.5 is half as long again. 0 without times.
+// The slowest site's time over the time with work shared by the sites' speeds, less 1: 0.5 is half as long again. 0
+// without times.
 double waste(std::span<const SiteWork> sites);
 
 // Particles of this rank outside of the site's slab are sent to the neighbours; particles that arrive go to any rank of

@@ -15,7 +15,7 @@
 
 namespace maki {
 
-// What a command line said: keep it alive until the command has run.
+// The options of a command line; has to live until the command has run.
 struct PathOptions {
   std::string file;                                       // --config
   std::map<std::string, std::vector<std::string>> given;  // by the name of the key
@@ -36,7 +36,7 @@ void read_path_table(const std::string& text, const std::string& name, PathChoic
 // A [path] table of the settings that differ from the defaults, for a file.
 std::string path_toml(const PathChoices& choices);
 
-// What a command line said: keep it alive until the command has run.
+// The options of a command line about served folders; has to live until the command has run.
 struct ShareOptions {
   std::string root = {};
   bool read_only = false;

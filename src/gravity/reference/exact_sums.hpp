@@ -43,9 +43,9 @@ struct ReferenceOptions {
   double alpha = 11.2;
 };
 
-// Acceleration and potential at the positions `targets`, equal on all processes. Positions in sides, not wrapped; masses
-// of the same length. Pairs at zero distance, as of a target with itself, are left out. O(targets x particles), on all
-// threads.
+// Acceleration and potential at the positions `targets`, equal on all processes. Positions in sides, not wrapped;
+// masses of the same length. Pairs at zero distance, as of a target with itself, are left out. O(targets x particles),
+// on all threads.
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                  const std::vector<Vector3>& targets, const ReferenceOptions& options,
                                  const SumOfParts& sum = whole_set);

@@ -1,5 +1,5 @@
-// What both sides of a copy use: its progress and result, the channel of its messages (several in flight at once, in
-// bounded memory), and its threads.
+// Common parts of both sides of a copy: its progress and result, the channel of its messages (several in flight at
+// once, in bounded memory), and its threads.
 #pragma once
 
 #include <array>
@@ -86,7 +86,7 @@ class Notes {
 using UnderWay = std::atomic<std::size_t>;
 
 // Thread-safe, but for each tag one thread sends and one receives at a time. All throw PathError once the connection is
-// lost. Virtual: what tests have happen between messages.
+// lost. Tests override the virtual functions, to act between messages.
 class MessageChannel {
  public:
   static constexpr std::size_t kUnderWay = 64 << 20;      // bytes of file contents each way
@@ -103,7 +103,7 @@ class MessageChannel {
   Bytes receive(Tag tag) { return *receive_for(tag, 1e9); }
   // Bytes sent that the other machine does not have yet.
   std::uint64_t under_way() { return path_.status().outstanding; }
-  void flush();    // until it has all of them
+  void flush();    // waits until the other machine has all of them
   void give_up();  // breaks the connection: waiting calls throw PathError now
   const std::string& peer() const { return peer_; }
   // Throws PathError after give_up(): for threads busy with other things than messages.

@@ -20,7 +20,7 @@
 
 namespace maki::wan::copy {
 
-// The rate of each identity's orders, which all make lines of the log. Thread-safe.
+// Limits the rate of each identity's orders, each of which is a line of the log. Thread-safe.
 class Turns {
  public:
   static constexpr int kBurst = 100, kASecond = 4;  // orders of each identity

@@ -59,7 +59,7 @@ struct Receive {
   bool any_size = false;
 };
 
-// The gaps in the received data exceed the memory allowed for this peer: the path must end.
+// Received data with gaps take more memory than this peer may have: the path must end.
 class HeldMemoryError : public Error {
  public:
   using Error::Error;
@@ -166,12 +166,12 @@ class Outbox {
   void set_unmatched_limit(std::uint64_t bytes) { unmatched_limit_ = bytes; }  // as the peer allows
 
   void add(std::shared_ptr<OutMessage> message);
-  // Any thread: one more copy; the bytes of all copies that are not acknowledged.
+  // From any thread: adds one more copy, and returns the bytes of all copies that are not acknowledged.
   std::size_t count_copy(std::size_t bytes) { return copied_ += bytes; }
   void add_control(const Frame& frame);
 
-  // The next chunk for `stream`; null if there is none now. Data chunks have at most `largest` bytes, or 12 kB, fewer
-  // near the end, so that `streams` streams end together.
+  // The next chunk for `stream`; null if there is none now. Chunks of long messages have at most `largest` bytes, and
+  // fewer near the end of what is queued, so that all `streams` streams end together.
   std::shared_ptr<Chunk> next(int stream, std::size_t largest, int streams);
   bool waiting() const;  // next() would return a chunk
 

@@ -30,7 +30,7 @@ enum class DialFailure {
   kFinal,  // refused: key, certificate (of a new path), version, unknown session
 };
 
-// Reads exactly the Welcome: the following frames are the stream's.
+// One attempt to connect a stream. It reads no byte beyond the Welcome: the following frames are the stream's.
 class Dial final : private Pollable {
  public:
   // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. It may be

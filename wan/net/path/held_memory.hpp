@@ -1,7 +1,7 @@
-// Memory that a peer may make this process hold without a request: the promise to each of its paths for data that come
-// before their receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its
-// key or certificate; its address if paths are insecure) over all of its paths, so that no peer uses up the others'
-// memory. Thread-safe.
+// Memory that a peer can make this process hold: the promise to each of its paths for data that come before their
+// receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its key or
+// certificate; its address if paths are insecure) over all of its paths, so that no peer uses up the others' memory.
+// Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -18,10 +18,10 @@ inline constexpr std::uint32_t kProtocolVersion = 4;
 inline constexpr std::size_t kHelloBytes = 192;
 inline constexpr std::size_t kWelcomeBytes = 192;
 inline constexpr std::size_t kFrameBytes = 64;
-inline constexpr std::size_t kMaxPayload = 4 << 20;  // of a data frame
-inline constexpr std::size_t kUnmatchedCost =
-    512;  // what a chunk counts beyond its bytes while its receive is not posted
+inline constexpr std::size_t kMaxPayload = 4 << 20;   // of a data frame
 inline constexpr std::size_t kMaxControl = 64 << 10;  // of any other frame
+// Bytes that a chunk counts beyond its own while its receive is not posted.
+inline constexpr std::size_t kUnmatchedCost = 512;
 
 using SessionId = std::array<std::byte, 16>;
 

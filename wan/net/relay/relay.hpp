@@ -22,8 +22,8 @@ struct RelaySettings {
   std::map<std::string, Endpoint> destinations;
   PathSettings socket;  // window, congestion, local_address: of the sockets on both sides
   int threads = 0;      // that forward data; 0: one for each core, at most 4
-  int half_open =
-      256;  // connections without a complete request; beyond it the network with the most of them loses its oldest
+  // Connections without a complete request; beyond so many the network with the most of them loses its oldest.
+  int half_open = 256;
   int sessions = 4096;
   int sessions_per_key = 0;       // 0: half of them where there are several keys, else all
   int names = 256;                // hidden listeners

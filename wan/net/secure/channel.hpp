@@ -56,8 +56,8 @@ class Channel {
 
   virtual int descriptor() const = 0;
   virtual bool encrypted() const = 0;
-  virtual const std::string& identity()
-      const = 0;  // of the peer, after the handshake: key id or certificate name; empty when plain
+  // Of the peer, after the handshake: key id or certificate name; empty when plain.
+  virtual const std::string& identity() const = 0;
 };
 
 // `peer_host`: the name to check a certificate against if Security::peer_name is empty.

@@ -43,10 +43,9 @@ Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> te
 bool same_in_constant_time(std::span<const std::byte> a, std::span<const std::byte> b);
 void random_bytes(std::span<std::byte> out);  // cryptographic. Throws SecurityError.
 
-// One of the sides that hold the same key: the key proves that a holder is there, and not which one. Without this a
-// call could be reflected to its own caller, who would take it for the peer's (RFC 9257, section 4.1).
-
-using Party = std::array<std::byte, 16>;  // zero: unknown
+// One of the sides that hold the same key: the key proves that a holder is there, not which one. Without it a call
+// could be reflected to its own caller, who would take it for the peer's (RFC 9257, section 4.1). Zero: unknown.
+using Party = std::array<std::byte, 16>;
 
 // A digest of `name`; if that is empty, of this machine since its boot (containers with a network of their own count as
 // machines). Throws SecurityError if OpenSSL fails.

@@ -62,14 +62,14 @@ struct HandshakeNotes {
   std::string refused_name;  // in a certificate that failed
   int refused_depth = 0;     // of that one: 0 is the peer's own, above are authorities'
   bool established = false;
-  int beside_data = 0;  // after the handshake: records without data, and messages in them
+  int beside_data = 0;  // records without data since the handshake or the last kDataBetween bytes, and messages in them
   bool too_many() const { return beside_data > kMostBesideData; }
 
-  // A change of keys counts as two. An honest peer sends one for each kRekeyBytes.
+  // A change of keys counts as two. An honest peer changes keys once for each kRekeyBytes.
   static constexpr int kMostBesideData = 40;
 };
 
-// Data after which records without data count anew.
+// Bytes of data after which beside_data begins at 0 again.
 inline constexpr std::size_t kDataBetween = 128 << 10;
 
 // Bytes sent after which keys are updated: far below the limit of RFC 8446 (5.5) for AES-GCM with full records.

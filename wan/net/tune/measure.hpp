@@ -111,7 +111,7 @@ struct TuneOptions {
   std::size_t bytes = 64'000'000;  // the largest message tried; slower links use smaller ones
   double pause = 3;                // of the test after silence
   bool thorough = false;           // more repetitions
-  Trial base;                      // begin of the search, and the settings to keep:
+  Trial base;                      // begin of the search; of its settings these are kept:
   bool keep_streams = false, keep_window = false, keep_pacing = false, keep_congestion = false;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
