@@ -20,6 +20,7 @@
 # MAKI_OUTPUT   the output directory, in place of that of CONFIG; run.output_directory=DIRECTORY behind CONFIG comes before both
 # MAKI_SBATCH   options for the next jobs: those that were given to sbatch by hand and do not stand below
 # MAKI_ATTEMPTS see above
+# MAKI_LOCK_WAIT seconds until the next job where the output directory is in use (300): a lost node may leave its lock
 #SBATCH --job-name=maki
 #SBATCH --nodes=16
 #SBATCH --ntasks-per-node=4          # one for each GPU of a node
@@ -141,6 +142,8 @@ run_once() {  # sets status, step, words and why
   if grep -qE 'No space left on device|Disk quota exceeded' "$said"; then
     give_up "$status" "the disk of $output is full (free some and submit again)"
   fi
+  # A lost machine's lock may outlive it by minutes: the next job may find it gone.
+  if [[ $words == *"is in use"* ]]; then sleep "${MAKI_LOCK_WAIT:-300}"; return 0; fi
   [ -n "$words" ] && ! lacks_site || return 0
   [ -e "$output/log.txt" ] || give_up "$status" "$refused"
   [ "$words" != "$before" ] || give_up "$status" "the same error twice, and no restart in between"

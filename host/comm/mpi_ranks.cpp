@@ -224,11 +224,12 @@ void Patience::refresh() {
 
 void Patience::pause(const std::function<std::vector<int>()>& pending) {
   if (idle_ == 0) looked_ = Clock::now();
-  if (++idle_ <= kYields) {
+  if (idle_ < kYields + kLongest.count()) ++idle_;
+  if (idle_ <= kYields) {
     sched_yield();
     return;
   }
-  std::this_thread::sleep_for(std::min(kLongest, std::chrono::microseconds(idle_ - kYields)));
+  std::this_thread::sleep_for(std::chrono::microseconds(idle_ - kYields));
   if (ranks_.comm == MPI_COMM_NULL) return;  // single process: only the device is waited for
   const auto now = Clock::now();
   const Seconds since = now - looked_;

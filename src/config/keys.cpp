@@ -61,7 +61,7 @@ struct Table {
                "with other numbers of ranks and sites");
     KEY(run.time_limit).own().unit(Dimension::kWallTime, "s").above(0)
         .means("wall-clock time from the start of the program within which the run stops cleanly, with a restart and "
-               "stopped.hdf5 (room is left for as long as the longest so far took); auto: none");
+               "stopped.hdf5 (room is left for as long as the longest took since the program began, or by 0.1 GB/s a rank); auto: none");
     KEY(run.restart_interval).own().unit(Dimension::kWallTime, "s").at_least(0)
         .means("wall-clock time between restarts, from which maki resume goes on (over sites that of the first site counts); 0: none for this reason");
     KEY(run.restart_steps).range(0, kAnyCount)

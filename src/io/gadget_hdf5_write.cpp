@@ -31,10 +31,16 @@ double scale_factor(const SnapshotHeader& header) { return header.comoving ? hea
 
 double seconds(const UnitSystem& units) { return units.length_cgs / units.velocity_cgs; }  // the unit of time
 
+// GADGET-4 reads the whole total from NumPart_Total, SWIFT, as GADGET-2, two halves. A reader that adds the halves is
+// right with both.
 void write_counts(hid_t group, const Part& part, std::size_t types) {
+  const bool halves = part.layout == FileLayout::kSwift;
   write_of_type_1<std::uint64_t>(group, "NumPart_ThisFile", types, part.rows());
-  write_of_type_1(group, "NumPart_Total", types, static_cast<std::uint32_t>(part.total));
-  write_of_type_1(group, "NumPart_Total_HighWord", types, static_cast<std::uint32_t>(part.total >> 32));
+  if (halves)
+    write_of_type_1(group, "NumPart_Total", types, static_cast<std::uint32_t>(part.total));
+  else
+    write_of_type_1<std::uint64_t>(group, "NumPart_Total", types, part.total);
+  write_of_type_1(group, "NumPart_Total_HighWord", types, static_cast<std::uint32_t>(halves ? part.total >> 32 : 0));
   write_of_type_1(group, "MassTable", types, part.equal_mass);
 }
 

@@ -97,8 +97,10 @@ std::vector<std::uint64_t> escapers_of_files(const RestartInfo& info, const Comm
   return rows;
 }
 
-// The damage of a file; empty where its checksum is right.
+// The damage of a file; empty where its checksum is right, and "cannot read ..." where it may be right.
 std::string damage_of_file(const std::string& path, const std::string& checksum) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) && !unknown) return fmt::format("'{}' is missing", path);
   try {
     return checksum_of_file(path) == checksum ? "" : fmt::format("'{}' has another checksum", path);
   } catch (const Error& error) {

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <regex>
 #include <utility>
@@ -126,7 +128,19 @@ Taken take_lock(int descriptor) {
   return errno == EAGAIN || errno == EACCES ? Taken::kByAnother : Taken::kNoLocks;
 }
 
+std::string first_line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 DirectoryLock::DirectoryLock(const std::string& directory)
     : directory_(directory), name_(lock_file(directory)), process_(getpid()) {
@@ -142,10 +156,21 @@ void DirectoryLock::take() {
     taken = take_lock(descriptor_);
   } while (taken == Taken::kYes && !leads_to(name_, descriptor_));  // the run that held it before removes the name
   // The file may be another user's, who lets others write into the directory.
-  if (taken == Taken::kYes || (taken == Taken::kNoLocks && is_locked(directory_) != true)) return;
+  if (taken == Taken::kYes) return sign();
+  if (taken == Taken::kNoLocks && is_locked(directory_) != true) return;
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-  throw Error("the output directory " + directory_ + " is in use", "another run is writing to it",
-              "wait for its end or stop it, or choose another directory (run.output_directory)");
+  const std::string holder = first_line_of(name_);
+  throw Error("the output directory " + directory_ + " is in use",
+              "another run is writing to it" + (holder.empty() ? "" : " (" + holder + ")"),
+              "wait for its end or stop it, or choose another directory (run.output_directory); where it has died with "
+              "its machine, remove " +
+                  name_);
+}
+
+// Names the holder in the file, for messages to others; without room there the lock holds as well.
+void DirectoryLock::sign() const {
+  const std::string holder = fmt::format("process {} on {}\n", process_, host_name());
+  if (ftruncate(descriptor_, 0) == 0) (void)!pwrite(descriptor_, holder.data(), holder.size(), 0);
 }
 
 DirectoryLock::~DirectoryLock() { let_go(); }

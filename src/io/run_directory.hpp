@@ -31,8 +31,12 @@ void remove_files_of_a_run(const std::string& directory);
 // Removes unfinished files of a lost run, of its light cones too; those that cannot be removed stay.
 void remove_begun_files(const std::string& directory);
 
+// The name of this machine; "" where it is unknown.
+std::string host_name();
+
 // Lets one run at a time write to an output directory, also from other machines where the file system passes locks on
-// (NFS). The lock ends with this object, or with the process however it ends; a killed one leaves an empty .maki.lock.
+// (NFS). The lock ends with this object, or with the process however it ends; a killed one leaves .maki.lock, with the
+// process and machine that held it.
 class DirectoryLock {
  public:
   // Throws Error where another run holds it. On file systems without locks every run is admitted.
@@ -53,6 +57,7 @@ class DirectoryLock {
 
  private:
   void take();
+  void sign() const;
   void let_go();
 
   std::string directory_, name_;

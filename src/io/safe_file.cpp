@@ -243,11 +243,14 @@ std::string LineFile::news() {
                      std::strerror(problem_));
 }
 
-void LineFile::settle() const {
+void LineFile::settle() {
+  // Pipes and the like cannot be synced.
+  if (problem_ == 0 && fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) problem_ = errno;
   if (problem_ == 0) return;
   const auto lines = std::count(waiting_.begin(), waiting_.end(), '\n');
   throw Error(fmt::format("cannot write '{}'", path_),
-              fmt::format("{}; {} lines at its end are missing", std::strerror(problem_), lines),
+              fmt::format("{}; {} at its end are missing", std::strerror(problem_),
+                          lines > 0 ? fmt::format("{} lines", lines) : "lines"),
               problem_ == EFBIG
                   ? "raise the limit on file sizes (ulimit -f), and go on from the last restart (maki resume)"
                   : "see whether the disk is full, and go on from the last restart (maki resume)");

@@ -119,8 +119,8 @@ class LineFile {
   // A message for the user: since the last call lines began to wait (and why), or have all been written; else "".
   std::string news();
   bool waits() const { return problem_ != 0; }
-  // Throws Error where lines still wait.
-  void settle() const;
+  // Brings the lines to the disk. Throws Error where lines still wait, or where the disk refuses them.
+  void settle();
 
   static constexpr std::size_t most_waiting = std::size_t{16} << 20;
 

@@ -307,7 +307,7 @@ void LightCone::remove_unneeded(std::uint64_t oldest, const std::function<bool(s
 
 // remove_spools() where there is no state on the disk; where there is one, save() removes spools.
 void LightCone::drop_spools(std::uint64_t oldest) {
-  if (std::none_of(written_.begin(), written_.end(), [&](const auto& shell) { return shell.second <= oldest; })) return;
+  if (std::ranges::none_of(written_, [&](const auto& shell) { return shell.second <= oldest; })) return;
   std::uint64_t states = 0;
   root_succeeds(place_.ranks, [&] { states = cone_state_steps(place_.folder).size(); });
   place_.ranks.broadcast(&states, sizeof states, 0);
@@ -318,6 +318,7 @@ void LightCone::drop_spools(std::uint64_t oldest) {
 // `written_` changes first, so that ranks stay alike where one cannot remove a file.
 void LightCone::remove_spools(std::uint64_t oldest) {
   const auto written = written_;
+  if (std::ranges::none_of(written, [&](const auto& shell) { return shell.second <= oldest; })) return;
   std::erase_if(written_, [&](const auto& shell) { return shell.second <= oldest; });
   all_succeed(place_.ranks, [&] {
     for (const std::string& name : own_spools()) {

@@ -36,11 +36,13 @@ void keep_own(RestartsThere& there) {
                 "move the restart to an empty directory to go on from it, or begin with maki run");
 }
 
-// The damage of a restart, with its light cones; empty where it is whole.
+// The damage of a restart, with its light cones; empty where it is whole. As damage_of(), it begins with "cannot read"
+// only where a file of particles may be whole.
 std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
   if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
   const std::string directory = fs::path(info.path).parent_path().string();
-  return damage_of_light_cones(directory, configuration_before(info), info.step, ranks);
+  const std::string damage = damage_of_light_cones(directory, configuration_before(info), info.step, ranks);
+  return damage.empty() ? damage : "a light cone: " + damage;
 }
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
@@ -121,7 +123,6 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
                                    fmt::format("here there are steps {}", fmt::join(steps_of(own), ", ")),
                                    "give the directories of the same run at all sites, or begin with maki run"));
   std::vector<std::string> damaged;
-  bool all_read = true;
   for (const std::uint64_t step : ring.common) {
     const auto info = std::ranges::find(own, step, &RestartInfo::step);
     const std::vector<std::string> damage = gather_texts(sites, damage_here(*info, ranks));
@@ -132,13 +133,14 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
     }
     const int site = static_cast<int>(first - damage.begin());
     const std::string where = sites.alone() ? "" : fmt::format(" at site {}", sites.name(site));
-    const bool read = !first->starts_with("cannot read");  // damage_of(): else a file that may be whole
-    all_read = all_read && read;
-    damaged.push_back(
-        fmt::format("The restart of step {} {}{} ({})", step, read ? "is damaged" : "cannot be read", where, *first));
+    // Going on from an older restart would remove this one, which may be whole.
+    if (first->starts_with("cannot read"))
+      throw_at_all_sites(ring, Error(fmt::format("the restart of step {} cannot be read{}", step, where), *first,
+                                     "see to the permissions of its files and to the disk, or move it away to go on "
+                                     "from the one before"));
+    damaged.push_back(fmt::format("The restart of step {} is damaged{} ({})", step, where, *first));
   }
-  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")),
-                                 all_read ? kBeginAgain : "see to the permissions of its files, and to the disk"));
+  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain));
 }
 
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {

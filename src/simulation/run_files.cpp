@@ -231,9 +231,13 @@ void RunFiles::describe(const SitesRunFacts& facts) {
 void RunFiles::finish_sites() {
   const std::string text = sites_report_->finish();
   if (!speaks()) return;
-  SafeFile file(path("sites_report.txt"), true);
-  file.write(text);
-  file.commit();
+  try {
+    SafeFile file(path("sites_report.txt"), true);
+    file.write(text);
+    file.commit();
+  } catch (const Error& error) {  // the log has the same tables
+    message(fmt::format("There is no sites_report.txt: {}", error.what()));
+  }
   log().finish(text, "");
   progress_.message(text);
 }
@@ -278,10 +282,16 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
   message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }
 
-// The time limit leaves room for the restart and for stopped.hdf5 (as many bytes), which a stopped run writes.
+// The time limit leaves room for the restart and for stopped.hdf5 (as many bytes), which a stopped run writes, and for
+// what is being written. What has not been timed in this process counts with a slow disk's speed.
 std::string RunFiles::stop_reason(double next_seconds) {
-  return stop_.reason(next_seconds + snapshot_writer_.seconds_left() + longest_restart_ +
-                      std::max(longest_restart_, longest_snapshot_));
+  constexpr double kSlow = 1e8;  // bytes/s of a rank
+  const double bytes = ParticleRows::kBytes * static_cast<double>(own_particles_);
+  const double restart = longest_restart_ > 0 ? longest_restart_ : bytes / kSlow;
+  const double snapshot = std::max(restart, longest_snapshot_);
+  const double before = std::max(snapshot_writer_.seconds_left(), snapshot_writer_.busy() ? snapshot : 0) +
+                        (restart_writer_.busy() ? restart : 0);
+  return stop_.reason(next_seconds + before + restart + snapshot);
 }
 
 bool RunFiles::wants_restart(std::uint64_t steps) {

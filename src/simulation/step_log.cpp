@@ -2,10 +2,8 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +14,7 @@
 #include "kernels/error.hpp"
 #include "src/io/json.hpp"
 #include "src/io/property_tree.hpp"
+#include "src/io/run_directory.hpp"
 
 namespace maki {
 
@@ -53,11 +52,6 @@ JsonObject phase_totals(const std::vector<RankRecord>& ranks) {
 
 std::string metrics_path(const std::string& directory) {
   return (std::filesystem::path(directory) / "metrics.jsonl").string();
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string head_line(const RunHead& head, const Provenance& provenance, std::optional<std::uint64_t> resumed_at) {
@@ -213,7 +207,7 @@ void StepLog::reopen() {
   if (log_.reopen(log_head_ + '\n')) lines_since_header_ = -1;
 }
 
-void StepLog::settle() const {
+void StepLog::settle() {
   metrics_.settle();
   log_.settle();
 }

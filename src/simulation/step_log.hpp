@@ -27,9 +27,6 @@ struct RunHead {
 
 std::string metrics_path(const std::string& directory);
 
-// This machine's name, "" where it has none.
-std::string host_name();
-
 // The first line: run, host, time (UTC), ranks, settings, and in "provenance" version, git hash, compiler, device and
 // the resolved configuration. A resumed run has another such line, with the step of its restart ("resumed_at").
 std::string head_line(const RunHead& head, const Provenance& provenance, std::optional<std::uint64_t> resumed_at = {});
@@ -77,8 +74,8 @@ class StepLog {
   // Continues in the files that have their names now (LineFile::reopen()); new files begin with the provenance.
   void reopen();
   bool waits() const { return metrics_.waits() || log_.waits(); }
-  // Throws Error where lines of a file still wait.
-  void settle() const;
+  // Throws Error as LineFile::settle().
+  void settle();
 
  private:
   LineFile metrics_, log_;

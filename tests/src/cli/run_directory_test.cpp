@@ -349,6 +349,22 @@ class DamagedRestart : public Program {
 
 TEST_F(DamagedRestart, IsNoticedAndTheOneBeforeServes) { expect_noticed(12); }
 
+// A disk that does not answer now may do so later.
+TEST_F(DamagedRestart, IsLeftAloneWhereAFileCannotBeRead) {
+  copy_run(false);
+  const std::vector<std::string> there = restarts("copy");
+  for (const auto& entry : fs::directory_iterator(there.back())) {
+    if (entry.path().extension() != ".hdf5") continue;
+    fs::rename(entry.path(), path("whole.hdf5"));
+    fs::create_directory(entry.path());  // reading it fails
+    expect_end(call("resume " + path("copy")), 1, {"cannot be read", "directory", "move it away"});
+    EXPECT_EQ(restarts("copy"), there);
+    fs::remove(entry.path());
+    fs::rename(path("whole.hdf5"), entry.path());
+  }
+  expect_end(call("resume " + path("copy")), 0, {"Resumed from " + there.back()});
+}
+
 class FullDamagedRestart : public DamagedRestart {};
 TEST_F(FullDamagedRestart, IsNoticedAHundredTimes) { expect_noticed(100); }
 

@@ -1,5 +1,6 @@
 #include "src/io/safe_file.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,7 +136,8 @@ TEST(DirectoryLock, IsHeldByOneAndLeavesNothing) {
   EXPECT_EQ(is_locked(dir / ""), false);
   std::optional<DirectoryLock> first(dir / "");
   EXPECT_EQ(is_locked(dir / ""), true);
-  expect_contains(error_of([&] { DirectoryLock second(dir / ""); }), {"in use", "another run", "output_directory"});
+  expect_contains(error_of([&] { DirectoryLock second(dir / ""); }),
+                  {"in use", "another run", fmt::format("process {} on", getpid()), "output_directory", ".maki.lock"});
   first.reset();
   EXPECT_NO_THROW(DirectoryLock(dir / ""));
   EXPECT_EQ(dir.entries(), 0u);

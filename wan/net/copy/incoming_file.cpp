@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 
 namespace maki::wan::copy {
 
@@ -292,12 +294,21 @@ void Commit::run() {
   }
 }
 
+// Whether syncfs() tells of data that did not reach the disk, as Linux does from 5.8 on.
+bool syncfs_tells() {
+  utsname system{};
+  int major = 0, minor = 0;
+  return uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+         (major > 5 || (major == 5 && minor >= 8));
+}
+
 // Syncs the files; returns the successful ones and reports the others.
 std::vector<Commit::Item> Commit::bring_to_disk(std::vector<Item> items) {
+  static const bool each = !syncfs_tells();
   std::map<dev_t, int> synced;  // an error of each disk, or 0
   std::vector<Item> good;
   for (Item& item : items) try {
-      if (items.size() <= kSingle) {
+      if (each || items.size() <= kSingle) {
         item.file->sync();
       } else {
         const auto [place, first] = synced.emplace(device_of(item.file->folder()), 0);
