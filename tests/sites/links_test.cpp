@@ -16,11 +16,7 @@ using namespace test;
 // Each link has a key, named after the sites at its ends; every site knows those of its own links only.
 struct Keys {
   wan::test::TemporaryFolder folder;
-  wan::Security security(const std::string& name) const {
-    wan::Security one;
-    one.key_files = {folder / name};
-    return one;
-  }
+  wan::Security security(const std::string& name) const { return {.key_files = {folder / name}}; }
   explicit Keys(Plans& plans) {
     for (const char* name : {"ab", "bc", "ca"}) wan::test::new_key(folder, name);
     for (int i = 0; i < 3; ++i) {

@@ -340,9 +340,8 @@ class CopyServer : public ::testing::Test {
   std::string id_of(const char* name) const { return read_key(keys_ / name).id; }
   void start() { server_.emplace(options_, security_, test::streams(2)); }
   Path path(const char* key) const {
-    Security security;
-    security.key_files = {keys_ / key};
-    return Path::connect(server_->address(), security, test::streams(2), {std::string("from ") + key});
+    return Path::connect(server_->address(), {.key_files = {keys_ / key}}, test::streams(2),
+                         {std::string("from ") + key});
   }
   void push(const char* key, const std::string& to) const {
     Client client(path(key));

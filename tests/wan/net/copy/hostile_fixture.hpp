@@ -56,10 +56,4 @@ inline bool has_control_characters(const std::string& text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-// What happens soon in a program that works; the time is for busy machines.
-template <class Result>
-bool is_over(std::future<Result>& future) {
-  return future.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
-}
-
 }  // namespace maki::wan::copy

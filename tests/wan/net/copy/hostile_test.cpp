@@ -73,7 +73,7 @@ TEST_F(HostileClient, AHoleOfAnyLengthTakesNoTime) {
     writer.put(Finish{});
   });
   auto answered = std::async(std::launch::async, [&] { return results(); });
-  ASSERT_TRUE(is_over(answered));
+  ASSERT_TRUE(test::is_over(answered));
   const Results told = answered.get();
   ASSERT_EQ(told.failures.size(), 1u);
   EXPECT_NE(told.failures[0].text.find("checksum"), std::string::npos) << told.failures[0].text;
@@ -83,14 +83,14 @@ TEST_F(HostileClient, TheEndBeforeTheEndEndsTheSession) {
   write_file(here_ / "served/file", "contents");
   pull("file");
   peer_.say(kBackTag, Results{.failures = {}, .done = true, .counts = {}});
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("before all was sent"));
 }
 
 TEST_F(HostileClient, WhoOrdersNothingIsSentAway) {
   options_.limits.order = 0.3;
   serve();
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("asked for nothing"));
 }
 
@@ -98,7 +98,7 @@ TEST_F(HostileClient, FailuresOfFilesThatWereNotListed) {
   write_file(here_ / "served/file", "contents");
   pull("file");
   peer_.say(kBackTag, Results{.failures = {{77, "no\x1b[2J"}}, .done = false, .counts = {}});
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("not listed"));
 }
 
@@ -113,7 +113,7 @@ TEST_F(HostileClient, MoreFailuresThanFiles) {
                                   .counts = {}});
   } catch (const PathError&) {  // the first ones were too many already
   }
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_LT(log_.all().size(), 12u);
   for (const std::string& line : log_.all()) {
     EXPECT_FALSE(has_control_characters(line)) << line;
@@ -136,7 +136,7 @@ TEST_F(HostileClient, ManyBadNamesMakeFewLines) {
   }
   EXPECT_EQ(told, kMany);
   peer_.say(kControlTag, Order{});
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("5000 failed"));
   EXPECT_LT(log_.all().size(), 2u * PeerLog::kAMinute);
 }
@@ -157,7 +157,7 @@ TEST_F(HostileClient, ListsWithoutFilesFillNoMemory) {
   peer_.send_records([](RecordWriter& writer) { put_file(writer, 0, "contents"); });
   EXPECT_TRUE(peer_.theirs().receive_for(kBackTag, 60));
   peer_.theirs().give_up();
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
 }
 
 TEST_F(HostileClient, PushesNothingExecutable) { EXPECT_EQ(mode_of_executable(), 0644u); }
@@ -298,7 +298,7 @@ TEST_F(HostileServer, ThatNeverAnswersDoesNotHoldASync) {
   MessageChannel server(std::move(pair.there));
   decode_order(server.receive(kControlTag).view());  // and nothing more is said
   stop = true;
-  EXPECT_TRUE(is_over(running));
+  EXPECT_TRUE(test::is_over(running));
 }
 
 }  // namespace

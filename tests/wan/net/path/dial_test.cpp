@@ -66,7 +66,7 @@ class Caller {
   ~Caller() { give_up(); }
   Dialled wait() {
     auto done = done_.get_future();
-    if (done.wait_for(std::chrono::seconds(60)) == std::future_status::ready) return done.get();
+    if (is_over(done)) return done.get();
     ADD_FAILURE() << "it has neither connected nor failed";
     return {};
   }

@@ -281,9 +281,8 @@ struct Ends {
 };
 
 Ends join(PathRig& rig, Listener& listener, const std::string& name) {
-  auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
   Path here = rig.call(name);
-  return {std::move(here), std::move(accepted.get().path)};
+  return {std::move(here), std::move(listener.accept().path)};
 }
 
 void expect_exchange(Ends& ends, std::size_t size, unsigned seed) {
@@ -350,11 +349,8 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
 TEST(RelayPath, RelayKeyAloneOpensNoPath) {
   StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
-  Security other = new_key(rig.folder, "other.key");
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
-  Security relays;
-  relays.key_files = {rig.folder / "relay.key"};
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, relays, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
+  for (const Security& other : {new_key(rig.folder, "other.key"), Security{.key_files = {rig.folder / "relay.key"}}})
+    EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
 }
 
 }  // namespace

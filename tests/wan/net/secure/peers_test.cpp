@@ -104,8 +104,7 @@ TEST_F(Peers, WrongKeyIsRefused) {
   Key forged = Key::make();
   forged.id = read_key(key.key_files[0]).id;
   write_key(forged, folder_.path("forged.key"));
-  Security wrong;
-  wrong.key_files = {folder_.path("forged.key")};
+  const Security wrong{.key_files = {folder_ / "forged.key"}};
   for (const auto& [one, other] : {std::pair(key, wrong), std::pair(wrong, key)}) {
     const Meeting meeting = expect_refused(one, other, "wrong key", "wrong key");
     EXPECT_EQ(meeting.connecting_sees + meeting.listening_sees, "");
