@@ -123,16 +123,14 @@ void mesh(Sites& sites) {
 
 void migration(Sites& sites) {
   const Stream stream;
-  Particles particles;
-  std::vector<DeviceBuffer<float>> extra;
+  maki::test::KnownParticles set;
   std::vector<std::uint64_t> ids;
   for (std::uint64_t id = 0; id < 40; ++id)
     if (static_cast<int>(id % 2) == sites.me()) ids.push_back(id);
-  maki::test::make_particles(stream, ids, particles, extra);
-  std::vector<DeviceBuffer<float>*> arrays = {&extra[0], &extra[1]};
+  set.make(stream, ids);
   SiteMigration migration(sites, SiteMigration::Reach::kNeighbours);
-  migration.begin(stream, Slabs(2, 0), particles, arrays, 1);
-  migration.finish(stream, particles, arrays, 1);
+  migration.begin(stream, Slabs(2, 0), set.particles, set.arrays(), 1);
+  migration.finish(stream, set.particles, set.arrays(), 1);
 }
 
 // Sums of some steps, and the decisions that follow from them.
