@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/on_device.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/sites.hpp"
 

@@ -74,8 +74,7 @@ Values interpolated(Assignment cloud, const std::vector<float>& mesh, int m, boo
   DeviceBuffer<float> on_device("test.mesh"), value("test.value", set.size()), alone("test.alone");
   on_device.upload(stream, mesh);
   alone.upload(stream, std::vector<float>(set.size(), 1.0f));
-  VectorArray gradient("test.gradient");
-  gradient.resize(set.size());
+  test::VectorsOnDevice gradient(set.size());
   MeshView view{on_device.data(), MeshBox::whole(m), shifted};
   view.row = static_cast<std::size_t>(m) + 2;
   const GradientOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};

@@ -17,8 +17,8 @@
 #include "src/cosmology/nonlinear.hpp"
 #include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
-#include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -86,7 +86,7 @@ class RandomField {
 
 constexpr double kPi = std::numbers::pi;
 
-MeshParticles all_of(const test::OnDevice& set) { return {set.data(), set.size()}; }
+MeshParticles all_of(const test::OnDevice<>& set) { return {set.data(), set.size()}; }
 
 MeasuredPower power_up_to(int highest, int cells, const std::vector<SourceParticle>& set) {
   const test::OnDevice source(set);

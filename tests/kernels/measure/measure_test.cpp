@@ -12,8 +12,8 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
-#include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 #include "tests/threads.hpp"
 

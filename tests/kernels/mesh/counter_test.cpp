@@ -7,7 +7,7 @@
 #include "kernels/mesh/assign.hpp"
 #include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -114,8 +115,7 @@ TEST(ListKernels, StatisticsAreThoseOfAPlainLoop) {
 TEST(ListKernels, StatisticsOfSomeOfNoneAndOfEmptyLists) {
   Kept k(testing::plummer_set(2000, 3), 32, 0);
   const std::vector<std::uint32_t> some{5, 1, 40};
-  DeviceBuffer<std::uint32_t> selected("selected");
-  selected.upload(k.stream, some);
+  test::OnDevice selected(some);
   ListView view = k.view(k.lists);
   view.selected = selected.data();
   view.count = 3;

@@ -12,6 +12,7 @@
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -229,8 +230,8 @@ TEST(OwnGroups, InnerOnesNeedNoGhosts) {
   testing::TreeSet t(testing::uniform_set(kParticles, 3), 32, 3);
   const auto is_own = [](std::uint32_t i) { return i < 2500 && i != 700; };
   const std::vector<std::uint32_t> own_before = count_own(kParticles, is_own);
-  DeviceBuffer<std::uint32_t> before("before"), inner("inner"), outer("outer");
-  before.upload(t.stream, own_before);
+  DeviceBuffer<std::uint32_t> inner("inner"), outer("outer");
+  test::OnDevice before(own_before);
   DeviceBuffer<Group> own("own");
   DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
   mark_ghost_cells(t.stream, before, t.tree, has_ghosts);
@@ -267,8 +268,7 @@ TEST(OwnGroups, InnerOnesNeedNoGhosts) {
 TEST(OwnGroups, SweepsInTwoPartsAreOneSweep) {
   testing::TreeSet one(testing::clustered_set(3000, 4), 32, 3), two(testing::clustered_set(3000, 4), 32, 3);
   const std::vector<std::uint32_t> own_before = count_own(3000, [](std::uint32_t i) { return i < 1700; });
-  DeviceBuffer<std::uint32_t> before("before");
-  before.upload(two.stream, own_before);
+  test::OnDevice before(own_before);
   DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
   mark_ghost_cells(two.stream, before, two.tree, has_ghosts);
   for (testing::TreeSet* t : {&one, &two}) {

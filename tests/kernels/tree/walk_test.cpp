@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -127,8 +128,7 @@ TEST(Walk, QueuedListsAreThoseOfAWalkThatIsWaitedFor) {
   const Walked known(testing::clustered_set(3000, 8), options, 0);
   Walked w(testing::clustered_set(3000, 8), options, 0);
   const std::uint32_t n = w.group_count();
-  DeviceBuffer<std::uint32_t> selected("selected");
-  selected.upload(w.stream, std::vector<std::uint32_t>{3, 5});
+  test::OnDevice selected(std::vector<std::uint32_t>{3, 5});
   Results results("test.results");
   const auto whole = [&](const WalkRequest& request, bool at_once_for_sure) {
     QueuedWalk walk = queue_walk(w.stream, w.tree, options, request, w.lists, results);
@@ -182,8 +182,8 @@ TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
   const StaleCriterion criterion{options.rule(), 0.1f, StaleCells::kDivisible};
   std::vector<std::uint32_t> even;
   for (std::uint32_t g = 0; g < w.group_count(); g += 2) even.push_back(g);
-  DeviceBuffer<std::uint32_t> which("test.which"), stale("stale");
-  which.upload(w.stream, even);
+  DeviceBuffer<std::uint32_t> stale("stale");
+  test::OnDevice which(even);
   const auto before = testing::words_of(w.stream, w.lists);
   for (const bool all : {false, true}) {
     const auto view = [&] {
