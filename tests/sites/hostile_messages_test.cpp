@@ -14,7 +14,7 @@
 #include "tests/host/domain/fields.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
-#include "tests/wan/fuzz/damaged.hpp"
+#include "tests/wan/fuzz/rounds.hpp"
 #include "wan/sites/gathered_set.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/sites/net_rings.hpp"
-#include "tests/wan/fuzz/damaged.hpp"
+#include "tests/wan/fuzz/rounds.hpp"
 #include "tests/wan/net/proxy.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/listener.hpp"

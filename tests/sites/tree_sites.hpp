@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/force_errors.hpp"
-#include "tests/kernels/tree/tree_forces.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "wan/sites/site_trees.hpp"
 

@@ -8,7 +8,7 @@
 #include "host/domain/multisection.hpp"
 #include "kernels/force/force.hpp"
 #include "tests/force_errors.hpp"
-#include "tests/kernels/tree/tree_forces.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/on_device.hpp"
 
 namespace maki {

@@ -6,7 +6,6 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "tests/kernels/mesh/mesh_sets.hpp"
-#include "tests/kernels/mesh/plain_counts.hpp"
 #include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "tests/wan/ports.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "tests/wan/net/copy/hostile_fixture.hpp"
+#include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/sync.hpp"
 
