@@ -56,6 +56,12 @@ inline void write_file(const fs::path& path, const std::string& contents) {
   std::ofstream(path, std::ios::binary) << contents;
 }
 
+inline unsigned mode_of(const fs::path& path) {
+  struct stat status {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777;
+}
+
 inline std::string read_file(const fs::path& path) { return maki::test::text_of(path); }
 
 inline std::string random_text(std::size_t bytes, unsigned seed) {

@@ -349,9 +349,7 @@ class CopyServer : public ::testing::Test {
   // A client that begins a copy and says no more.
   std::unique_ptr<MessageChannel> begin(const char* key) const {
     auto channel = std::make_unique<MessageChannel>(path(key));
-    Order order;
-    order.action = Order::Action::kPush;
-    channel->send(kControlTag, encode(order));
+    channel->send(kControlTag, encode(Order{.action = Order::Action::kPush, .destination = "", .sources = {}}));
     EXPECT_TRUE(decode_reply(channel->receive(kControlTag).view()).agreed);
     return channel;
   }

@@ -2,7 +2,6 @@
 // for, whatever the server says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
@@ -15,7 +14,7 @@ class HostileClient : public ::testing::Test {
  protected:
   HostileClient() {
     fs::create_directories(here_ / "served");
-    options_.others = Share{(here_ / "served").string()};
+    options_ = sharing(here_ / "served");
     options_.log = [this](const std::string& line) { log_.add(line); };
   }
   ~HostileClient() override {
@@ -49,9 +48,7 @@ class HostileClient : public ::testing::Test {
       writer.put(Finish{});
     });
     EXPECT_TRUE(results().done);
-    struct stat status {};
-    EXPECT_EQ(stat((here_ / "served/run").c_str(), &status), 0);
-    return status.st_mode & 07777;
+    return mode_of(here_ / "served/run");
   }
   Scratch here_;
   HostilePeer peer_;
@@ -194,12 +191,6 @@ class HostileServer : public ::testing::Test {
     return client.pull(asked, here_ / "got/", options);
   }
   bool got(const std::string& name) const { return fs::exists(fs::symlink_status(here_ / "got" / name)); }
-  unsigned mode_of(const std::string& name) const {
-    struct stat status {};
-    EXPECT_EQ(stat((here_ / "got" / name).c_str(), &status), 0) << name;
-    return status.st_mode & 07777;
-  }
-
   Scratch here_;
 };
 
@@ -234,18 +225,18 @@ TEST_F(HostileServer, NothingBecomesExecutableUnlessAsked) {
   const std::vector<Entry> entries = {file_entry("data/run", 8, 0777),
                                       {.kind = Kind::kFolder, .path = "data/d", .mode = 0777}};
   pull({"data"}, entries);
-  EXPECT_EQ(mode_of("data/run"), 0644u);
-  EXPECT_EQ(mode_of("data/d"), 0755u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0644u);
+  EXPECT_EQ(mode_of(here_ / "got/data/d"), 0755u);
   pull({"data"}, entries);  // it is there already
-  EXPECT_EQ(mode_of("data/run"), 0644u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0644u);
   CopyOptions options;
   options.perms = true;
   pull({"data"}, entries, false, options);
-  EXPECT_EQ(mode_of("data/run"), 0777u);
-  EXPECT_EQ(mode_of("data/d"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/d"), 0777u);
   pull({"data"}, {file_entry("data/run", 9, 0600), entries[1]});  // other contents: what is there keeps its mode
-  EXPECT_EQ(mode_of("data/run"), 0777u);
-  EXPECT_EQ(mode_of("data/d"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/d"), 0777u);
 }
 
 TEST_F(HostileServer, ItsWordsReachNoTerminal) {
@@ -285,7 +276,6 @@ TEST_F(HostileServer, FilesThatWereAnnouncedHaveToCome) {
 
 TEST_F(HostileServer, ThatNeverAnswersDoesNotHoldASync) {
   write_file(here_ / "watched/file", "x");
-  HostilePeer peer;
   std::atomic<bool> stop{false};
   SyncOptions options;
   options.folder = here_ / "watched";

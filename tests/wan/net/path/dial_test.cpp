@@ -121,8 +121,7 @@ TEST(Dial, TellsWhatIsFinal) {
     const Dialled outcome = answered(welcome_of(answer));
     EXPECT_FALSE(outcome.channel);
     EXPECT_EQ(outcome.failure, failure) << outcome.reason;
-    EXPECT_TRUE(says(outcome.reason, "because of the test"));
-    EXPECT_TRUE(says(outcome.reason, "127.0.0.1:"));
+    expect_contains(outcome.reason, {"because of the test", "127.0.0.1:"});
   }
   Welcome later = welcome_of(Answer::kVersion);
   later.version = kProtocolVersion + 1;
@@ -243,8 +242,7 @@ TEST(Dial, TriesTheNextAddress) {
   const Address nobody = resolve({"127.0.0.1", free_ports(1)[0]}).front();
   const Dialled alone = Caller(plan_to({nobody})).wait();
   EXPECT_EQ(alone.failure, DialFailure::kAgain);
-  EXPECT_TRUE(says(alone.reason, nobody.text()));
-  EXPECT_TRUE(says(alone.reason, "refused"));
+  expect_contains(alone.reason, {nobody.text(), "refused"});
 
   RawListener listener;
   Caller caller(plan_to({nobody, listener.address()}));
@@ -326,7 +324,7 @@ TEST(Dial, AWrongLocalAddressIsTold) {
   RawListener listener;
   DialPlan plan = plan_to({listener.address()});
   plan.settings.local_address = "192.0.2.1";
-  EXPECT_NE(Caller(plan).wait().reason.find("192.0.2.1"), std::string::npos);
+  EXPECT_TRUE(says(Caller(plan).wait().reason, "192.0.2.1"));
 }
 
 // The queue of a listener gets room when the first question has long been asked: the next one is heard soon.

@@ -108,9 +108,7 @@ TEST(RelayHidden, IsForgottenWhenItEnds) {
   StartedRig rig;
   { Hidden hidden(rig.route("amsterdam")); }
   EXPECT_TRUE(registered(rig, 0));
-  RelayAdmission late(rig.key, Want::kConnect, "amsterdam");
-  EXPECT_THROW(admit(rig.at(), late), Error);
-  EXPECT_TRUE(late.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "amsterdam");
 }
 
 TEST(RelayHidden, WrongFromTheStartIsAnError) {
@@ -146,9 +144,7 @@ TEST(RelayHidden, AKeyHasHalfOfTheNames) {
   rig.settings.names = 4;
   rig.start();
   Hidden amsterdam(rig.route("amsterdam")), tokyo(rig.route("tokyo"));
-  RelayAdmission third(rig.key, Want::kListen, "helsinki");
-  EXPECT_THROW(admit(rig.at(), third), Error);
-  EXPECT_TRUE(third.try_again());
+  rig.expect_refused_for_now(Want::kListen, "helsinki");
   Hidden helsinki(RelayRoute{rig.at(), rig.folder / "second.key", "helsinki"});
   EXPECT_EQ(rig.relay->status().names, 3);
 }
@@ -160,9 +156,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
   rig.start();
   const Socket silent = admit(rig.at(), RelayAdmission(rig.key, Want::kListen, "amsterdam"));
   ASSERT_TRUE(registered(rig));
-  RelayAdmission caller(rig.key, Want::kConnect, "amsterdam");
-  EXPECT_THROW(admit(rig.at(), caller), Error);
-  EXPECT_TRUE(caller.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "amsterdam");
   Hidden hidden(rig.route("amsterdam"));
   EXPECT_TRUE(comes_true([&] {
     try {

@@ -91,8 +91,10 @@ TEST(Tcp, RefusedAndTakenPortsAreTold) {
   {
     Socket listener = listen_on({"127.0.0.1", 0}, settings);
     nobody = address_of(listener);
-    const std::string twice = test::error_of([&] { listen_on({"127.0.0.1", nobody.port()}, settings); });
-    EXPECT_TRUE(says(twice, std::to_string(nobody.port())));
+    EXPECT_TRUE(says(test::error_of([&] {
+                       listen_on({"127.0.0.1", nobody.port()}, settings);
+                     }),
+                     std::to_string(nobody.port())));
   }
   Socket near = start_connect(nobody, settings);
   ASSERT_TRUE(ready(near.descriptor(), POLLOUT));
