@@ -76,12 +76,8 @@ void trees(Sites& sites, bool compress, float r_cut) {
     set->stream.synchronize();  // other streams read it from here on
   }
   const Stream stream;
-  WalkOptions walk;
-  walk.theta = 0.5f;
-  walk.r_cut = r_cut;
-  LetOptions options;
-  options.compress = compress;
-  SiteTrees trees(sites, options);
+  const WalkOptions walk{.theta = 0.5f, .r_cut = r_cut};
+  SiteTrees trees(sites, {.compress = compress});
   const SourceParticle* particles = set->particles.source.data();
   trees.rebuild(stream, set->tree, particles, walk, {slabs}, 1);
   trees.finish(stream);

@@ -156,9 +156,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
 
 TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {
   Ring ring(2);
-  MassUnit unit;
-  unit.bits = 12;
-  unit.units_per_mass = 1;
+  MassUnit unit{.bits = 12, .units_per_mass = 1};
   std::vector<std::uint64_t> counts(512, 7);
   ring.meshes[0]->start_sum(MeshBox::whole(8), unit, 1, counts.data(), nullptr);
   unit.units_per_mass = 2;

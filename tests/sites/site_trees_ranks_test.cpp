@@ -61,8 +61,7 @@ void expect_as_whole(TreeSite& side, const WalkOptions& walk, const std::vector<
 // Particle k of this site is on rank k mod `used` of it; the others have none.
 void exchange(const LetOptions& options, int used) {
   Ends ends;
-  WalkOptions walk;
-  walk.r_cut = 0.1f;
+  const WalkOptions walk{.r_cut = 0.1f};
   std::vector<std::vector<SourceParticle>> of_rank(static_cast<std::size_t>(ends.world.size()));
   std::vector<SourceParticle> beyond;
   std::size_t k = 0;

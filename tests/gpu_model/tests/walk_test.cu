@@ -15,12 +15,7 @@ using testing::ListWords;
 using testing::TreeSet;
 using testing::words_of;
 
-WalkOptions options_of(float theta, float r_cut = 0) {
-  WalkOptions options;
-  options.theta = theta;
-  options.r_cut = r_cut;
-  return options;
-}
+WalkOptions options_of(float theta, float r_cut = 0) { return {.theta = theta, .r_cut = r_cut}; }
 
 std::vector<ListWords> sorted(std::vector<ListWords> lists) {
   for (ListWords& list : lists) {

@@ -230,9 +230,7 @@ TEST(LocalEssentialTree, FarRanksAreOneCellEach) {
 TEST(LocalEssentialTree, BeyondTheCutoffNoMessageGoes) {
   std::vector<int> owner;
   const auto set = clump_of_each_rank(owner);
-  WalkOptions walk;
-  walk.r_cut = 0.2f;
-  LetSet s(set, owner, walk, 0);
+  LetSet s(set, owner, {.r_cut = 0.2f}, 0);
   s.rebuild();
   s.update();
   EXPECT_EQ(s.let.counts().messages_sent, 0u);

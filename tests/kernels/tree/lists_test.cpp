@@ -17,9 +17,7 @@ struct Kept : TreeSet {
   InteractionLists lists;
 
   Kept(const std::vector<SourceParticle>& set, std::uint32_t group_size, float r_cut)
-      : TreeSet(set, group_size, r_cut > 0 ? kPeriodicMinLevel : 0) {
-    options.theta = 0.6f;
-    options.r_cut = r_cut;
+      : TreeSet(set, group_size, r_cut > 0 ? kPeriodicMinLevel : 0), options{.theta = 0.6f, .r_cut = r_cut} {
     walk_tree(stream, tree, options, all_groups(), lists);
   }
   // Moves a part of the particles, so that kept lists err.

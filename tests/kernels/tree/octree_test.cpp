@@ -194,9 +194,7 @@ TEST(CoarseCells, AreTheirCubesAndHoldTheBoxesOfTheirChildren) {
 TEST(CoarseCells, NoWalkTakesThemForMultipoles) {
   const int level = 4;
   for (const float r_cut : {0.0f, 0.11f}) {
-    WalkOptions walk;
-    walk.theta = 1.5f;
-    walk.r_cut = r_cut;
+    const WalkOptions walk{.theta = 1.5f, .r_cut = r_cut};
     testing::TreeSet t(testing::uniform_set(20000, 7), 64, 3);
     const std::uint32_t coarse = t.tree.level_begin[level];
     const auto count_coarse = [&] {
@@ -236,10 +234,8 @@ TEST(OwnGroups, InnerOnesNeedNoGhosts) {
   DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
   mark_ghost_cells(t.stream, before, t.tree, has_ghosts);
   keep_own_groups(t.stream, before, t.groups, own);
-  WalkOptions walk;
-  walk.r_cut = 0.1f;
   InteractionLists lists;
-  walk_tree(t.stream, t.tree, walk, t.all_groups(), lists);
+  walk_tree(t.stream, t.tree, {.r_cut = 0.1f}, t.all_groups(), lists);
   split_groups(t.stream, t.view(lists), own, has_ghosts, inner, outer);
 
   const auto first = t.tree.first.download(t.stream), count = t.tree.count.download(t.stream);
