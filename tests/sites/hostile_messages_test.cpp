@@ -12,6 +12,7 @@
 #include "kernels/mesh/assign.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "tests/host/domain/fields.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/wan/fuzz/rounds.hpp"
@@ -99,17 +100,10 @@ void mesh(Sites& sites) {
   std::vector<SourceParticle> mine;
   for (const SourceParticle& p : all)
     if (slabs.site_of(p.x) == sites.me()) mine.push_back(p);
-  const Stream& stream = maki::test::test_stream();
-  const maki::test::OnDevice source(mine), whole(all);
-  const MassUnit unit = choose_mass_unit(stream, Assignment::kCic, kCells, whole.data(), whole.size(), 11);
-  MassCounter counter(Assignment::kCic);
-  counter.take(stream, source.data(), source.size(), unit, MeshBox::whole(kCells));
-  std::array<std::vector<std::uint64_t>, 2> counts;
-  for (const bool shifted : {false, true}) {
-    DeviceBuffer<std::uint64_t> cells("test.counts", kCells * kCells * kCells);
-    counter.count(stream, shifted, cells.data());
-    counts[shifted] = cells.download(stream);
-  }
+  const maki::test::OnDevice whole(all);
+  const MassUnit unit =
+      choose_mass_unit(maki::test::test_stream(), Assignment::kCic, kCells, whole.data(), whole.size(), 11);
+  auto counts = maki::test::counts_of(mine, unit, Assignment::kCic, MeshBox::whole(kCells));
   SiteMesh site_mesh(sites);
   site_mesh.set_slabs(slabs, 0.004);
   site_mesh.set_piece(sites.me() == 1 ? 1 : 1 << 20);

@@ -1,14 +1,17 @@
 // Particles for the tests of mesh kernels, and mass assignment as it is defined, one particle after another.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
 
+#include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/cloud.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki::test {
 
@@ -82,6 +85,21 @@ inline std::vector<std::int64_t> counts_by_the_book(Assignment cloud, const std:
     if (cloud == Assignment::kCic) add_by_the_book<2>(p, m, half_cells, unit, counts);
     if (cloud == Assignment::kTsc) add_by_the_book<3>(p, m, half_cells, unit, counts);
     if (cloud == Assignment::kPcs) add_by_the_book<4>(p, m, half_cells, unit, counts);
+  }
+  return counts;
+}
+
+// What MassCounter counts of a set within a box of the mesh's cells; with two meshes also on the shifted one.
+inline std::array<std::vector<std::uint64_t>, 2> counts_of(const Set& set, const MassUnit& unit, Assignment cloud,
+                                                           const MeshBox& box, int meshes = 2) {
+  const OnDevice source(set);
+  MassCounter counter(cloud);
+  counter.take(test_stream(), source.data(), source.size(), unit, box);
+  std::array<std::vector<std::uint64_t>, 2> counts;
+  for (std::size_t mesh = 0; mesh < static_cast<std::size_t>(meshes); ++mesh) {
+    DeviceBuffer<std::uint64_t> cells("test.counts", box.size());
+    counter.count(test_stream(), mesh == 1, cells.data());
+    counts[mesh] = cells.download(test_stream());
   }
   return counts;
 }

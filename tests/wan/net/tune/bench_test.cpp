@@ -334,9 +334,7 @@ TEST(BenchReport, SizesLatencySilenceAndCpu) {
   link.window = 1e8;
   Trial trial;
   trial.settings.pacing_rate = trial.pacing_in = 0.95e8;
-  BenchOptions options;
-  options.seconds = 60;
-  const BenchResult result = measure(link, trial, options);
+  const BenchResult result = measure(link, trial, {.seconds = 60});
   EXPECT_NEAR(result.latency.median, 0.27, 1e-9);
   EXPECT_NEAR(result.latency.percentile_99, 0.27, 1e-9);
   ASSERT_EQ(result.rows.size(), 4u);
@@ -349,8 +347,7 @@ TEST(BenchReport, SizesLatencySilenceAndCpu) {
 
   ModelLink slow;
   slow.rate_out = slow.rate_in = 1.25e6;
-  options.seconds = 30;
-  const BenchResult of_slow = measure(slow, Trial{}, options);
+  const BenchResult of_slow = measure(slow, Trial{}, {.seconds = 30});
   EXPECT_FALSE(of_slow.left_out.empty());
   EXPECT_LT(slow.time, 90);
 }
