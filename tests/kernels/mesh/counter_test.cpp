@@ -1,8 +1,6 @@
 // MassCounter against the plain loop, bit for bit; on the GPU in tiles.
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "tests/kernels/mesh/mesh_sets.hpp"
