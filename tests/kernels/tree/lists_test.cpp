@@ -26,9 +26,7 @@ struct Kept : TreeSet {
     const auto shift = static_cast<std::uint32_t>(sides * kSideInUnits);
     for (std::size_t i = 0; i < moved.size(); ++i)
       if (i % 7 == 0) moved[i].y += shift;
-    particles.source.upload(stream, moved);
-    sweep_octree(stream, particles.source.data(), tree);
-    refit_groups(stream, particles.source.data(), groups);
+    move_to(moved);
   }
   std::vector<std::uint32_t> stale(float margin, StaleCells which = StaleCells::kAll) {
     DeviceBuffer<std::uint32_t> found("stale");

@@ -162,21 +162,19 @@ TEST(Dial, OnlyThePeerCanEndAPathThatStands) {
   }
 }
 
-void by_relay(DialPlan& plan, const TemporaryFolder& folder) {
-  plan.relay.key_file = folder / "relay.key";
-  plan.relay.target = "amsterdam";
-}
-
 // Whoever is on the way to the relay can say these things, and knows no key.
 TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
   TemporaryFolder folder;
   write_key(Key::make(), folder / "relay.key");
   for (const bool stands : {true, false}) {
+    const auto plan = [&](const RawListener& relay) {
+      DialPlan by_relay = plan_to({relay.address()}, hello_of(0, 2, SessionId{std::byte{stands}}));
+      by_relay.relay = {{}, folder / "relay.key", "amsterdam"};
+      return by_relay;
+    };
     for (const auto code : {admission::Code::kRefused, admission::Code::kKey, admission::Code::kAdmitted}) {
       RawListener listener;
-      DialPlan plan = plan_to({listener.address()}, hello_of(0, 2, SessionId{std::byte{stands}}));
-      by_relay(plan, folder);
-      Caller caller(plan);
+      Caller caller(plan(listener));
       HandMadeStream forger(listener.accept());
       forger.send(encode(admission::Challenge{}));
       const auto request = forger.read<admission::kRequestBytes>();
@@ -185,9 +183,7 @@ TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
       EXPECT_EQ(outcome.failure, stands ? DialFailure::kAgain : DialFailure::kFinal) << outcome.reason;
     }
     RawListener listener;
-    DialPlan plan = plan_to({listener.address()}, hello_of(0, 2, SessionId{std::byte{stands}}));
-    by_relay(plan, folder);
-    Caller caller(plan);
+    Caller caller(plan(listener));
     HandMadeStream(listener.accept()).send(encode(admission::Challenge{.version = admission::kVersion + 1}));
     EXPECT_EQ(caller.wait().failure, stands ? DialFailure::kAgain : DialFailure::kFinal);
   }
