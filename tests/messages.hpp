@@ -30,10 +30,15 @@ inline std::size_t times(const std::string& text, const std::string& words) {
   return count;
 }
 
+// Whether a text has this part. A failing EXPECT_TRUE shows it.
+inline ::testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is missing in: " << text;
+}
+
 // Each of the words has to be in the text.
 inline void expect_contains(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is missing in: " << text;
+  for (const std::string& word : words) EXPECT_TRUE(says(text, word));
 }
 
 }  // namespace maki::test

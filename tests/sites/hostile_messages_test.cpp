@@ -12,9 +12,10 @@
 #include "kernels/mesh/assign.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "tests/host/domain/fields.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
-#include "tests/wan/fuzz/damaged.hpp"
+#include "tests/wan/fuzz/rounds.hpp"
 #include "wan/sites/gathered_set.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
@@ -76,12 +77,8 @@ void trees(Sites& sites, bool compress, float r_cut) {
     set->stream.synchronize();  // other streams read it from here on
   }
   const Stream stream;
-  WalkOptions walk;
-  walk.theta = 0.5f;
-  walk.r_cut = r_cut;
-  LetOptions options;
-  options.compress = compress;
-  SiteTrees trees(sites, options);
+  const WalkOptions walk{.theta = 0.5f, .r_cut = r_cut};
+  SiteTrees trees(sites, {.compress = compress});
   const SourceParticle* particles = set->particles.source.data();
   trees.rebuild(stream, set->tree, particles, walk, {slabs}, 1);
   trees.finish(stream);
@@ -103,17 +100,10 @@ void mesh(Sites& sites) {
   std::vector<SourceParticle> mine;
   for (const SourceParticle& p : all)
     if (slabs.site_of(p.x) == sites.me()) mine.push_back(p);
-  const Stream& stream = maki::test::test_stream();
-  const maki::test::OnDevice source(mine), whole(all);
-  const MassUnit unit = choose_mass_unit(stream, Assignment::kCic, kCells, whole.data(), whole.size(), 11);
-  MassCounter counter(Assignment::kCic);
-  counter.take(stream, source.data(), source.size(), unit, MeshBox::whole(kCells));
-  std::array<std::vector<std::uint64_t>, 2> counts;
-  for (const bool shifted : {false, true}) {
-    DeviceBuffer<std::uint64_t> cells("test.counts", kCells * kCells * kCells);
-    counter.count(stream, shifted, cells.data());
-    counts[shifted] = cells.download(stream);
-  }
+  const maki::test::OnDevice whole(all);
+  const MassUnit unit =
+      choose_mass_unit(maki::test::test_stream(), Assignment::kCic, kCells, whole.data(), whole.size(), 11);
+  auto counts = maki::test::counts_of(mine, unit, Assignment::kCic, MeshBox::whole(kCells));
   SiteMesh site_mesh(sites);
   site_mesh.set_slabs(slabs, 0.004);
   site_mesh.set_piece(sites.me() == 1 ? 1 : 1 << 20);
@@ -123,16 +113,14 @@ void mesh(Sites& sites) {
 
 void migration(Sites& sites) {
   const Stream stream;
-  Particles particles;
-  std::vector<DeviceBuffer<float>> extra;
+  maki::test::KnownParticles set;
   std::vector<std::uint64_t> ids;
   for (std::uint64_t id = 0; id < 40; ++id)
     if (static_cast<int>(id % 2) == sites.me()) ids.push_back(id);
-  maki::test::make_particles(stream, ids, particles, extra);
-  std::vector<DeviceBuffer<float>*> arrays = {&extra[0], &extra[1]};
+  set.make(stream, ids);
   SiteMigration migration(sites, SiteMigration::Reach::kNeighbours);
-  migration.begin(stream, Slabs(2, 0), particles, arrays, 1);
-  migration.finish(stream, particles, arrays, 1);
+  migration.begin(stream, Slabs(2, 0), set.particles, set.arrays(), 1);
+  migration.finish(stream, set.particles, set.arrays(), 1);
 }
 
 // Sums of some steps, and the decisions that follow from them.

@@ -1,10 +1,13 @@
-// Links with keys and settings of their own: a neighbour is who its key says.
+// Links with keys and settings of their own: a neighbour is who its key says. A job of a site that has one in the run
+// already, or had one that is gone.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "tests/sites/net_rings.hpp"
+#include "tests/wan/net/proxy.hpp"
 #include "wan/sites/link_check.hpp"
+#include "wan/sites/link_start.hpp"
 #include "wan/sites/ring.hpp"
 #include "wan/sites/ring_plan.hpp"
 
@@ -16,11 +19,7 @@ using namespace test;
 // Each link has a key, named after the sites at its ends; every site knows those of its own links only.
 struct Keys {
   wan::test::TemporaryFolder folder;
-  wan::Security security(const std::string& name) const {
-    wan::Security one;
-    one.key_files = {folder / name};
-    return one;
-  }
+  wan::Security security(const std::string& name) const { return {.key_files = {folder / name}}; }
   explicit Keys(Plans& plans) {
     for (const char* name : {"ab", "bc", "ca"}) wan::test::new_key(folder, name);
     for (int i = 0; i < 3; ++i) {
@@ -38,15 +37,6 @@ struct Keys {
 // So that both neighbours of site a call it.
 void hide_b(Plans& plans) {
   plans.for_all([](RingPlan& plan) { plan.sites[1].address = plan.sites[1].listen = {}; });
-}
-
-void talk(std::vector<std::unique_ptr<NetRing>>& rings) {
-  for (auto& ring : rings) ring->publish(Phase::kSums, 1, pattern(1000, static_cast<unsigned>(ring->me())));
-  for (auto& ring : rings)
-    for (int from = 0; from < 3; ++from)
-      if (from != ring->me()) {
-        EXPECT_EQ(ring->receive(from, Phase::kSums, 1), pattern(1000, static_cast<unsigned>(from)));
-      }
 }
 
 TEST(LinkKeys, EachLinkHasItsOwn) {
@@ -83,13 +73,11 @@ TEST(LinkKeys, ASiteCannotPoseAsAnother) {
   path.start_send(kHelloTag, encode(hello_of(posing, Purpose::kRun)));
   const wan::Bytes notice = path.receive_any(kNoticeTag, 1 << 16);
   const std::string said(reinterpret_cast<const char*>(notice.data.get()) + 4, notice.size - 4);
-  EXPECT_TRUE(has(said, "site a turns this site away (it shows the key " + wan::read_key(keys.folder / "ca").id))
-      << said;
+  EXPECT_TRUE(says(said, "site a turns this site away (it shows the key " + wan::read_key(keys.folder / "ca").id));
   EXPECT_TRUE(comes_true([&] { return plans.lines.has("calls itself b was turned away: it shows the key"); }));
   // Those that hold the right ones still find each other.
   auto b = plans.begin(1), c = plans.begin(2);
-  std::vector<std::unique_ptr<NetRing>> rings;
-  for (auto* one : {&a, &b, &c}) rings.push_back(one->get());
+  const Rings rings = rings_of(a, b, c);
   talk(rings);
   close_all(rings);
 }
@@ -100,11 +88,11 @@ TEST(LinkKeys, AWrongOneIsNamedAtBothEnds) {
   keys.set(plans[0], 0, "ca");  // a calls b with it
   const LinkPlan b = listening_plan(plans[1]);
   const wan::Listener listener(plans[1].sites[1].listen, b.security, b.path);
-  const std::string text = error_of<Error>([&] { NetRing ring(plans[0]); }), id = wan::read_key(keys.folder / "ca").id;
-  EXPECT_TRUE(has(text, "site b at 127.0.0.1") && has(text, "does not know our key " + id)) << text;
+  const std::string id = wan::read_key(keys.folder / "ca").id;
+  expect_contains(error_of([&] { NetRing ring(plans[0]); }), {"site b at 127.0.0.1", "does not know our key " + id});
   EXPECT_TRUE(comes_true([&] { return plans.quiet.has(id + " is not among ours"); }));
   keys.set(plans[1], 0, "none");
-  EXPECT_TRUE(has(error_of<Error>([&] { NetRing ring(plans[1]); }), keys.folder / "none"));
+  EXPECT_TRUE(says(error_of([&] { NetRing ring(plans[1]); }), keys.folder / "none"));
 }
 
 TEST(LinkKeys, OneKeyForAllIsUsedAndNamed) {
@@ -131,20 +119,17 @@ TEST(LinkKeys, TwoKeysOfOneIdAreRefused) {
   forged.id = wan::read_key(keys.folder / "ab").id;
   wan::write_key(forged, keys.folder / "forged");
   keys.set(plans[0], 2, "forged");
-  const std::string text = error_of<Error>([&] { NetRing ring(plans[0]); });
-  EXPECT_TRUE(has(text, keys.folder / "forged") && has(text, "another key")) << text;
+  expect_contains(error_of([&] { NetRing ring(plans[0]); }), {keys.folder / "forged", "another key"});
 }
 
 TEST(LinkKeys, FilesThatAreMissingOrOpenToOthersAreNamed) {
   Plans plans(3);
   const Keys keys(plans);
   keys.set(plans[1], 1, "none");
-  std::string text = error_of<Error>([&] { NetRing ring(plans[1]); });
-  EXPECT_TRUE(has(text, "no link between sites b and c") && has(text, keys.folder / "none")) << text;
+  expect_contains(error_of([&] { NetRing ring(plans[1]); }), {"no link between sites b and c", keys.folder / "none"});
   std::filesystem::permissions(keys.folder / "bc", std::filesystem::perms(0644));
   keys.set(plans[1], 1, "bc");
-  text = error_of<Error>([&] { NetRing ring(plans[1]); });
-  EXPECT_TRUE(has(text, "others may read or write it") && has(text, "chmod 600")) << text;
+  expect_contains(error_of([&] { NetRing ring(plans[1]); }), {"others may read or write it", "chmod 600"});
 }
 
 // Both ends of each link have what the site on its left says, whoever called.
@@ -200,8 +185,8 @@ TEST(LinkCheck, BothEndsFindTheSame) {
     EXPECT_EQ(link.error, "");
     EXPECT_EQ(link.version, "1.0");
     ASSERT_EQ(link.differences.size(), 1u);
-    EXPECT_TRUE(has(link.differences[0], i == 0 ? "gravity.theta is 0.5 at site a and 0.4 at site b"
-                                                : "gravity.theta is 0.4 at site b and 0.5 at site a"));
+    EXPECT_TRUE(says(link.differences[0], i == 0 ? "gravity.theta is 0.5 at site a and 0.4 at site b"
+                                                 : "gravity.theta is 0.4 at site b and 0.5 at site a"));
     EXPECT_FALSE(link.waits_to_run);
     EXPECT_GT(link.round_trip, 0);
     EXPECT_LE(std::abs(link.clock_difference), link.round_trip / 2 + 0.01);  // the same clock
@@ -224,7 +209,7 @@ TEST(LinkCheck, WhatIsThereIsFoundWhereOthersAreMissing) {
   EXPECT_GT(links[0].rate_in, 0);
   EXPECT_EQ(links[1].site, 2);
   EXPECT_FALSE(links[1].reachable);
-  EXPECT_TRUE(has(links[1].error, "site c did not come within 6 s")) << links[1].error;
+  EXPECT_TRUE(says(links[1].error, "site c did not come within 6 s"));
 }
 
 // A site that waits to run answers a check, and runs when its neighbour does.
@@ -237,13 +222,110 @@ TEST(LinkCheck, ARunThatWaitsIsNotDisturbed) {
     EXPECT_TRUE(links[0].reachable) << links[0].error;
     EXPECT_TRUE(links[0].waits_to_run);
     EXPECT_EQ(links[0].rate_in, 0);
-    std::vector<std::unique_ptr<NetRing>> rings;
-    rings.push_back(plans.begin(1 - waiting).get());
-    rings.push_back(run.get());
+    auto other = plans.begin(1 - waiting);
+    const Rings rings = rings_of(other, run);
     rings[0]->publish(Phase::kSums, 1, pattern(10, 1));
     EXPECT_EQ(rings[1]->receive(1 - waiting, Phase::kSums, 1), pattern(10, 1));
     close_all(rings);
   }
+}
+
+// ---- a second job ---------------------------------------------------------------------------------------------------
+
+// What the start of a job says; a loss of a site would be none of this run.
+std::string refusal_of(const RingPlan& plan) {
+  try {
+    NetRing ring(plan);
+  } catch (const SiteLost& lost) {
+    return std::string("lost: ") + lost.what();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "it takes part";
+}
+
+// Another job of site a on a machine of its own.
+RingPlan second_job(Plans& plans) {
+  RingPlan second = plans[0];
+  second.sites[0].listen = {"127.0.0.1", wan::test::free_ports(1)[0]};
+  return second;
+}
+
+TEST(SecondJob, IsTurnedAwayFromARunThatIsUnderWay) {
+  Plans plans(2);
+  auto rings = start(plans);
+  expect_contains(refusal_of(second_job(plans)),
+                  {"site b turns this site away (the run is under way since 20", " UTC with another job of site a)"});
+  const std::string line = "a site that calls itself a was turned away: the run is under way since";
+  EXPECT_TRUE(comes_true([&] { return plans.quiet.has(line); }));
+  const auto links = check_links(second_job(plans));
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_FALSE(links[0].reachable);
+  EXPECT_TRUE(says(links[0].error, "the run is under way since"));
+  rings[0]->publish(Phase::kSums, 1, pattern(1000, 1));  // the run goes on
+  EXPECT_EQ(rings[1]->receive(0, Phase::kSums, 1), pattern(1000, 1));
+  close_all(rings);
+}
+
+TEST(SecondJob, IsTurnedAwayWhereSitesStillWait) {
+  Plans plans(3);
+  wan::test::Lines at_b;
+  plans[1].report = [&](const std::string& line) { at_b.add(line); };
+  auto a = plans.begin(0), b = plans.begin(1);
+  ASSERT_TRUE(comes_true([&] {  // where site a is missing, too, it is named last
+    const auto lines = at_b.all();
+    return !lines.empty() && says(lines.back(), "waiting for site c");
+  }));
+  EXPECT_TRUE(
+      says(refusal_of(second_job(plans)), "site b turns this site away (another job of site a takes part already"));
+  EXPECT_TRUE(comes_true([&] { return at_b.has("a site that calls itself a was turned away: another job"); }));
+  auto c = plans.begin(2);
+  close_all(rings_of(a, b, c));
+}
+
+// The first job is silent, and its connections are open: as where its machine has lost its power.
+TEST(SecondJob, TakesThePlaceOfOneThatIsGone) {
+  Plans plans(3);
+  plans.for_all([](RingPlan& plan) {
+    plan.path.heartbeat = 0.2;
+    plan.path.stream_timeout = 2;
+  });
+  auto b = plans.begin(1);
+  wan::test::Proxy proxy(plans[1].sites[1].listen);
+  wan::Path gone;
+  ASSERT_TRUE(comes_true([&] {
+    try {
+      gone = wan::Path::connect(proxy.address(), plans[0].security, plans[0].path, {.name = "a", .within = 1});
+    } catch (const wan::PathError&) {  // site b does not listen yet
+    }
+    return gone.valid();
+  }));
+  gone.start_send(kHelloTag, encode(hello_of(plans[0], Purpose::kRun)));
+  gone.receive_any(kHelloTag, kLongestHello);
+  proxy.stall(true);
+  auto a = plans.begin(0), c = plans.begin(2);
+  close_all(rings_of(a, b, c));
+}
+
+// Site b finds the path down, and need not wait as long as its patience.
+TEST(SecondJob, OfOneThatIsGoneTellsTheOthersOfTheLoss) {
+  Plans plans(2);
+  plans.for_all([](RingPlan& plan) {
+    plan.path.heartbeat = 0.2;
+    plan.path.stream_timeout = 1;
+    plan.path.patience = 600;
+  });
+  wan::test::Proxy proxy(plans[1].sites[1].listen);
+  const RingPlan second = second_job(plans);
+  plans[0].sites[1].address = proxy.address();
+  auto rings = start(plans);
+  proxy.stall(true);
+  auto waiting = std::async(std::launch::async, [&] { return std::make_unique<NetRing>(second); });
+  const std::string lost = error_of<SiteLost>([&] { rings[1]->receive(0, Phase::kSums, 1); });
+  EXPECT_TRUE(says(lost, "site a is lost (seen by site b: another job of it has called"));
+  rings.clear();
+  auto b = plans.begin(1);  // its next job
+  close_all(rings_of(waiting, b));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/sites/net_rings.hpp"
-#include "tests/wan/fuzz/damaged.hpp"
+#include "tests/wan/fuzz/rounds.hpp"
 #include "tests/wan/net/proxy.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/listener.hpp"
@@ -20,7 +20,6 @@ namespace {
 
 using namespace test;
 using wan::fuzz::damage, wan::fuzz::Random, wan::fuzz::wild_number;
-using Clock = std::chrono::steady_clock;
 
 constexpr auto kHang = std::chrono::seconds(120);  // of a loaded machine
 
@@ -33,8 +32,6 @@ std::string soon(std::future<std::string>& text) {
   return text.get();
 }
 
-double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
-
 TEST(NetRingRefusal, ADifferentConfigurationIsNamedAtAllSites) {
   for (int count : {2, 3, 4}) {
     Plans plans(count);
@@ -43,18 +40,18 @@ TEST(NetRingRefusal, ADifferentConfigurationIsNamedAtAllSites) {
     const auto texts = refusals(plans);
     int named = 0;
     for (const std::string& text : texts) {
-      EXPECT_FALSE(has(text, "time.steps")) << text;
+      EXPECT_FALSE(says(text, "time.steps")) << text;
       const bool names =
-          has(text, "gravity.theta is 0.5 at site") || has(text, "gravity.theta is 0.4 at site b and 0.5 at site");
+          says(text, "gravity.theta is 0.5 at site") || says(text, "gravity.theta is 0.4 at site b and 0.5 at site");
       named += names;
       // One that comes when its neighbours have left again waits for them.
-      EXPECT_TRUE(names || has(text, "did not come within 10 s")) << text;
+      EXPECT_TRUE(names || says(text, "did not come within 10 s")) << text;
     }
     EXPECT_GE(named, 2);
     if (count > 2) continue;  // there a site may hear of it from a third one first
-    EXPECT_TRUE(has(texts[0], "gravity.theta is 0.5 at site a and 0.4 at site b")) << texts[0];
-    EXPECT_TRUE(has(texts[1], "gravity.theta is 0.4 at site b and 0.5 at site a")) << texts[1];
-    EXPECT_TRUE(has(texts[1], "output.spectra is true at site b and not set at site a")) << texts[1];
+    EXPECT_TRUE(says(texts[0], "gravity.theta is 0.5 at site a and 0.4 at site b"));
+    expect_contains(texts[1], {"gravity.theta is 0.4 at site b and 0.5 at site a",
+                               "output.spectra is true at site b and not set at site a"});
   }
 }
 
@@ -63,8 +60,8 @@ TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
     Plans plans(2);
     plans[1].version = "1.1";
     for (const std::string& text : refusals(plans))
-      EXPECT_TRUE(has(text, "site a runs version 1.0 and site b version 1.1") ||
-                  has(text, "site b runs version 1.1 and site a version 1.0"))
+      EXPECT_TRUE(says(text, "site a runs version 1.0 and site b version 1.1") ||
+                  says(text, "site b runs version 1.1 and site a version 1.0"))
           << text;
   }
   Plans plans(3);
@@ -73,10 +70,8 @@ TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
   std::swap(plans[2].sites[2], plans[2].sites[3]);
   plans[2].me = 3;
   auto a = plans.begin(0), c = plans.begin(2);
-  for (auto* one : {&a, &c}) {
-    const std::string text = error_of<Error>([&] { one->get(); });
-    EXPECT_TRUE(has(text, "a, b, c at site a") && has(text, "a, b, d, c at site c")) << text;
-  }
+  for (auto* one : {&a, &c})
+    expect_contains(error_of([&] { one->get(); }), {"a, b, c at site a", "a, b, d, c at site c"});
 }
 
 TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
@@ -84,8 +79,7 @@ TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
   plans[0].sites[1].address = plans[0].sites[2].address;  // a takes c for b
   plans[2].wait_limit = 10;                               // it answers so long
   auto a = plans.begin(0), c = plans.begin(2);
-  const std::string text = error_of<Error>([&] { a.get(); });
-  EXPECT_TRUE(has(text, "it calls itself c: correct the address of site b")) << text;
+  EXPECT_TRUE(says(error_of([&] { a.get(); }), "it calls itself c: correct the address of site b"));
   EXPECT_THROW(c.get(), Error);
 }
 
@@ -102,15 +96,12 @@ TEST(NetRingLoss, OneThatLeavesIsLostForAll) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     rings[1].reset();
-    for (auto& one : waiting) {
-      const std::string text = one.get();
-      EXPECT_TRUE(has(text, "site b has left the run")) << text;
-    }
+    for (auto& one : waiting) EXPECT_TRUE(says(one.get(), "site b has left the run"));
     // Whatever is called then says the same.
-    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->publish(Phase::kSums, 1, {}); }), "site b"));
-    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->send(1, Phase::kSums, 1, {}); }), "site b"));
-    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->receive(count - 1, Phase::kSums, 1); }), "site b"));
-    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->close(); }), "site b"));
+    EXPECT_TRUE(says(error_of<SiteLost>([&] { rings[0]->publish(Phase::kSums, 1, {}); }), "site b"));
+    EXPECT_TRUE(says(error_of<SiteLost>([&] { rings[0]->send(1, Phase::kSums, 1, {}); }), "site b"));
+    EXPECT_TRUE(says(error_of<SiteLost>([&] { rings[0]->receive(count - 1, Phase::kSums, 1); }), "site b"));
+    EXPECT_TRUE(says(error_of<SiteLost>([&] { rings[0]->close(); }), "site b"));
   }
 }
 
@@ -146,7 +137,7 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
     plan.path.stream_timeout = 1;
     plan.path.patience = 4;
   });
-  const auto begun = Clock::now();
+  const auto begun = wan::WallClock::now();
   auto rings = start(plans);
   std::vector<std::future<std::string>> waiting;
   for (int i : {0, 1}) {
@@ -155,12 +146,10 @@ TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
     }));
   }
   rig.stop();
-  for (int i : {0, 1}) {
-    const std::string text = waiting[i].get();
-    EXPECT_TRUE(has(text, i == 0 ? "site b is lost (seen by site a" : "site a is lost (seen by site b")) << text;
-    EXPECT_TRUE(has(text, "nothing was heard of it for ")) << text;
-  }
-  EXPECT_GE(since(begun), 4);
+  for (int i : {0, 1})
+    expect_contains(waiting[i].get(), {i == 0 ? "site b is lost (seen by site a" : "site a is lost (seen by site b",
+                                       "nothing was heard of it for "});
+  EXPECT_GE(wan::seconds_since(begun), 4);
 }
 
 // As when a job is killed and started again within the patience.
@@ -173,9 +162,9 @@ TEST(NetRingLoss, OneThatWasStartedAnewIsLostForThatReason) {
   const wan::Listener anew({"127.0.0.1", 0}, listening.security, listening.path);
   proxy.lead_to(anew.address());
   proxy.cut();
-  const std::string text = error_of<SiteLost>([&] { rings[0]->receive(1, Phase::kSums, 1); });
-  EXPECT_TRUE(has(text, "site b is lost (seen by site a: nothing was heard of it for ")) << text;
-  EXPECT_TRUE(has(text, "the peer does not know this session: it was started anew, or has given the path up)")) << text;
+  expect_contains(error_of<SiteLost>([&] { rings[0]->receive(1, Phase::kSums, 1); }),
+                  {"site b is lost (seen by site a: nothing was heard of it for ",
+                   "the peer does not know this session: it was started anew, or has given the path up)"});
 }
 
 // So short that a site leaves soon when it is asked to, and longer than busy machines are silent.
@@ -201,8 +190,7 @@ TEST(NetRingHang, ASiteThatIsAskedToStopLeavesOneThatHangs) {
     asked = true;
     const std::string text = soon(waiting);
     const std::string what = closing ? "waiting for the end of site b for " : "waiting for trees of site b for ";
-    EXPECT_TRUE(has(text, "site b is lost (seen by site a: " + what)) << text;
-    EXPECT_TRUE(has(text, " s, and the run is asked to stop)")) << text;
+    expect_contains(text, {"site b is lost (seen by site a: " + what, " s, and the run is asked to stop)"});
     EXPECT_EQ(error_of<SiteLost>([&] { rings[2]->receive(1, Phase::kTrees, 1); }), text);
   }
 }
@@ -243,7 +231,7 @@ TEST(NetRingHang, ASiteThatHasAlwaysBeenSlowIsWaitedFor) {
     EXPECT_EQ(rings[0]->receive(1, Phase::kTrees, number).size(), number);
     asked = true;
   }
-  const auto waits = [](const std::string& line) { return has(line, "waiting for trees of site b for "); };
+  const auto waits = [](const std::string& line) { return says(line, "waiting for trees of site b for "); };
   EXPECT_GE(std::ranges::count_if(plans.quiet.all(), waits), 2);
   asked = false;
   close_all(rings);
@@ -283,7 +271,7 @@ struct Neighbour {
 
 // What site a says in the end, when it has taken all that it can.
 std::string take_all(RingPlan plan) {
-  return error_of<Error>([&] {
+  return error_of([&] {
     NetRing ring(plan);
     for (std::uint64_t number = 1;; ++number)
       for (const Phase phase : kAll) ring.receive(1, phase, number);
@@ -324,7 +312,7 @@ TEST(HostileNeighbour, WhatNobodyAsksForIsBounded) {
     const std::string said = after(plans, [&](Neighbour& neighbour) {
       for (std::uint64_t number = 1; number < 10'000; ++number) neighbour.send(Phase::kOutput, number, Message(bytes));
     });
-    EXPECT_TRUE(has(said, "what site b sends cannot be taken (output at site a: there is no room for")) << said;
+    EXPECT_TRUE(says(said, "what site b sends cannot be taken (output at site a: there is no room for"));
   }
 }
 
@@ -345,7 +333,7 @@ TEST(HostileNeighbour, NobodySendsPastTheEndOfTheWay) {
   const std::string said = after(plans, [&](Neighbour& neighbour) {
     neighbour.send_header(Phase::kSums, {Header::kMessage, 1, 1, 1, 0, kPieceBytes});
   });
-  EXPECT_TRUE(has(said, "what site b sends cannot be taken (sums at site a: a message has lost its way)")) << said;
+  EXPECT_TRUE(says(said, "what site b sends cannot be taken (sums at site a: a message has lost its way)"));
 }
 
 // The one that goes around the ring, not the first one.
@@ -401,7 +389,7 @@ void send_wildly(int rounds, int honest, unsigned seed) {
     plans[0].memory_limit = std::size_t{64} << 20;
     const std::string said = after(plans, [&](Neighbour& neighbour) { send_wildly(neighbour, random, honest, sent); });
     EXPECT_FALSE(said.empty());
-    sooner += has(said, "site b") ? 1 : 0;  // else the text of its news, which it has chosen
+    sooner += says(said, "site b") ? 1 : 0;  // else the text of its news, which it has chosen
   }
   EXPECT_GT(sooner, rounds / 2);
   std::cout << sent << " messages" << std::endl;

@@ -12,12 +12,12 @@
 
 namespace maki::sites::test {
 
-using wan::test::comes_true, wan::test::error_of, wan::test::pattern;
+using maki::test::error_of, maki::test::expect_contains, maki::test::says;
+using wan::test::comes_true, wan::test::pattern;
+using Rings = std::vector<std::unique_ptr<NetRing>>;
 
 constexpr Phase kAll[] = {Phase::kSums,      Phase::kMesh,   Phase::kTrees,
                           Phase::kParticles, Phase::kOutput, Phase::kControl};
-
-inline bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 // Plans of sites a, b, c, ... that trust one another.
 struct Plans {
@@ -66,8 +66,16 @@ inline std::vector<std::future<std::unique_ptr<NetRing>>> begin_all(Plans& plans
   return begun;
 }
 
-inline std::vector<std::unique_ptr<NetRing>> start(Plans& plans) {
-  std::vector<std::unique_ptr<NetRing>> rings;
+// When all of them stand.
+template <class... Begun>
+Rings rings_of(Begun&... begun) {
+  Rings rings;
+  (rings.push_back(begun.get()), ...);
+  return rings;
+}
+
+inline Rings start(Plans& plans) {
+  Rings rings;
   for (auto& one : begin_all(plans)) rings.push_back(one.get());
   return rings;
 }
@@ -75,11 +83,37 @@ inline std::vector<std::unique_ptr<NetRing>> start(Plans& plans) {
 // What each site's start says; empty where it did start.
 inline std::vector<std::string> refusals(Plans& plans) {
   std::vector<std::string> texts;
-  for (auto& one : begin_all(plans)) texts.push_back(error_of<Error>([&] { one.get(); }));
+  for (auto& one : begin_all(plans)) texts.push_back(error_of([&] { one.get(); }));
   return texts;
 }
 
-inline void close_all(std::vector<std::unique_ptr<NetRing>>& rings) {
+// Each site to each other one, sent and published in turns, in every phase; then all of it is received.
+inline void talk(const Rings& rings, std::size_t bytes = 100) {
+  const int count = static_cast<int>(rings.size());
+  const auto seed = [&](int from, int to, Phase phase) {
+    return static_cast<unsigned>(1 + from * 100 + (to + 1) * 10 + static_cast<int>(phase));
+  };
+  for (int from = 0; from < count; ++from) {
+    for (const Phase phase : kAll) {
+      rings[from]->publish(phase, 1, pattern(bytes, seed(from, -1, phase)));
+      for (int to = 0; to < count; ++to)
+        if (to != from) rings[from]->send(to, phase, 2, pattern(bytes / 3, seed(from, to, phase)));
+      rings[from]->publish(phase, 3, {});
+    }
+  }
+  for (int to = count - 1; to >= 0; --to) {
+    for (const Phase phase : kAll) {
+      for (int from = 0; from < count; ++from) {
+        if (from == to) continue;
+        EXPECT_EQ(rings[to]->receive(from, phase, 1), pattern(bytes, seed(from, -1, phase))) << from << to;
+        EXPECT_EQ(rings[to]->receive(from, phase, 2), pattern(bytes / 3, seed(from, to, phase))) << from << to;
+        EXPECT_TRUE(rings[to]->receive(from, phase, 3).empty());
+      }
+    }
+  }
+}
+
+inline void close_all(const Rings& rings) {
   std::vector<std::future<void>> closing;
   for (auto& ring : rings) closing.push_back(std::async(std::launch::async, [&ring] { ring->close(); }));
   for (auto& one : closing) one.get();

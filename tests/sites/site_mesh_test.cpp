@@ -6,20 +6,17 @@
 #include <random>
 
 #include "kernels/mesh/assign.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "tests/sites/replayed_sites.hpp"
 
 namespace maki::sites {
 namespace {
 
 using Set = std::vector<SourceParticle>;
-using maki::test::OnDevice, maki::test::test_stream;
+using maki::test::counts_of, maki::test::OnDevice, maki::test::test_stream, maki::testing::to_fixed;
 using Counts = std::array<std::vector<std::uint64_t>, 2>;
 
 enum class Kind { kGrid, kClustered, kFew };
-
-std::uint32_t fixed(double x) {
-  return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::llround(x * 0x1p32)));
-}
 
 Set make_set(Kind kind, bool equal_masses, std::size_t side = 20) {
   std::mt19937 random(11);
@@ -28,7 +25,7 @@ Set make_set(Kind kind, bool equal_masses, std::size_t side = 20) {
   std::lognormal_distribution<float> mass(0.0f, 0.5f);
   Set set;
   const auto add = [&](double x, double y, double z) {
-    set.push_back({fixed(x), fixed(y), fixed(z), equal_masses ? 0.7f : mass(random)});
+    set.push_back({to_fixed(x), to_fixed(y), to_fixed(z), equal_masses ? 0.7f : mass(random)});
   };
   if (kind == Kind::kGrid)
     for (std::size_t i = 0; i < side * side * side; ++i)
@@ -58,25 +55,12 @@ struct Ring {
     std::vector<Set> shares(sites.size());
     std::size_t i = 0;
     for (const SourceParticle& p : set) {
-      const std::uint32_t seen = p.x + (++i % 3 == 0 ? fixed(0.003) : 0);
+      const std::uint32_t seen = p.x + (++i % 3 == 0 ? to_fixed(0.003) : 0);
       shares[static_cast<std::size_t>(slabs.site_of(seen))].push_back(p);
     }
     return shares;
   }
 };
-
-Counts counts_of(const Set& set, const MassUnit& unit, Assignment cloud, int m, bool interlaced) {
-  const OnDevice source(set);
-  MassCounter counter(cloud);
-  Counts counts;
-  counter.take(test_stream(), source.data(), source.size(), unit, MeshBox::whole(m));
-  for (std::size_t mesh = 0; mesh < (interlaced ? 2 : 1); ++mesh) {
-    DeviceBuffer<std::uint64_t> cells("test.counts", static_cast<std::size_t>(m) * m * m);
-    counter.count(test_stream(), mesh == 1, cells.data());
-    counts[mesh] = cells.download(test_stream());
-  }
-  return counts;
-}
 
 std::uint64_t* data(std::vector<std::uint64_t>& values) { return values.empty() ? nullptr : values.data(); }
 
@@ -87,13 +71,13 @@ MassUnit unit_of(const Set& set, Assignment cloud, int m, int mass_bits) {
 
 // What each site ends with.
 std::vector<Counts> exchange(Ring& ring, const Set& set, const MassUnit& unit, Assignment cloud, int m,
-                             bool interlaced) {
+                             int meshes = 2) {
   std::vector<Counts> counts;
-  for (const Set& share : ring.share(set)) counts.push_back(counts_of(share, unit, cloud, m, interlaced));
+  for (const Set& share : ring.share(set)) counts.push_back(counts_of(share, unit, cloud, MeshBox::whole(m), meshes));
   for (std::size_t i = 0; i < counts.size(); ++i)
-    ring.meshes[i]->start_sum(MeshBox::whole(m), unit, interlaced ? 2 : 1, data(counts[i][0]), data(counts[i][1]));
+    ring.meshes[i]->start_sum(MeshBox::whole(m), unit, meshes, data(counts[i][0]), data(counts[i][1]));
   for (std::size_t i = 0; i < counts.size(); ++i)
-    ring.meshes[i]->finish_sum(MeshBox::whole(m), unit, interlaced ? 2 : 1, data(counts[i][0]), data(counts[i][1]));
+    ring.meshes[i]->finish_sum(MeshBox::whole(m), unit, meshes, data(counts[i][0]), data(counts[i][1]));
   return counts;
 }
 
@@ -111,8 +95,8 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
         for (Assignment cloud : {Assignment::kCic, Assignment::kTsc, Assignment::kPcs})
           for (int setting : {1, 2, 3}) {
             if (setting < 3 && (sites == 1 || !equal)) continue;
-            const bool interlaced = setting & 1;
-            SCOPED_TRACE(testing::Message()
+            const int meshes = setting & 1 ? 2 : 1;
+            SCOPED_TRACE(::testing::Message()
                          << sites << " sites, set " << static_cast<int>(kind) << (equal ? ", equal" : "") << ", cloud "
                          << static_cast<int>(cloud) << ", setting " << setting);
             Ring ring(sites);
@@ -120,8 +104,8 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
             const Set set = make_set(kind, equal, 12);
             const MassUnit unit = unit_of(set, cloud, m, setting < 2 ? 0 : 11);
             EXPECT_EQ(unit.dropped_bits > 0, setting >= 2);
-            const Counts whole = rounded(counts_of(set, unit, cloud, m, interlaced), unit);
-            for (const Counts& counts : exchange(ring, set, unit, cloud, m, interlaced))
+            const Counts whole = rounded(counts_of(set, unit, cloud, MeshBox::whole(m), meshes), unit);
+            for (const Counts& counts : exchange(ring, set, unit, cloud, m, meshes))
               EXPECT_TRUE(rounded(counts, unit) == whole);
             for (const auto& mesh : ring.meshes) EXPECT_EQ(mesh->counters().shared_planes, 0u);
           }
@@ -135,7 +119,7 @@ TEST(SiteMesh, FewBytesGo) {
   for (int mass_bits : {0, 11}) {
     Ring ring(2);
     const MassUnit unit = unit_of(set, Assignment::kPcs, m, mass_bits);
-    exchange(ring, set, unit, Assignment::kPcs, m, true);
+    exchange(ring, set, unit, Assignment::kPcs, m);
     bytes[mass_bits ? 1 : 0] = static_cast<double>(ring.meshes[0]->counters().bytes) / (m * m * m / 2);
   }
   EXPECT_LT(bytes[0], 13);
@@ -148,7 +132,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
   ring.slabs = Slabs({0u, 0x60000000u, 0xb0000000u});  // not those that SiteMesh was told
   const Set set = make_set(Kind::kGrid, true);
   const MassUnit unit = unit_of(set, Assignment::kPcs, 32, 8);
-  const auto all = exchange(ring, set, unit, Assignment::kPcs, 32, true);
+  const auto all = exchange(ring, set, unit, Assignment::kPcs, 32);
   EXPECT_TRUE(rounded(all[1], unit) == rounded(all[0], unit) && rounded(all[2], unit) == rounded(all[0], unit));
   EXPECT_GT(ring.meshes[0]->counters().shared_planes, 0u);
   EXPECT_EQ(ring.meshes[0]->counters().shared_planes, ring.meshes[2]->counters().shared_planes);
@@ -156,9 +140,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
 
 TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {
   Ring ring(2);
-  MassUnit unit;
-  unit.bits = 12;
-  unit.units_per_mass = 1;
+  MassUnit unit{.bits = 12, .units_per_mass = 1};
   std::vector<std::uint64_t> counts(512, 7);
   ring.meshes[0]->start_sum(MeshBox::whole(8), unit, 1, counts.data(), nullptr);
   unit.units_per_mass = 2;

@@ -17,12 +17,9 @@ constexpr std::uint64_t kParticles = 3000;
 struct MovingSites {
   const Stream& stream = test::test_stream();
   Slabs slabs;
-  struct Site {
+  struct Site : test::KnownParticles {
     std::unique_ptr<Sites> sites;
-    Particles particles;
-    std::vector<DeviceBuffer<float>> extra;
     std::unique_ptr<SiteMigration> migration;
-    std::vector<DeviceBuffer<float>*> arrays() { return {&extra[0], &extra[1]}; }
   };
   std::vector<Site> all;
   std::uint64_t number = 0;
@@ -41,7 +38,7 @@ struct MovingSites {
   void make(Start start) {
     std::vector<std::vector<std::uint64_t>> ids(all.size());
     for (std::uint64_t id = 0; id < kParticles; ++id) ids[static_cast<std::size_t>(start(id))].push_back(id);
-    for (std::size_t i = 0; i < all.size(); ++i) test::make_particles(stream, ids[i], all[i].particles, all[i].extra);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].make(stream, ids[i]);
   }
   std::vector<Migration> move() {
     ++number;
@@ -64,7 +61,7 @@ struct MovingSites {
         if (site != me) append_from(site);
       Site& site = all[static_cast<std::size_t>(me)];
       EXPECT_EQ(site.particles.id.download(stream), expected);
-      test::expect_fields_of_ids(stream, site.particles, site.extra);
+      site.expect_fields_of_ids(stream);
     }
   }
 };
@@ -124,7 +121,7 @@ TEST(SiteMigration, SitesBecomeEmptyAndFillAgain) {
   sites.move();
   EXPECT_EQ(sites.all[0].particles.size(), kParticles);
   EXPECT_EQ(sites.all[1].particles.size(), 0u);
-  for (MovingSites::Site& site : sites.all) test::expect_fields_of_ids(sites.stream, site.particles, site.extra);
+  for (MovingSites::Site& site : sites.all) site.expect_fields_of_ids(sites.stream);
 }
 
 TEST(SiteMigration, OneSiteKeepsAll) {

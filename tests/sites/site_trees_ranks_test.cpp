@@ -61,8 +61,7 @@ void expect_as_whole(TreeSite& side, const WalkOptions& walk, const std::vector<
 // Particle k of this site is on rank k mod `used` of it; the others have none.
 void exchange(const LetOptions& options, int used) {
   Ends ends;
-  WalkOptions walk;
-  walk.r_cut = 0.1f;
+  const WalkOptions walk{.r_cut = 0.1f};
   std::vector<std::vector<SourceParticle>> of_rank(static_cast<std::size_t>(ends.world.size()));
   std::vector<SourceParticle> beyond;
   std::size_t k = 0;
@@ -103,11 +102,8 @@ TEST(SiteTreesOfRanks, ActAsTheWholeTrees) { exchange({}, Communicator::world().
 TEST(SiteTreesOfRanks, RanksMayBeEmpty) { exchange({}, 1); }
 TEST(SiteTreesOfRanks, Compressed) { exchange({.compress = true}, Communicator::world().size()); }
 
-struct Movers {
-  Particles particles;
-  std::vector<DeviceBuffer<float>> extra;
+struct Movers : test::KnownParticles {
   std::unique_ptr<SiteMigration> migration;
-  std::vector<DeviceBuffer<float>*> arrays() { return {&extra[0], &extra[1]}; }
 };
 
 TEST(SiteMigrationOfRanks, ArrivalsStandBySiteRankAndTheirOrder) {
@@ -126,16 +122,16 @@ TEST(SiteMigrationOfRanks, ArrivalsStandBySiteRankAndTheirOrder) {
     return ids;
   };
   Movers here, far;
-  test::make_particles(stream, ids_of(rank, -1), here.particles, here.extra);
+  here.make(stream, ids_of(rank, -1));
   here.migration = std::make_unique<SiteMigration>(*ends.here);
   if (ends.far) {
-    test::make_particles(stream, ids_of(size, -1), far.particles, far.extra);
+    far.make(stream, ids_of(size, -1));
     far.migration = std::make_unique<SiteMigration>(*ends.far);
     far.migration->begin(stream, kSlabs, far.particles, far.arrays(), 1);
   }
   here.migration->begin(stream, kSlabs, here.particles, here.arrays(), 1);
   here.migration->finish(stream, here.particles, here.arrays(), 1);
-  test::expect_fields_of_ids(stream, here.particles, here.extra);
+  here.expect_fields_of_ids(stream);
   std::vector<std::uint64_t> expected = ids_of(rank, 0);
   const auto append = [&](const std::vector<std::uint64_t>& ids) {
     expected.insert(expected.end(), ids.begin(), ids.end());
@@ -144,7 +140,7 @@ TEST(SiteMigrationOfRanks, ArrivalsStandBySiteRankAndTheirOrder) {
   EXPECT_EQ(here.particles.id.download(stream), expected);
   if (!ends.far) return;
   far.migration->finish(stream, far.particles, far.arrays(), 1);
-  test::expect_fields_of_ids(stream, far.particles, far.extra);
+  far.expect_fields_of_ids(stream);
   expected = ids_of(size, 1);
   for (int r = 0; r < size; ++r) append(ids_of(r, 1));
   EXPECT_EQ(far.particles.id.download(stream), expected);
@@ -157,8 +153,8 @@ TEST(SiteMigrationOfRanks, AllLearnOfAParticleThatHasPassedASlab) {
   std::vector<std::uint64_t> ids;
   if (ends.world.rank() == ends.world.size() - 1)
     for (std::uint64_t id = 0; id < 20; ++id) ids.push_back(id);
-  Movers movers;
-  test::make_particles(stream, ids, movers.particles, movers.extra);
+  test::KnownParticles movers;
+  movers.make(stream, ids);
   SiteMigration migration(*ends.here);
   EXPECT_THROW(migration.begin(stream, quarters, movers.particles, movers.arrays(), 1), Error);
 }

@@ -24,12 +24,7 @@ Slabs slabs_at(const std::vector<double>& starts) {
   return Slabs(fixed);
 }
 
-WalkOptions with_cutoff(float theta = 0.5f) {
-  WalkOptions walk;
-  walk.theta = theta;
-  walk.r_cut = kCutoff;
-  return walk;
-}
+WalkOptions with_cutoff() { return {.r_cut = kCutoff}; }
 
 ForceLaw split_law() { return make_force_law(Split::kPolynomial, 5, kCutoff, Softening::kPlummer, 1e-3); }
 ForceLaw newton() { return make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-4); }
@@ -119,9 +114,7 @@ TEST(SiteTrees, AfterADriftUpdateGivesTheForcesOfWhatHasMoved) {
 
 // One site's particles go beyond their slab: what they have imported allows for it, up to the drift and not further.
 TEST(SiteTrees, DriftIsWhatParticlesMayMove) {
-  WalkOptions no_cutoff;
-  no_cutoff.theta = 1;
-  for (const WalkOptions& w : {no_cutoff, with_cutoff()})
+  for (const WalkOptions& w : {WalkOptions{.theta = 1}, with_cutoff()})
     for (const int sign : {1, -1})
       for (const double drift : {0.1, 0.0}) {
         const ForceLaw law = w.r_cut > 0 ? split_law() : newton();
@@ -290,9 +283,9 @@ TEST(SlabTarget, OfAnIsolatedSetIsWithinTheMiddleHalf) {
 
 // SUSHI (Groen et al. 2011), the middle term of eq. 12: bytes of local essential trees that a site sends in a step.
 TEST(SiteTrees, BytesAreAtMostHalfMoreThanSushis) {
-  const double side = 32, theta = 0.4;
-  WalkOptions walk = with_cutoff(theta);
-  walk.r_cut = 3 / 32.0f;
+  const double side = 32;
+  const float theta = 0.4f;
+  const WalkOptions walk{.theta = theta, .r_cut = 3 / 32.0f};
   for (const int count : {2, 3}) {
     TreeSites sites(uniform_set(32 * 32 * 32, 61), Slabs(count, 0), walk, {.compress = true});
     sites.rebuild(0.1f / 32);

@@ -203,10 +203,8 @@ TEST(GatheredSetRanks, IsSharedOutByPlaceAndMeasuredAsOneSet) {
   const auto size = static_cast<std::size_t>(ranks.size()), rank = static_cast<std::size_t>(ranks.rank());
   const Stream& stream = test_stream();
   const OnDevice whole(set);
-  MeasurePowerOptions power;
-  power.cells = 16;
-  ProjectionOptions picture;
-  picture.width = picture.height = 16;
+  const MeasurePowerOptions power{.cells = 16};
+  const ProjectionOptions picture{.width = 16, .height = 16};
   const MeasuredPower expected = measure_power(Communicator::self(), stream, whole.data(), whole.size(), power);
   const std::vector<double> drawn = project_density(Communicator::self(), stream, whole.data(), whole.size(), picture);
   replay_sites(
@@ -267,9 +265,7 @@ struct Site {
 
 TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
   const Communicator world = Communicator::world();
-  ForceLaw law;
-  law.split = Split::kPolynomial;
-  law.r_cut = 0.12f;
+  const ForceLaw law{.split = Split::kPolynomial, .r_cut = 0.12f};
   for (int mass_bits : {0, 10}) {
     const MeshOptions options{32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, mass_bits};
     Set mine, far;  // of this rank

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/force_errors.hpp"
-#include "tests/kernels/tree/tree_forces.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "wan/sites/site_trees.hpp"
 
@@ -43,8 +43,7 @@ inline ForceErrors errors_of(const ForceLaw& law, const std::vector<SourcePartic
 inline ForceErrors errors_of_one_tree(const ForceLaw& law, const WalkOptions& walk,
                                       const std::vector<SourceParticle>& set) {
   TreeSet one(set, 64, min_level(walk));
-  VectorArray acceleration("test");
-  acceleration.resize(set.size());
+  test::VectorsOnDevice acceleration(set.size());
   add_forces(law, walk, one, one.tree, one.particles.source.data(), false, acceleration);
   return errors_of(law, one.particles.source.download(one.stream), download(one.stream, acceleration));
 }
@@ -125,8 +124,7 @@ struct TreeSites {
     Vectors found;
     for (TreeSite& site : all) {
       if (site.mine.empty()) continue;
-      VectorArray acceleration("test");
-      acceleration.resize(site.mine.size());
+      test::VectorsOnDevice acceleration(site.mine.size());
       add_forces(law, walk, site.set, site.set.tree, site.particles(), false, acceleration);
       add_imported(site, acceleration);
       const Vectors of_site = download(stream, acceleration);

@@ -38,11 +38,7 @@ std::string error_of(Call call) {
   return maki::test::error_of<Kind>(call);
 }
 
-// Whether a text has this part. A failing EXPECT_TRUE shows it.
-inline ::testing::AssertionResult says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
+using maki::test::says, maki::test::expect_contains;
 
 // Lines of several threads.
 class Lines {
@@ -127,9 +123,7 @@ inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) { r
 // Security by a new key of that name in the folder.
 inline Security new_key(const TemporaryFolder& folder, const std::string& name = "key") {
   write_key(Key::make(), folder / name);
-  Security security;
-  security.key_files = {folder / name};
-  return security;
+  return {.key_files = {folder / name}};
 }
 
 // Of a listener that admits the holders of both.
@@ -139,11 +133,7 @@ inline Security both_of(const Security& one, const Security& other) {
   return both;
 }
 
-inline Security insecure() {
-  Security security;
-  security.insecure = true;
-  return security;
-}
+inline Security insecure() { return {.insecure = true}; }
 
 inline PathSettings streams(int count) {
   PathSettings settings;
@@ -183,6 +173,12 @@ inline std::pair<Socket, Socket> local_pair() {
 
 // ---- paths ----------------------------------------------------------------------------------------------------------
 
+// What happens soon in a program that works; the time is for busy machines.
+template <class Result>
+bool is_over(const std::future<Result>& future) {
+  return future.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+}
+
 // Closes both at once: neither waits for the other.
 inline void close_both(Path& here, Path& there) {
   auto closing = std::async(std::launch::async, [&] { there.close(5); });
@@ -196,9 +192,8 @@ struct Pair {
   explicit Pair(const PathSettings& settings, const Security& security = insecure(),
                 Context& context = Context::shared())
       : listener({"127.0.0.1", 0}, security, settings, {}, {}, context) {
-    auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
     here = Path::connect(listener.address(), security, settings, {"here"}, context);
-    there = std::move(accepted.get().path);
+    there = std::move(listener.accept().path);
   }
   ~Pair() { close_both(here, there); }
 };

@@ -7,9 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/device/buffer.hpp"
 #include "tests/kernels/mesh/mesh_sets.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -69,13 +68,10 @@ struct Values {
 // Gradient with value, and the value alone added to ones.
 Values interpolated(Assignment cloud, const std::vector<float>& mesh, int m, bool shifted, const Set& set) {
   const Stream& stream = test_stream();
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, set);
-  DeviceBuffer<float> on_device("test.mesh"), value("test.value", set.size()), alone("test.alone");
-  on_device.upload(stream, mesh);
-  alone.upload(stream, std::vector<float>(set.size(), 1.0f));
-  VectorArray gradient("test.gradient");
-  gradient.resize(set.size());
+  const OnDevice source(set);
+  OnDevice on_device(mesh), alone(std::vector<float>(set.size(), 1.0f));
+  DeviceBuffer<float> value("test.value", set.size());
+  VectorsOnDevice gradient(set.size());
   MeshView view{on_device.data(), MeshBox::whole(m), shifted};
   view.row = static_cast<std::size_t>(m) + 2;
   const GradientOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};

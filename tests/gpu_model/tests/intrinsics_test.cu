@@ -1,5 +1,4 @@
 // What a warp's lanes do together, and atomics, against their definitions.
-#include <limits>
 #include <set>
 
 #include "tests/gpu_model/tests/each_thread.cuh"

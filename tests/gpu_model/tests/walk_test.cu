@@ -6,6 +6,7 @@
 
 #include "kernels/tree/walk_cuda.cuh"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -14,12 +15,7 @@ using testing::ListWords;
 using testing::TreeSet;
 using testing::words_of;
 
-WalkOptions options_of(float theta, float r_cut = 0) {
-  WalkOptions options;
-  options.theta = theta;
-  options.r_cut = r_cut;
-  return options;
-}
+WalkOptions options_of(float theta, float r_cut = 0) { return {.theta = theta, .r_cut = r_cut}; }
 
 std::vector<ListWords> sorted(std::vector<ListWords> lists) {
   for (ListWords& list : lists) {
@@ -197,8 +193,7 @@ TEST(WalkKernel, SelectedGroupsAreAppended) {
   InteractionLists lists;
   walk_tree(t.stream, t.tree, loose, t.all_groups(), lists);
   const std::vector<std::uint32_t> chosen{3, 17, 4, t.group_count() - 1};
-  DeviceBuffer<std::uint32_t> selected("selected");
-  selected.upload(t.stream, chosen);
+  const test::OnDevice selected(chosen);
   const std::uint64_t used = lists.used, redone = lists.redone;
   walk_tree(t.stream, t.tree, strict, {t.groups.data(), t.group_count(), selected.data(), 0, 4, true}, lists);
   std::uint64_t added = 0;
@@ -223,8 +218,7 @@ TEST(WalkKernel, AppendingWithoutRoomKeepsWhatIsThere) {
   lists.words.swap(tight);
   std::vector<std::uint32_t> chosen(t.groups.size() / 2);
   for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<std::uint32_t>(2 * i);
-  DeviceBuffer<std::uint32_t> selected("selected");
-  selected.upload(t.stream, chosen);
+  const test::OnDevice selected(chosen);
   lists.redone = 0;
   const auto count = static_cast<std::uint32_t>(chosen.size());
   walk_tree(t.stream, t.tree, options, {t.groups.data(), t.group_count(), selected.data(), 0, count, true}, lists);

@@ -15,7 +15,7 @@
 #include "kernels/error.hpp"
 #include "tests/host/comm/rounds_ranks.hpp"
 #include "tests/messages.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -132,10 +132,10 @@ TEST(DevicePayload, NcclSendsToItself) {
   const auto alone = Communicator::self();
   const auto nccl = start_nccl(alone);
   const Stream& stream = test::test_stream();
-  DeviceBuffer<std::uint32_t> sent("sent"), received("received", 100000);
+  DeviceBuffer<std::uint32_t> received("received", 100000);
   std::vector<std::uint32_t> words(received.size());
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(i);
-  sent.upload(stream, words);
+  test::OnDevice sent(words);
   PayloadMessages messages;
   for (std::size_t begin : {0, 60000}) {  // two messages, in order
     const std::size_t bytes = 4 * (begin == 0 ? 60000 : 40000);

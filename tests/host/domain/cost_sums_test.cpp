@@ -6,31 +6,25 @@
 
 #include "kernels/tree/walk.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
 
+using test::OnDevice;
+
 // Particle i at x = i, y = 2 i, z = 3 i.
-DeviceBuffer<SourceParticle> row(const Stream& stream, std::uint32_t n) {
+OnDevice<> row(std::uint32_t n) {
   std::vector<SourceParticle> host(n);
   for (std::uint32_t i = 0; i < n; ++i) host[i] = {i, 2 * i, 3 * i, 1};
-  DeviceBuffer<SourceParticle> source("test.source");
-  source.upload(stream, host);
-  return source;
-}
-
-DeviceBuffer<std::uint32_t> on_device(const Stream& stream, const std::vector<std::uint32_t>& values) {
-  DeviceBuffer<std::uint32_t> buffer("test.cost");
-  buffer.upload(stream, values);
-  return buffer;
+  return OnDevice(host);
 }
 
 std::vector<std::uint32_t> found(const Stream& stream, const CostSums& sums, std::uint32_t particles) {
   std::vector<std::uint64_t> at(sums.total());
   for (std::size_t k = 0; k < at.size(); ++k) at[k] = k;
   std::vector<std::uint32_t> indices;
-  for (const SamplePoint& p : sums.particles_at(stream, row(stream, particles).data(), at)) {
+  for (const SamplePoint& p : sums.particles_at(stream, row(particles).data(), at)) {
     EXPECT_EQ(p[1], 2 * p[0]);
     EXPECT_EQ(p[2], 3 * p[0]);
     indices.push_back(p[0]);
@@ -40,7 +34,7 @@ std::vector<std::uint32_t> found(const Stream& stream, const CostSums& sums, std
 
 TEST(CostSums, FindTheParticleOfEachUnitOfCost) {
   const Stream& stream = test::test_stream();
-  const auto cost = on_device(stream, {2, 0, 0, 3, 1});
+  const OnDevice<std::uint32_t> cost({2, 0, 0, 3, 1});
   const CostSums sums(stream, {.cost = cost.data(), .count = 5}, 5);
   EXPECT_EQ(sums.total(), 6u);
   EXPECT_EQ(found(stream, sums, 5), (std::vector<std::uint32_t>{0, 0, 3, 3, 3, 4}));
@@ -48,9 +42,8 @@ TEST(CostSums, FindTheParticleOfEachUnitOfCost) {
 
 TEST(CostSums, ShareAGroupsCostAmongItsParticles) {
   const Stream& stream = test::test_stream();
-  DeviceBuffer<Group> groups("test.groups");
-  groups.upload(stream, {Group{0, 2, 0, 0, 0, 0, 0, 0}, Group{2, 1, 0, 0, 0, 0, 0, 0}, Group{3, 3, 0, 0, 0, 0, 0, 0}});
-  const auto cost = on_device(stream, {4, 0, 3});
+  OnDevice<Group> groups({Group{0, 2, 0, 0, 0, 0, 0, 0}, Group{2, 1, 0, 0, 0, 0, 0, 0}, Group{3, 3, 0, 0, 0, 0, 0, 0}});
+  const OnDevice<std::uint32_t> cost({4, 0, 3});
   const CostSums sums(stream, {.cost = cost.data(), .groups = groups.data(), .count = 3}, 6);
   EXPECT_EQ(found(stream, sums, 6), (std::vector<std::uint32_t>{0, 0, 1, 1, 3, 4, 5}));
   const CostSums with_each(stream, {.cost = cost.data(), .groups = groups.data(), .count = 3, .each = 2}, 6);
@@ -65,10 +58,10 @@ TEST(CostSums, CountParticlesWhereNoCostIsGiven) {
 
 TEST(CostSums, GoBeyond32Bits) {
   const Stream& stream = test::test_stream();
-  const auto cost = on_device(stream, std::vector<std::uint32_t>(4, 4000000000u));
+  const OnDevice cost(std::vector<std::uint32_t>(4, 4000000000u));
   const CostSums sums(stream, {.cost = cost.data(), .count = 4}, 4);
   EXPECT_EQ(sums.total(), 16000000000u);
-  const auto source = row(stream, 4);
+  const auto source = row(4);
   const auto points = sums.particles_at(stream, source.data(), {3999999999u, 4000000000u, 15999999999u});
   EXPECT_EQ(points[0][0], 0u);
   EXPECT_EQ(points[1][0], 1u);
@@ -111,15 +104,9 @@ TEST(GroupCosts, AreTheInteractionsOfTheLists) {
 
 TEST(GroupCosts, OfSelectedGroupsLeaveTheOthersAndDoNotOverflow) {
   const Stream& stream = test::test_stream();
-  DeviceBuffer<Group> groups("test.groups");
-  DeviceBuffer<ListRange> ranges("test.ranges");
-  DeviceBuffer<std::uint32_t> words("test.words"), selected("test.selected"), cells("test.cells"), cost("test.cost");
-  groups.upload(stream, {Group{0, 3, 0, 0, 0, 0, 0, 0}, Group{3, 5, 0, 0, 0, 0, 0, 0}, Group{8, 4, 0, 0, 0, 0, 0, 0}});
-  ranges.upload(stream, {{0, 1, 1}, {2, 0, 1}, {3, 1, 2}});
-  words.upload(stream, {0, 1, 2, 0, 1, 3});
-  cells.upload(stream, {9, 10, 20, 2000000000});
-  selected.upload(stream, {0, 2});
-  cost.upload(stream, {7, 7, 7});
+  OnDevice<Group> groups({Group{0, 3, 0, 0, 0, 0, 0, 0}, Group{3, 5, 0, 0, 0, 0, 0, 0}, Group{8, 4, 0, 0, 0, 0, 0, 0}});
+  OnDevice<ListRange> ranges({{0, 1, 1}, {2, 0, 1}, {3, 1, 2}});
+  OnDevice<std::uint32_t> words({0, 1, 2, 0, 1, 3}), cells({9, 10, 20, 2000000000}), selected({0, 2}), cost({7, 7, 7});
   group_costs(stream, cells.data(), {groups.data(), ranges.data(), words.data(), selected.data(), 2}, 1, cost.data());
   EXPECT_EQ(cost.download(stream), (std::vector<std::uint32_t>{3 * 11, 7, 0xffffffffu}));
 }

@@ -37,51 +37,52 @@ inline Fields fields_of(std::uint64_t id) {
           {number(10), number(11)}};
 }
 
-// Particles of these ids, and their two extra arrays.
-inline void make_particles(const Stream& stream, const std::vector<std::uint64_t>& ids, Particles& particles,
-                           std::vector<DeviceBuffer<float>>& extra) {
-  std::vector<SourceParticle> source;
-  std::vector<Remainder> remainder;
-  std::vector<std::array<float, 3>> momentum;
-  std::vector<float> further[2];
-  for (const std::uint64_t id : ids) {
-    const Fields f = fields_of(id);
-    source.push_back(f.source);
-    remainder.push_back(f.remainder);
-    momentum.push_back(f.momentum);
-    for (int a = 0; a < 2; ++a) further[a].push_back(f.extra[a]);
-  }
-  particles.source.upload(stream, source);
-  particles.remainder.upload(stream, remainder);
-  testing::upload_vectors(stream, momentum, particles.momentum);
-  particles.id.upload(stream, ids);
-  extra.clear();
-  for (const std::vector<float>& values : further) {
-    extra.emplace_back("test.extra");
-    extra.back().upload(stream, values);
-  }
-  stream.synchronize();
-}
+// Particles of some ids with their fields, the last two of them in arrays of their own.
+struct KnownParticles {
+  Particles particles;
+  std::vector<DeviceBuffer<float>> extra;
 
-// EXPECTs that all fields are those of the ids.
-inline void expect_fields_of_ids(const Stream& stream, const Particles& particles,
-                                 const std::vector<DeviceBuffer<float>>& extra) {
-  const auto source = particles.source.download(stream);
-  const auto remainder = particles.remainder.download(stream);
-  const auto id = particles.id.download(stream);
-  const std::vector<float> further[2] = {extra[0].download(stream), extra[1].download(stream)};
-  const VectorArray& p = particles.momentum;
-  for (const std::size_t length :
-       {remainder.size(), p.x.size(), p.y.size(), p.z.size(), id.size(), further[0].size(), further[1].size()})
-    ASSERT_EQ(length, source.size());
-  const auto momentum = p.download(stream);
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    const Fields f = fields_of(id[i]);
-    ASSERT_EQ(source[i], f.source) << "id " << id[i];
-    ASSERT_EQ(remainder[i], f.remainder);
-    ASSERT_EQ(momentum[i], f.momentum);
-    for (int a = 0; a < 2; ++a) ASSERT_EQ(further[a][i], f.extra[a]);
+  void make(const Stream& stream, const std::vector<std::uint64_t>& ids) {
+    std::vector<SourceParticle> source;
+    std::vector<Remainder> remainder;
+    std::vector<std::array<float, 3>> momentum;
+    std::vector<float> further[2];
+    for (const std::uint64_t id : ids) {
+      const Fields f = fields_of(id);
+      source.push_back(f.source);
+      remainder.push_back(f.remainder);
+      momentum.push_back(f.momentum);
+      for (int a = 0; a < 2; ++a) further[a].push_back(f.extra[a]);
+    }
+    particles.source.upload(stream, source);
+    particles.remainder.upload(stream, remainder);
+    testing::upload_vectors(stream, momentum, particles.momentum);
+    particles.id.upload(stream, ids);
+    extra.clear();
+    for (const std::vector<float>& values : further) extra.emplace_back("test.extra").upload(stream, values);
+    stream.synchronize();
   }
-}
+  std::vector<DeviceBuffer<float>*> arrays() { return {&extra[0], &extra[1]}; }
+
+  // EXPECTs that all fields are those of the ids.
+  void expect_fields_of_ids(const Stream& stream) const {
+    const auto source = particles.source.download(stream);
+    const auto remainder = particles.remainder.download(stream);
+    const auto id = particles.id.download(stream);
+    const std::vector<float> further[2] = {extra[0].download(stream), extra[1].download(stream)};
+    const VectorArray& p = particles.momentum;
+    for (const std::size_t length :
+         {remainder.size(), p.x.size(), p.y.size(), p.z.size(), id.size(), further[0].size(), further[1].size()})
+      ASSERT_EQ(length, source.size());
+    const auto momentum = p.download(stream);
+    for (std::size_t i = 0; i < id.size(); ++i) {
+      const Fields f = fields_of(id[i]);
+      ASSERT_EQ(source[i], f.source) << "id " << id[i];
+      ASSERT_EQ(remainder[i], f.remainder);
+      ASSERT_EQ(momentum[i], f.momentum);
+      for (int a = 0; a < 2; ++a) ASSERT_EQ(further[a][i], f.extra[a]);
+    }
+  }
+};
 
 }  // namespace maki::test

@@ -21,25 +21,18 @@ namespace {
 
 constexpr std::uint64_t kParticles = 5000;
 
-class Migrate : public ::testing::Test {
+class Migrate : public ::testing::Test, public test::KnownParticles {
  protected:
   const Stream& stream = test::test_stream();
   // A communicator of its own, so that only what the test sends is counted.
   const Communicator ranks = Communicator::world().split(0, Communicator::world().rank());
   const int rank = ranks.rank(), size = ranks.size();
   Domains domains{choose_factors(size)};
-  Particles particles;
-  std::vector<DeviceBuffer<float>> extra;
 
-  void make(const std::vector<std::uint64_t>& ids) { test::make_particles(stream, ids, particles, extra); }
-  Migration move() {
-    DeviceBuffer<float>* const arrays[] = {&extra[0], &extra[1]};
-    return migrate(stream, ranks, domains, particles, arrays);
-  }
-
+  Migration move() { return migrate(stream, ranks, domains, particles, arrays()); }
   // None lost, none doubled, each at home and with its fields.
   void expect_all_at_home() {
-    test::expect_fields_of_ids(stream, particles, extra);
+    expect_fields_of_ids(stream);
     std::vector<std::uint64_t> seen(kParticles, 0);
     for (const std::uint64_t id : particles.id.download(stream)) {
       ASSERT_LT(id, kParticles);
@@ -63,7 +56,7 @@ class Migrate : public ::testing::Test {
 };
 
 TEST_F(Migrate, BringsAllHomeFromOneRank) {
-  make(ids_of([](std::uint64_t) { return 0; }));
+  make(stream, ids_of([](std::uint64_t) { return 0; }));
   const Migration moved = move();
   expect_all_at_home();
   if (rank > 0) {
@@ -77,7 +70,7 @@ TEST_F(Migrate, BringsAllHomeFromOneRank) {
 }
 
 TEST_F(Migrate, SendsNothingWhereNothingMoves) {
-  make(ids_of([this](std::uint64_t id) { return home(id); }));
+  make(stream, ids_of([this](std::uint64_t id) { return home(id); }));
   const std::vector<std::uint64_t> before = particles.id.download(stream);
   const Communicator::Traffic traffic = ranks.traffic();
   const Migration moved = move();
@@ -89,7 +82,7 @@ TEST_F(Migrate, SendsNothingWhereNothingMoves) {
 
 TEST_F(Migrate, ThoseWhoStayComeFirstInTheirOrderThenArrivalsByRank) {
   const auto start = [this](std::uint64_t id) { return static_cast<int>(test::hash(id, 21) % size); };
-  make(ids_of(start));
+  make(stream, ids_of(start));
   const Migration moved = move();
   expect_all_at_home();
   const Communicator::Traffic traffic = ranks.traffic();
@@ -108,7 +101,7 @@ TEST_F(Migrate, ThoseWhoStayComeFirstInTheirOrderThenArrivalsByRank) {
 }
 
 TEST_F(Migrate, RanksBecomeEmptyAndFillAgain) {
-  make(ids_of([this](std::uint64_t id) { return home(id); }));
+  make(stream, ids_of([this](std::uint64_t id) { return home(id); }));
   const Domains even = domains;
   // The first cell of each axis narrows to nothing but the last, and back.
   for (int axis = 0; axis < 3; ++axis) {
@@ -127,14 +120,14 @@ TEST_F(Migrate, RanksBecomeEmptyAndFillAgain) {
 }
 
 TEST_F(Migrate, WithoutParticlesIsNoTrouble) {
-  make({});
+  make(stream, {});
   const Migration moved = move();
   EXPECT_EQ(particles.size(), 0u);
   EXPECT_EQ(moved.messages, 0u);
 }
 
 TEST_F(Migrate, WrongArgumentsAreRefused) {
-  make({1, 2, 3});
+  make(stream, {1, 2, 3});
   extra[1].resize(2);
   EXPECT_THROW(move(), std::invalid_argument);
   domains = Domains({static_cast<std::uint32_t>(size + 1), 1, 1});

@@ -13,7 +13,7 @@
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
 #include "tests/kernels/device/fft_places.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -50,8 +50,7 @@ Transformed transform(PencilFft& fft) {
   for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
     for (int z = 0; z < m; ++z) host[fft.real_row() * line + z] = value(x, y, z);
   });
-  DeviceBuffer<float> mesh("test.mesh");
-  mesh.upload(stream, host);
+  test::OnDevice mesh(host);
   Transformed result;
   fft.forward(stream, mesh.data());
   result.modes = mesh.download(stream);
@@ -75,8 +74,7 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
       for (int z = 0; z < m; ++z)
         host[test::cell_at(whole, static_cast<std::size_t>(x), static_cast<std::size_t>(y),
                            static_cast<std::size_t>(z))] = value(x, y, z);
-  DeviceBuffer<float> mesh("test.whole");
-  mesh.upload(stream, host);
+  test::OnDevice mesh(host);
   whole.forward(stream, mesh.data());
   const std::vector<float> expected = mesh.download(stream);
 

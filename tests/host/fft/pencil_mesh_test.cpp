@@ -109,18 +109,8 @@ struct Pair : OutsideMasses {
 
 // What a site gives and takes early or late is the mesh of all particles.
 TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
-  const ForceLaw law = [] {
-    ForceLaw l;
-    l.split = Split::kPolynomial;
-    l.r_cut = 0.2f;
-    return l;
-  }();
-  const auto everything = [](auto&& test) {
-    for (Gradient gradient : {Gradient::kSpectral, Gradient::kAnalytic, Gradient::kFourPoint})
-      for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull})
-        for (int mass_bits : {0, 9}) test(gradient, interlacing, mass_bits);
-  };
-  everything([&](Gradient gradient, Interlacing interlacing, int mass_bits) {
+  const ForceLaw law{.split = Split::kPolynomial, .r_cut = 0.2f};
+  const auto expect_one_set = [&](Gradient gradient, Interlacing interlacing, int mass_bits) {
     const MeshOptions options{32, Assignment::kPcs, gradient, interlacing, mass_bits};
     Set set = testing::clumped_set(500, 5, mass_bits == 0);
     std::ranges::sort(set, {}, &SourceParticle::x);
@@ -142,7 +132,10 @@ TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
     Field together = field_of(a, left, unit);
     together.append(field_of(b, right, unit, true, 2));
     EXPECT_EQ(together, field_of(one, set, unit));
-  });
+  };
+  for (Gradient gradient : {Gradient::kSpectral, Gradient::kAnalytic, Gradient::kFourPoint})
+    for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull})
+      for (int mass_bits : {0, 9}) expect_one_set(gradient, interlacing, mass_bits);
 }
 
 }  // namespace

@@ -183,9 +183,8 @@ std::uint64_t expected_cells(Exported& e, const WalkTarget& t, const WalkOptions
 
 TEST(LetForest, TakesWhatAPlainWalkTakes) {
   if (std::string(backend_name()) != "cpu") GTEST_SKIP() << "reads device memory";
-  WalkOptions walk;
   for (const float r_cut : {0.0f, 0.07f}) {
-    walk.r_cut = r_cut;
+    const WalkOptions walk{.r_cut = r_cut};
     const std::vector<WalkTarget> targets{box_at(0.99, 0.02, 0.5, 0.04f), box_at(0.4, 0.5, 0.6, 0.1f),
                                           box_at(0.5, 0.5, 0.5, 0.001f)};
     for (const auto& set : {testing::uniform_set(5000, 6), testing::clustered_set(5000, 7)}) {
@@ -203,9 +202,7 @@ TEST(LetForest, TakesWhatAPlainWalkTakes) {
 }
 
 TEST(LetForest, BeyondTheCutoffThereIsNothing) {
-  WalkOptions walk;
-  walk.r_cut = 0.05f;
-  Exported e(testing::uniform_set(500, 8, 0.4, 0.6), 0, walk,
+  Exported e(testing::uniform_set(500, 8, 0.4, 0.6), 0, {.r_cut = 0.05f},
              {box_at(0.1, 0.5, 0.5, 0.1f), box_at(0.32, 0.5, 0.5, 0.05f), box_at(0.7, 0.7, 0.7, 0.06f)});
   EXPECT_EQ(e.counts[0].cells, 0u);
   EXPECT_GT(e.counts[1].particles, 0u);

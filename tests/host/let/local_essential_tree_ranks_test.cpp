@@ -3,13 +3,110 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <vector>
 
-#include "tests/host/let/let_set_ranks.hpp"
+#include "host/domain/multisection.hpp"
+#include "kernels/force/force.hpp"
+#include "tests/force_errors.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
 
-using test::LetSet;
+using testing::Vectors;
+
+std::vector<SourceParticle> share_of(const std::vector<SourceParticle>& set, const std::vector<int>& owner, int rank,
+                                     bool others) {
+  std::vector<SourceParticle> share;
+  for (std::size_t i = 0; i < set.size(); ++i)
+    if ((owner[i] == rank) != others) share.push_back(set[i]);
+  return share;
+}
+
+// The owner of each particle by multisection with equal weights.
+std::vector<int> owners_by_multisection(const std::vector<SourceParticle>& set, int ranks) {
+  std::vector<SamplePoint> points;
+  for (const SourceParticle& p : set) points.push_back({p.x, p.y, p.z});
+  const Domains domains = multisect(points, choose_factors(ranks));
+  std::vector<int> owner;
+  for (const SourceParticle& p : set) owner.push_back(static_cast<int>(domains.rank_of(p.x, p.y, p.z)));
+  return owner;
+}
+
+// A set of particles cut among ranks, each with its tree, its groups and what it imports.
+struct LetSet {
+  const Communicator ranks = Communicator::world().split(0, Communicator::world().rank());
+  std::vector<SourceParticle> mine, others;  // `mine` in the order on the device
+  testing::TreeSet own;
+  const Stream& stream = own.stream;
+  WalkOptions walk;
+  LocalEssentialTree let;
+
+  LetSet(const std::vector<SourceParticle>& set, const std::vector<int>& owner, const WalkOptions& w, int min_level,
+         const LetOptions& options = {})
+      : mine(share_of(set, owner, ranks.rank(), false)), others(share_of(set, owner, ranks.rank(), true)),
+        own(mine, 64, min_level), walk(w), let(ranks, options) {
+    if (!mine.empty()) mine = own.particles.source.download(stream);
+  }
+  void rebuild() {
+    let.rebuild(stream, own.tree, own.particles.source.data(), walk);
+    let.progress();
+    let.finish(stream);
+  }
+  void update() {
+    let.update(stream, own.tree, own.particles.source.data());
+    let.finish(stream);
+  }
+  // All of this rank's particles and the others' become f(particle), the tree is swept and the groups refitted.
+  template <class F>
+  void move(F f) {
+    for (auto* set : {&mine, &others})
+      for (SourceParticle& p : *set) f(p);
+    own.move_to(mine);
+  }
+  // By local lists and lists over the forest.
+  Vectors forces(const ForceLaw& law) {
+    if (mine.empty()) return {};
+    test::VectorsOnDevice acceleration(mine.size());
+    testing::add_forces(law, walk, own, own.tree, own.particles.source.data(), false, acceleration);
+    testing::add_forces(law, walk, own, let.forest(), let.particles().data(), true, acceleration);
+    return testing::download(stream, acceleration);
+  }
+  // By all particles of all ranks.
+  Vectors direct(const ForceLaw& law) {
+    if (mine.empty()) return {};
+    std::vector<SourceParticle> set = mine;
+    set.insert(set.end(), others.begin(), others.end());
+    const test::OnDevice sources(set);
+    test::VectorsOnDevice acceleration(mine.size());
+    direct_sum(stream, law,
+               {sources.data(), static_cast<std::uint32_t>(set.size()), 0, static_cast<std::uint32_t>(mine.size())},
+               {acceleration.view(), nullptr});
+    return testing::download(stream, acceleration);
+  }
+};
+
+// Of all ranks' particles; relative to |a|, or to its hundredth part of the rms where |a| is less.
+testing::ForceErrors errors_of_all(const Communicator& ranks, const Vectors& found, const Vectors& exact) {
+  const std::uint64_t mine = 3 * exact.size();
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, sizes.data(), sizeof mine);
+  std::size_t total = 0, begin = 0;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    if (static_cast<int>(r) == ranks.rank()) begin = total;
+    total += sizes[r];
+  }
+  const auto gather = [&](const Vectors& vectors) {
+    std::vector<double> all(total, 0.0);
+    for (std::size_t i = 0; i < mine; ++i) all[begin + i] = vectors[i / 3][i % 3];
+    ranks.sum(all);
+    Vectors whole;
+    for (std::size_t i = 0; i < total; i += 3) whole.push_back({all[i], all[i + 1], all[i + 2]});
+    return whole;
+  };
+  return testing::force_errors(gather(found), gather(exact), 0.01);
+}
 
 int world_size() { return Communicator::world().size(); }
 
@@ -19,7 +116,7 @@ ForceLaw newton() { return make_force_law(Split::kNone, 0, 0, Softening::kPlumme
 // leaves, which are swept here, begin at another reference point.
 TEST(LocalEssentialTree, AnUpdateGivesWhatARebuildWould) {
   const auto set = testing::clustered_set(4000, 27);
-  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  LetSet s(set, owners_by_multisection(set, world_size()), {}, 0);
   s.rebuild();
   const LetCounts rebuilt = s.let.counts();
   s.move([](SourceParticle& p) { p.x += 12345678u, p.y -= 7654321u, p.z += 99u; });
@@ -62,14 +159,14 @@ TEST(LocalEssentialTree, AnUpdateGivesWhatARebuildWould) {
 
 TEST(LocalEssentialTree, CompressedForcesAreWithinTheErrorOfTheOpeningAngle) {
   const auto set = testing::plummer_set(4000, 33);
-  const auto owner = test::owners_by_multisection(set, world_size());
+  const auto owner = owners_by_multisection(set, world_size());
   LetSet plain(set, owner, {}, 0), packed(set, owner, {}, 0, {.compress = true});
   plain.rebuild();
   packed.rebuild();
   packed.update();
   const auto exact = plain.direct(newton());
-  const auto found = test::errors_of_all(plain.ranks, packed.forces(newton()), exact);
-  const auto without = test::errors_of_all(plain.ranks, plain.forces(newton()), exact);
+  const auto found = errors_of_all(plain.ranks, packed.forces(newton()), exact);
+  const auto without = errors_of_all(plain.ranks, plain.forces(newton()), exact);
   EXPECT_LT(found.median, 1.1 * without.median);
   EXPECT_LT(found.p99, 1.1 * without.p99);
   EXPECT_LE(packed.let.counts().bytes_sent, 0.7 * static_cast<double>(plain.let.counts().bytes_sent));
@@ -78,7 +175,7 @@ TEST(LocalEssentialTree, CompressedForcesAreWithinTheErrorOfTheOpeningAngle) {
 
 TEST(LocalEssentialTree, RanksWithoutParticlesHaveNoPartInIt) {
   const auto set = testing::clustered_set(4000, 28);
-  auto owner = test::owners_by_multisection(set, std::max(1, world_size() - 1));
+  auto owner = owners_by_multisection(set, std::max(1, world_size() - 1));
   for (int& r : owner) r += r >= world_size() / 2 && world_size() > 1 ? 1 : 0;  // one in the middle is empty
   LetSet s(set, owner, {}, 0);
   s.rebuild();
@@ -133,9 +230,7 @@ TEST(LocalEssentialTree, FarRanksAreOneCellEach) {
 TEST(LocalEssentialTree, BeyondTheCutoffNoMessageGoes) {
   std::vector<int> owner;
   const auto set = clump_of_each_rank(owner);
-  WalkOptions walk;
-  walk.r_cut = 0.2f;
-  LetSet s(set, owner, walk, 0);
+  LetSet s(set, owner, {.r_cut = 0.2f}, 0);
   s.rebuild();
   s.update();
   EXPECT_EQ(s.let.counts().messages_sent, 0u);
@@ -145,7 +240,7 @@ TEST(LocalEssentialTree, BeyondTheCutoffNoMessageGoes) {
 
 TEST(LocalEssentialTree, CountsAreThoseOfTheMessages) {
   const auto set = testing::clustered_set(2000, 31);
-  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  LetSet s(set, owners_by_multisection(set, world_size()), {}, 0);
   s.rebuild();
   const LetCounts& counts = s.let.counts();
   std::vector<std::uint64_t> sums{counts.cells_sent,         counts.cells_received, counts.particles_sent,
@@ -161,7 +256,7 @@ TEST(LocalEssentialTree, CountsAreThoseOfTheMessages) {
 
 TEST(LocalEssentialTree, IsNotBegunTwice) {
   const auto set = testing::clustered_set(500, 32);
-  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  LetSet s(set, owners_by_multisection(set, world_size()), {}, 0);
   s.let.finish(s.stream);  // of nothing
   s.let.rebuild(s.stream, s.own.tree, s.own.particles.source.data(), s.walk);
   EXPECT_THROW(s.let.update(s.stream, s.own.tree, s.own.particles.source.data()), std::logic_error);

@@ -127,18 +127,13 @@ std::vector<WalkTarget> parts() {
   return targets;
 }
 
-WalkOptions walk_with_cutoff() {
-  WalkOptions walk;
-  walk.theta = 0.6f;
-  walk.r_cut = 0.07f;
-  return walk;
-}
+constexpr WalkOptions kWalk{.theta = 0.6f, .r_cut = 0.07f};
 
 struct Selected : testing::TreeSet {
   LetSelection selection;
   std::vector<BlockCounts> counts;
   Selected(const Set& set, const std::vector<WalkTarget>& targets, int whole_cells) : TreeSet(set, 64, 3) {
-    counts = select_essential(stream, tree, let_rule(walk_with_cutoff(), {}, whole_cells), targets, selection);
+    counts = select_essential(stream, tree, let_rule(kWalk, {}, whole_cells), targets, selection);
   }
   std::size_t closed() const {
     const auto shapes = selection.shapes.download(stream);
@@ -150,7 +145,7 @@ TEST(WholeCells, ASelectionOfThemIsAllTheirParticlesAndNoMultipoles) {
   const Set set = set_across_edges(8000, 3);
   const int level = whole_cell_level(set.size(), 3);
   std::vector<WalkTarget> grown;
-  for (const WalkTarget& part : parts()) grown.push_back(grow_to_whole_cells(part, walk_with_cutoff().r_cut, level));
+  for (const WalkTarget& part : parts()) grown.push_back(grow_to_whole_cells(part, kWalk.r_cut, level));
   EXPECT_GT(Selected(set, parts(), 0).closed(), 0u) << "else this shows nothing";
   const Selected s(set, grown, level);
   EXPECT_EQ(s.closed(), 0u);

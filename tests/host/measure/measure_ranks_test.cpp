@@ -8,8 +8,8 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
-#include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -99,11 +99,7 @@ TEST_F(OverRanks, BispectraAreThoseOfOneRank) {
 TEST_F(OverRanks, PicturesAreThoseOfOneRankBitForBit) {
   const Set set = testing::clumped_set(500, 8, false);
   const OnDevice whole(set), mine(share(set));
-  ProjectionOptions options;
-  options.width = 20;
-  options.height = 12;
-  options.front = 0.9;
-  options.depth = 0.4;
+  ProjectionOptions options{.width = 20, .height = 12, .front = 0.9, .depth = 0.4};
   for (bool count_particles : {false, true}) {
     options.count_particles = count_particles;
     EXPECT_EQ(project_density(world, stream, mine.data(), mine.size(), options),

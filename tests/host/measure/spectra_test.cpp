@@ -17,8 +17,8 @@
 #include "src/cosmology/nonlinear.hpp"
 #include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
-#include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -31,7 +31,7 @@ class RandomField {
  public:
   RandomField(int side, double index, double sigma, std::uint64_t seed = 1)
       : side_(side),
-        power_({.model = PowerModel::kPowerLaw, .power_law_index = index}, parameters(sigma), UnitSystem{}),
+        power_({.model = PowerModel::kPowerLaw, .power_law_index = index}, {.sigma8 = sigma}, UnitSystem{}),
         grid_(make_linear_density({.seed = seed, .fixed_amplitudes = true}, power_, kBox, side_)) {
     grid_.to_points();
   }
@@ -64,11 +64,6 @@ class RandomField {
 
  private:
   static constexpr double kBox = 100;  // Mpc/h
-  static CosmologyParameters parameters(double sigma) {
-    CosmologyParameters parameters;
-    parameters.sigma8 = sigma;
-    return parameters;
-  }
   template <class Visit>
   void for_sites(const Visit& visit) const {
     const auto at = [this](int i) { return static_cast<std::uint32_t>(i * kSideToUnits / side_); };
@@ -86,7 +81,7 @@ class RandomField {
 
 constexpr double kPi = std::numbers::pi;
 
-MeshParticles all_of(const test::OnDevice& set) { return {set.data(), set.size()}; }
+MeshParticles all_of(const test::OnDevice<>& set) { return {set.data(), set.size()}; }
 
 MeasuredPower power_up_to(int highest, int cells, const std::vector<SourceParticle>& set) {
   const test::OnDevice source(set);
@@ -299,10 +294,7 @@ constexpr double kAmplitude = 0.01;  // |delta_k| of the waves below; third orde
 // Two linear waves of modes (x, y, 0), at second order.
 std::vector<SourceParticle> two_waves(const Wave& first, const Wave& second) {
   const Cosmology cosmology(CosmologyParameters{}, UnitSystem{});
-  CosmologicalIcParameters parameters;
-  parameters.particles_per_side = 64;
-  parameters.box_size = kBox;
-  parameters.redshift = 19;
+  const CosmologicalIcParameters parameters{.particles_per_side = 64, .box_size = kBox, .redshift = 19};
   PeriodicGrid density(parameters.particles_per_side);
   for (const Wave& n : {first, second})
     for (const int sign : {1, -1})

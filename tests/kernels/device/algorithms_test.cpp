@@ -1,11 +1,12 @@
 #include "kernels/device/algorithms.hpp"
-#include "tests/test_stream.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <random>
+
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -16,10 +17,8 @@ void expect_sorted_as_by_the_standard_library(const Keys& keys) {
   const Stream& stream = test::test_stream();
   std::vector<std::uint32_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0u);
-  DeviceBuffer<std::uint64_t> k("keys");
-  DeviceBuffer<std::uint32_t> v("values");
-  k.upload(stream, keys);
-  v.upload(stream, order);
+  test::OnDevice k(keys);
+  test::OnDevice v(order);
   sort_by_key(stream, k, v);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
   Keys sorted;
@@ -62,9 +61,8 @@ void expect_scanned(std::size_t n, std::uint32_t largest) {
   std::mt19937 random(5);
   std::vector<std::uint32_t> in(n);
   for (auto& v : in) v = random() % largest;
-  DeviceBuffer<std::uint32_t> source("in");
   DeviceBuffer<Out> sums("out", n + 1);
-  source.upload(stream, in);
+  test::OnDevice source(in);
   exclusive_scan(stream, source.data(), sums.data(), n);
   std::vector<Out> expected(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) expected[i + 1] = expected[i] + in[i];

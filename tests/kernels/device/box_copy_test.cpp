@@ -7,8 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/device/buffer.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -38,9 +37,7 @@ void expect_every_cell_in_every_order(const std::array<std::size_t, 3>& count) {
       box.to_step = {count[1] * (count[2] + padding), count[2] + padding, 1};
       std::vector<T> from(count[order[0]] * box.from_step[order[0]]);
       for (std::size_t i = 0; i < from.size(); ++i) from[i] = value_of<T>(i);
-      DeviceBuffer<T> source("test.from"), target("test.to");
-      source.upload(stream, from);
-      target.upload(stream, std::vector<T>(count[0] * box.to_step[0], untouched));
+      test::OnDevice source(from), target(std::vector<T>(count[0] * box.to_step[0], untouched));
       copy_box(stream, box, source.data(), target.data());
       const std::vector<T> to = target.download(stream);
       for (std::size_t i = 0; i < count[0]; ++i)
@@ -67,9 +64,7 @@ std::vector<std::uint64_t> added(const BoxCopy& box, std::size_t from_cells, std
   const Stream& stream = test::test_stream();
   std::vector<std::uint64_t> from(from_cells);
   std::iota(from.begin(), from.end(), 0);
-  DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
-  source.upload(stream, from);
-  target.upload(stream, std::vector<std::uint64_t>(to_cells, std::uint64_t{1} << 40));
+  test::OnDevice source(from), target(std::vector<std::uint64_t>(to_cells, std::uint64_t{1} << 40));
   add_box(stream, box, source.data(), target.data());
   std::vector<std::uint64_t> sums = target.download(stream);
   for (std::uint64_t& sum : sums) sum -= std::uint64_t{1} << 40;

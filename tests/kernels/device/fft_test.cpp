@@ -10,7 +10,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
 #include "tests/kernels/device/fft_places.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -48,8 +48,7 @@ TEST_P(RealFft3dSizes, ModesMatchThePlainSum) {
   const int m = GetParam();
   const Stream& stream = test::test_stream();
   RealFft3d fft(m);
-  DeviceBuffer<float> mesh("test.mesh");
-  mesh.upload(stream, make_field(fft));
+  test::OnDevice mesh(make_field(fft));
   fft.forward(stream, mesh.data());
   const std::vector<float> modes = mesh.download(stream);
   const int probes[][3] = {{0, 0, 0}, {1, 2, 3}, {m - 1, 1, m / 2}, {m / 2, m / 2, m / 2}, {m / 2 + 1, m - 2, 2}};
@@ -68,8 +67,7 @@ TEST_P(RealFft3dSizes, ThereAndBackIsTheNumberOfCells) {
   const Stream& stream = test::test_stream();
   RealFft3d fft(m);
   const std::vector<float> before = make_field(fft);
-  DeviceBuffer<float> mesh("test.mesh");
-  mesh.upload(stream, before);
+  test::OnDevice mesh(before);
   fft.forward(stream, mesh.data());
   fft.backward(stream, mesh.data());
   const std::vector<float> after = mesh.download(stream);
@@ -112,8 +110,7 @@ TEST(LineFft, ALineDoesNotDependOnItsPlace) {
       std::vector<float> host(fft->complex_row() * fft->padded(lines), 0.0f);
       for (std::size_t line = 0; line < lines; ++line)
         for (int x = 0; x < 2 * m; ++x) host[fft->complex_row() * line + x] = value(0, x);
-      DeviceBuffer<float> values("test.lines");
-      values.upload(stream, host);
+      test::OnDevice values(host);
       fft->transform(stream, LineTransform::kForward, values.data(), values.data(), lines);
       fft->transform(stream, LineTransform::kBackward, values.data(), values.data(), lines);
       fft->transform(stream, LineTransform::kForward, values.data(), values.data(), lines);
@@ -129,9 +126,8 @@ TEST(LineFft, ALineDoesNotDependOnItsPlace) {
 std::vector<float> expect_as_in_place(LineFft& fft, LineTransform way, std::size_t row, std::size_t numbers,
                                       const std::vector<float>& host) {
   const Stream& stream = test::test_stream();
-  DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
-  here.upload(stream, host);
-  from.upload(stream, host);
+  DeviceBuffer<float> to("test.to", host.size());
+  test::OnDevice here(host), from(host);
   fft.transform(stream, way, here.data(), here.data(), kLines);
   fft.transform(stream, way, from.data(), to.data(), kLines);
   const std::vector<float> expected = here.download(stream), found = to.download(stream);

@@ -8,9 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/device/buffer.hpp"
 #include "tests/kernels/force/random_lists.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki::force_test {
 
@@ -104,8 +103,7 @@ inline void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, c
 inline Result run_direct(const ForceLaw& law, const std::vector<SourceParticle>& set, std::uint32_t first,
                          std::uint32_t count, bool potential = true) {
   const Stream& stream = test::test_stream();
-  DeviceBuffer<SourceParticle> particles("test.particles");
-  particles.upload(stream, set);
+  test::OnDevice particles(set);
   Output out(stream, count);
   direct_sum(stream, law, {particles.data(), static_cast<std::uint32_t>(set.size()), first, count},
              out.view(potential));

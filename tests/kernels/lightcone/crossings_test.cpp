@@ -182,9 +182,7 @@ TEST(Crossings, AFieldOfViewHoldsItsPartOfTheSky) {
   const Cone cone{{kSide / 3, kSide / 7, kSide / 2}, {3.1, 2.6, 2.2, 1.5, 0.7, 0}, 0.04};
   const Met all = meet(set, cone);
   for (const double angle : {0.02, 0.3, 1.2, 2.5}) {
-    FieldOfView view;
-    view.axis = {2.0 / 3, -1.0 / 3, 2.0 / 3};
-    view.cos_angle = std::cos(angle);
+    const FieldOfView view{{2.0 / 3, -1.0 / 3, 2.0 / 3}, std::cos(angle)};
     std::size_t inside = 0;
     for (const Crossing& met : all.crossings) inside += view.holds(met.x, met.y, met.z);
     EXPECT_EQ(meet(set, cone, view).crossings.size(), inside) << angle;
@@ -197,9 +195,7 @@ TEST(Crossings, AFieldOfViewHoldsItsPartOfTheSky) {
 TEST(Crossings, NarrowViewsHaveFewColumns) {
   Cone cone{{0, 0, 0}, {10.05, 10}, 0};
   const LightSphere sphere = sphere_of(cone, 0);
-  FieldOfView view;
-  view.cos_angle = std::cos(0.01);
-  EXPECT_LT(image_columns(sphere, view).size(), 20u);
+  EXPECT_LT(image_columns(sphere, {.cos_angle = std::cos(0.01)}).size(), 20u);
   EXPECT_GT(image_columns(sphere, {}).size(), 300u);
 }
 
@@ -214,9 +210,7 @@ TEST(Crossings, BatchesAreSmallForFarSpheresToo) {
 
 TEST(Crossings, TakeTheBytesOfTheirEstimate) {
   const std::size_t n = 3000;
-  FieldOfView rim;
-  rim.axis = {1, 0, 0};
-  rim.cos_angle = std::cos(0.02);
+  const FieldOfView rim{{1, 0, 0}, std::cos(0.02)};
   pool_watch({{"lightcone.columns"}});
   const Met met = meet(particles_about_the_edges(n, 1), {{0, 0, 0}, {40, 39.5}, 0.02}, rim);
   const PoolPeak peak = pool_report().peaks.at(1);

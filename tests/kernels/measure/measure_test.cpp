@@ -12,8 +12,8 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
-#include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 #include "tests/threads.hpp"
 
@@ -107,11 +107,7 @@ TEST(Projection, PutsAParticleIntoItsPixel) {
   const std::vector<SourceParticle> one = {{at(0.34375), at(0.71875), at(0.09375), 3.0f}};  // middles of sixteenths
   const int across[3][2] = {{11, 1}, {5, 1}, {5, 11}};  // pixel (first axis, second axis) by line of sight, of 16
   for (int axis = 0; axis < 3; ++axis) {
-    ProjectionOptions options;
-    options.axis = axis;
-    options.width = 16;
-    options.height = 32;
-    const auto d = picture(one, options);
+    const auto d = picture(one, {.axis = axis, .width = 16, .height = 32});
     ASSERT_EQ(d.size(), 16u * 32u);
     EXPECT_NEAR(total(d) / (16 * 32), 3.0, 1e-5);
     const auto brightest = std::max_element(d.begin(), d.end()) - d.begin();
@@ -122,20 +118,12 @@ TEST(Projection, PutsAParticleIntoItsPixel) {
 
 TEST(Projection, CutsASlabAndAWindow) {
   const auto particles = testing::random_set(200000, 9, 1.0f / 200000);
-  ProjectionOptions options;
-  options.width = options.height = 8;
-  const auto whole = picture(particles, options);
+  const auto whole = picture(particles, {.width = 8, .height = 8});
   EXPECT_NEAR(total(whole) / 64, 1.0, 1e-6);
   for (double d : whole) EXPECT_NEAR(d, 1.0, 0.1);
-  options.front = 0.9;  // around the edge of the box
-  options.depth = 0.25;
-  EXPECT_NEAR(total(picture(particles, options)) / 64, 0.25, 0.01);
-  options = {};
-  options.width = options.height = 8;
-  options.left = 0.25;
-  options.bottom = 0.5;
-  options.extent = 0.25;
-  const auto window = picture(particles, options);
+  const ProjectionOptions slab{.width = 8, .height = 8, .front = 0.9, .depth = 0.25};  // around the edge of the box
+  EXPECT_NEAR(total(picture(particles, slab)) / 64, 0.25, 0.01);
+  const auto window = picture(particles, {.width = 8, .height = 8, .left = 0.25, .bottom = 0.5, .extent = 0.25});
   EXPECT_NEAR(window[3 * 8 + 4], 1.0, 0.2);
   EXPECT_LT(total(window) / 64, 1.05);
 }
@@ -145,11 +133,8 @@ TEST(Projection, IsEvenUpToTheBorderOfAWindow) {
   std::vector<SourceParticle> lattice;
   for (int x = 0; x < 64; ++x)
     for (int y = 0; y < 64; ++y) lattice.push_back({at((x + 0.25) / 64), at((y + 0.75) / 64), at(0.5), 1.0f / 4096});
-  ProjectionOptions options;
-  options.width = options.height = 8;
-  options.left = 0.9;  // around the edge of the box
-  options.bottom = 0.3;
-  options.extent = 0.25;
+  // Around the edge of the box.
+  ProjectionOptions options{.width = 8, .height = 8, .left = 0.9, .bottom = 0.3, .extent = 0.25};
   for (const double density : picture(lattice, options)) EXPECT_NEAR(density, 1, 0.02);
   options.extent = 63.0 / 64;  // a particle outside is near both borders
   options.width = options.height = 63;
@@ -162,8 +147,7 @@ TEST(Projection, WrapsAndDoesNotDependOnOrder) {
   for (int i = 0; i < 5000; ++i)
     particles.push_back({static_cast<std::uint32_t>(random() >> 5) - (1u << 26), static_cast<std::uint32_t>(random()),
                          static_cast<std::uint32_t>(random()), 1e-3f * static_cast<float>(1 + i % 7)});
-  ProjectionOptions options;
-  options.width = options.height = 50;
+  const ProjectionOptions options{.width = 50, .height = 50};
   const auto first = picture(particles, options);
   EXPECT_GT(first[49], 0);
   EXPECT_GT(first[0], 0);
@@ -174,25 +158,15 @@ TEST(Projection, WrapsAndDoesNotDependOnOrder) {
 
 TEST(Projection, CountsParticlesWhateverTheirMasses) {
   std::vector<SourceParticle> set = {{at(0.3), at(0.7), at(0.1), 3.0f}, {at(0.9), at(0.2), at(0.5), 1e-6f}};
-  ProjectionOptions options;
-  options.width = options.height = 16;
-  options.count_particles = true;
-  const std::vector<double> counted = picture(set, options);
+  const std::vector<double> counted = picture(set, {.width = 16, .height = 16, .count_particles = true});
   for (SourceParticle& p : set) p.mass = 1;
-  options.count_particles = false;
-  EXPECT_EQ(counted, picture(set, options));
+  EXPECT_EQ(counted, picture(set, {.width = 16, .height = 16}));
 }
 
 TEST(Projection, RefusesWhatMakesNoSense) {
-  ProjectionOptions options;
-  options.axis = 3;
-  EXPECT_THROW(picture({{0, 0, 0, 1}}, options), Error);
-  options = {};
-  options.depth = 0;
-  EXPECT_THROW(picture({{0, 0, 0, 1}}, options), Error);
-  options = {};
-  options.width = 0;
-  EXPECT_THROW(picture({{0, 0, 0, 1}}, options), Error);
+  EXPECT_THROW(picture({{0, 0, 0, 1}}, {.axis = 3}), Error);
+  EXPECT_THROW(picture({{0, 0, 0, 1}}, {.depth = 0}), Error);
+  EXPECT_THROW(picture({{0, 0, 0, 1}}, {.width = 0}), Error);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -40,14 +40,10 @@ TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
     std::vector<float> deconvolution(static_cast<std::size_t>(c.m));
     for (std::size_t n = 0; n < deconvolution.size(); ++n) deconvolution[n] = n % 3 ? 1.0f : 2.0f;
 
-    DeviceBuffer<Complex> modes("test.modes"), other("test.other");
-    DeviceBuffer<std::uint32_t> table("test.bins");
-    DeviceBuffer<float> factors("test.factors");
     DeviceBuffer<BinSum> sums("test.sums", static_cast<std::size_t>(c.count_x) * bins);
-    modes.upload(stream, mesh);
-    other.upload(stream, second);
-    table.upload(stream, bin_of);
-    factors.upload(stream, deconvolution);
+    test::OnDevice modes(mesh), other(second);
+    test::OnDevice table(bin_of);
+    test::OnDevice factors(deconvolution);
     const PowerModes part{modes.data(), {1, c.first_y, c.count_x, c.count_y}, c.length, stride};
     bin_planes(stream,
                {part, c.two_sets ? other.data() : modes.data(), sums.data(), table.data(), factors.data(), c.m, bins});

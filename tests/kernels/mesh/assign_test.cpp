@@ -13,9 +13,8 @@
 #include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
 #include "tests/kernels/mesh/mesh_sets.hpp"
-#include "tests/kernels/mesh/plain_counts.hpp"
-#include "tests/kernels/particles/on_device.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 #include "tests/threads.hpp"
 

@@ -1,13 +1,10 @@
 // MassCounter against the plain loop, bit for bit; on the GPU in tiles.
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "tests/kernels/mesh/mesh_sets.hpp"
-#include "tests/kernels/mesh/plain_counts.hpp"
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -56,7 +53,6 @@ TEST(MassCounter, TakesParticlesInAnyOrder) {
 // A box that holds the clouds of all particles, around the edge of the mesh, and nothing beyond it.
 TEST(MassCounter, AddsToABoxOfTheMesh) {
   const int m = 46;
-  const Stream& stream = test_stream();
   for (Assignment cloud : kClouds) {
     const CloudReach reach = cloud_reach(cloud, true);
     const int extent = 12 + reach.below + reach.above;
@@ -66,13 +62,10 @@ TEST(MassCounter, AddsToABoxOfTheMesh) {
     set.push_back({0xfff00000u, 5u, 0x80000000u, 1.0f});
     testing::sort_by_key(set);
     const OnDevice source(set);
-    const MassUnit unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
-    MassCounter counter(cloud);
-    counter.take(stream, source.data(), set.size(), unit, held);
+    const MassUnit unit = choose_mass_unit(test_stream(), cloud, m, source.data(), set.size());
+    const auto counts = counts_of(set, unit, cloud, held);
     for (bool shifted : {false, true}) {
-      DeviceBuffer<std::uint64_t> counts("test.counts", held.size());
-      counter.count(stream, shifted, counts.data());
-      const auto got = counts.download(stream);
+      const auto& got = counts[shifted];
       const auto whole = counts_by_the_book(cloud, set, m, shifted ? 1 : 0, unit);
       long wrong = 0;
       std::int64_t inside = 0, all = 0;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/mesh/mesh.hpp"
-#include "tests/kernels/particles/on_device.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::test {
@@ -24,8 +24,7 @@ inline Field field_of(ParticleMesh& mesh, const std::vector<SourceParticle>& set
                       bool potential = true, int steps = 1) {
   const Stream& stream = test_stream();
   const OnDevice source(set);
-  VectorArray a("test.acceleration");
-  a.resize(set.size());
+  VectorsOnDevice a(set.size());
   DeviceBuffer<float> phi("test.potential", set.size());
   phi.fill_zero(stream);
   for (int step = 0; step < steps; ++step)

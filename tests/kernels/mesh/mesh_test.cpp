@@ -10,6 +10,7 @@
 #include "tests/kernels/mesh/field_of.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
 #include "tests/kernels/particles/sets.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 #include "tests/threads.hpp"
 
@@ -190,8 +191,7 @@ TEST(ParticleMesh, AHeavyParticleFeelsTheOthersAsALightOneDoes) {
   const double r_cut = 3.0 / kCells;
   auto particles = testing::random_set(20000, 11, 1);
   DeviceBuffer<SourceParticle> source("test.source");
-  VectorArray a("test.acceleration");
-  a.resize(particles.size());
+  test::VectorsOnDevice a(particles.size());
   for (Assignment cloud : {Assignment::kTsc, Assignment::kPcs})
     for (Interlacing interlacing : kInterlacings) {
       ParticleMesh mesh({kCells, cloud, Gradient::kAnalytic, interlacing}, polynomial_law(4, r_cut));
@@ -215,8 +215,7 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
   const Stream& stream = test::test_stream();
   ParticleMesh mesh({24, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment}, polynomial_law(5, 0.2));
   const test::OnDevice source(particles);
-  VectorArray a("test.acceleration");
-  a.resize(particles.size());
+  test::VectorsOnDevice a(particles.size());
   std::uint64_t allocations = 0;
   const auto forces = [&] {
     mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
@@ -240,9 +239,7 @@ TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
     std::shuffle(particles.begin(), particles.end(), std::mt19937(4));
     for (auto& p : particles) p.x += 0x12345678u;
     source.upload(stream, particles);
-    VectorArray a("test.acceleration"), b("test.acceleration");
-    a.resize(particles.size());
-    b.resize(particles.size());
+    test::VectorsOnDevice a(particles.size()), b(particles.size());
     mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
     const TransferCounters before = transfer_counters();
     mesh.long_range(stream, source.data(), particles.size(), unit, b.view(), nullptr);
@@ -269,9 +266,7 @@ TEST(ParticleMesh, AtPointsThatAreItsParticlesItHasTheirForces) {
   test::OnDevice source(particles);
   for (const Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic}) {
     ParticleMesh mesh({16, Assignment::kPcs, gradient, Interlacing::kFull}, polynomial_law(5, 0.24));
-    VectorArray a("test.acceleration"), b("test.acceleration");
-    a.resize(particles.size());
-    b.resize(500);
+    test::VectorsOnDevice a(particles.size()), b(500);
     DeviceBuffer<float> phi("test.potential", particles.size()), phi_there("test.potential", 500);
     mesh.long_range(stream, source.data(), particles.size(), a.view(), phi.data());
     mesh.long_range_at(stream, {source.data(), particles.size()}, {source.data() + 100, 500}, b.view(),

@@ -6,11 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "kernels/device/buffer.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "src/gravity/reference/exact_sums.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki::test {
 
@@ -36,8 +35,7 @@ inline double pair_error(const MeshOptions& options, const ForceLaw& law, int so
   const auto n = static_cast<std::size_t>(targets) + 1;
   std::vector<SourceParticle> particles(n);
   DeviceBuffer<SourceParticle> source("test.source");
-  VectorArray acceleration("test.acceleration");
-  acceleration.resize(n);
+  VectorsOnDevice acceleration(n);
   double sum = 0;
   for (int s = 0; s < sources; ++s) {
     const auto any = [&] { return static_cast<std::uint32_t>(random()); };

@@ -14,7 +14,7 @@
 #include "kernels/error.hpp"
 #include "kernels/particles/joined_sources.hpp"
 #include "tests/kernels/particles/sets.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -249,8 +249,7 @@ TEST(JoinedSources, RefreshedSourcesStayWhereTheyStand) {
   for (Set* set : {&joined.own_set, &joined.other_set})
     for (SourceParticle& p : *set) p.x = p.x * 3 + 0x90000000u, p.y -= 77, p.z = ~p.z;
   joined.own.upload(joined.stream, joined.own_set);
-  DeviceBuffer<SourceParticle> elsewhere("others");  // they need not come to the same memory
-  elsewhere.upload(joined.stream, joined.other_set);
+  test::OnDevice elsewhere(joined.other_set);  // they need not come to the same memory
   joined.sources.refresh_own(joined.stream, joined.own.data());
   joined.sources.refresh_others(joined.stream, elsewhere.data());
   Set expected = before;
@@ -269,8 +268,8 @@ TEST(JoinedSources, OwnSourcesGetTheirValuesBack) {
     for (const SourceParticle& p : joined.found()) values.push_back(p.mass), vectors.push_back(vector_of(p.mass));
     for (const SourceParticle& p : joined.own_set)
       expected.push_back(p.mass), expected_vectors.push_back(vector_of(p.mass));
-    DeviceBuffer<float> all("values"), own("own", joined.own_set.size());
-    all.upload(stream, values);
+    DeviceBuffer<float> own("own", joined.own_set.size());
+    test::OnDevice all(values);
     joined.sources.own_values(stream, all.data(), own.data());
     EXPECT_EQ(own.download(stream), expected) << part;
 

@@ -10,7 +10,7 @@
 #include "kernels/tree/octree.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
-#include "tests/test_stream.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -153,8 +153,7 @@ TEST(Construction, TreeIsThatOfARecursion) {
   Octree tree;  // one for all cases: it grows and shrinks
   for (Case& c : cases()) {
     const Keys host = sorted_keys(c.set);
-    DeviceBuffer<std::uint64_t> keys("keys");
-    keys.upload(stream, host);
+    test::OnDevice keys(host);
     for (const std::uint32_t leaf_size : {1u, 2u, 7u, 8u, 16u, 33u, 64u})
       for (const int min_level : {0, 3}) {
         SCOPED_TRACE(c.name + ", leaf_size " + std::to_string(leaf_size) + ", min_level " + std::to_string(min_level));
@@ -233,10 +232,8 @@ TEST(Construction, SweepGivesTheSameBitsInEitherOrder) {
   Octree one, other;
   for (Case& c : cases()) {
     const Keys host = sorted_keys(c.set);
-    DeviceBuffer<std::uint64_t> keys("keys");
-    DeviceBuffer<SourceParticle> particles("particles");
-    keys.upload(stream, host);
-    particles.upload(stream, c.set);
+    test::OnDevice keys(host);
+    test::OnDevice particles(c.set);
     build_octree(stream, keys, 8, 0, one);
     build_octree(stream, keys, 8, 0, other);
     for (int again = 0; again < 2; ++again) {

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -16,9 +17,7 @@ struct Kept : TreeSet {
   InteractionLists lists;
 
   Kept(const std::vector<SourceParticle>& set, std::uint32_t group_size, float r_cut)
-      : TreeSet(set, group_size, r_cut > 0 ? kPeriodicMinLevel : 0) {
-    options.theta = 0.6f;
-    options.r_cut = r_cut;
+      : TreeSet(set, group_size, r_cut > 0 ? kPeriodicMinLevel : 0), options{.theta = 0.6f, .r_cut = r_cut} {
     walk_tree(stream, tree, options, all_groups(), lists);
   }
   // Moves a part of the particles, so that kept lists err.
@@ -27,9 +26,7 @@ struct Kept : TreeSet {
     const auto shift = static_cast<std::uint32_t>(sides * kSideInUnits);
     for (std::size_t i = 0; i < moved.size(); ++i)
       if (i % 7 == 0) moved[i].y += shift;
-    particles.source.upload(stream, moved);
-    sweep_octree(stream, particles.source.data(), tree);
-    refit_groups(stream, particles.source.data(), groups);
+    move_to(moved);
   }
   std::vector<std::uint32_t> stale(float margin, StaleCells which = StaleCells::kAll) {
     DeviceBuffer<std::uint32_t> found("stale");
@@ -114,8 +111,7 @@ TEST(ListKernels, StatisticsAreThoseOfAPlainLoop) {
 TEST(ListKernels, StatisticsOfSomeOfNoneAndOfEmptyLists) {
   Kept k(testing::plummer_set(2000, 3), 32, 0);
   const std::vector<std::uint32_t> some{5, 1, 40};
-  DeviceBuffer<std::uint32_t> selected("selected");
-  selected.upload(k.stream, some);
+  test::OnDevice selected(some);
   ListView view = k.view(k.lists);
   view.selected = selected.data();
   view.count = 3;

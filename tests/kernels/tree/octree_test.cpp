@@ -12,6 +12,7 @@
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -193,9 +194,7 @@ TEST(CoarseCells, AreTheirCubesAndHoldTheBoxesOfTheirChildren) {
 TEST(CoarseCells, NoWalkTakesThemForMultipoles) {
   const int level = 4;
   for (const float r_cut : {0.0f, 0.11f}) {
-    WalkOptions walk;
-    walk.theta = 1.5f;
-    walk.r_cut = r_cut;
+    const WalkOptions walk{.theta = 1.5f, .r_cut = r_cut};
     testing::TreeSet t(testing::uniform_set(20000, 7), 64, 3);
     const std::uint32_t coarse = t.tree.level_begin[level];
     const auto count_coarse = [&] {
@@ -229,16 +228,14 @@ TEST(OwnGroups, InnerOnesNeedNoGhosts) {
   testing::TreeSet t(testing::uniform_set(kParticles, 3), 32, 3);
   const auto is_own = [](std::uint32_t i) { return i < 2500 && i != 700; };
   const std::vector<std::uint32_t> own_before = count_own(kParticles, is_own);
-  DeviceBuffer<std::uint32_t> before("before"), inner("inner"), outer("outer");
-  before.upload(t.stream, own_before);
+  DeviceBuffer<std::uint32_t> inner("inner"), outer("outer");
+  test::OnDevice before(own_before);
   DeviceBuffer<Group> own("own");
   DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
   mark_ghost_cells(t.stream, before, t.tree, has_ghosts);
   keep_own_groups(t.stream, before, t.groups, own);
-  WalkOptions walk;
-  walk.r_cut = 0.1f;
   InteractionLists lists;
-  walk_tree(t.stream, t.tree, walk, t.all_groups(), lists);
+  walk_tree(t.stream, t.tree, {.r_cut = 0.1f}, t.all_groups(), lists);
   split_groups(t.stream, t.view(lists), own, has_ghosts, inner, outer);
 
   const auto first = t.tree.first.download(t.stream), count = t.tree.count.download(t.stream);
@@ -267,8 +264,7 @@ TEST(OwnGroups, InnerOnesNeedNoGhosts) {
 TEST(OwnGroups, SweepsInTwoPartsAreOneSweep) {
   testing::TreeSet one(testing::clustered_set(3000, 4), 32, 3), two(testing::clustered_set(3000, 4), 32, 3);
   const std::vector<std::uint32_t> own_before = count_own(3000, [](std::uint32_t i) { return i < 1700; });
-  DeviceBuffer<std::uint32_t> before("before");
-  before.upload(two.stream, own_before);
+  test::OnDevice before(own_before);
   DeviceBuffer<std::uint8_t> has_ghosts("ghosts");
   mark_ghost_cells(two.stream, before, two.tree, has_ghosts);
   for (testing::TreeSet* t : {&one, &two}) {

@@ -15,9 +15,7 @@ TEST(Opening, Avx2AndScalarListsAreTheSame) {
   if (best_instruction_set() < InstructionSet::kAvx2) GTEST_SKIP() << "this CPU has no AVX2";
   for (const float r_cut : {0.0f, 0.1f}) {
     testing::TreeSet t(testing::clustered_set(10000, 4), 32, r_cut > 0 ? kPeriodicMinLevel : 0);
-    WalkOptions options;
-    options.r_cut = r_cut;
-    const WalkTree view = view_of(t.tree, options);
+    const WalkTree view = view_of(t.tree, {.r_cut = r_cut});
     for (std::size_t g = 0; g < t.groups.size(); ++g) {
       const Group& group = t.groups.data()[g];
       const auto words = list_of(avx2::walk_group, view, group, t.tree.cells + 8);
@@ -139,10 +137,7 @@ TEST(Opening, NearTiesAreDecidedAlike) {
 void expect_the_rule(testing::TreeSet& t, float reference_acceleration) {
   std::uint64_t near = 0, far = 0;
   const CellGeometryView g = t.tree.geometry.view();
-  WalkOptions options;
-  options.theta = 0.6f;
-  options.reference_acceleration = reference_acceleration;
-  options.r_cut = 0.07f;
+  const WalkOptions options{.theta = 0.6f, .reference_acceleration = reference_acceleration, .r_cut = 0.07f};
   const OpeningRule rule = options.rule();
   for (std::size_t i = 0; i < t.groups.size(); i += 3) {
     const Group group = t.groups.data()[i];

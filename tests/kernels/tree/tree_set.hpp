@@ -1,11 +1,13 @@
-// A set of particles with its tree and groups, made by the library.
+// A set of particles with its tree and groups, made by the library; forces by lists over its own tree, or another.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "kernels/force/force.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
@@ -89,6 +91,25 @@ inline ListWords list_of(WalkGroup walk, const WalkTree& tree, const Group& grou
   words.cells.resize(out.cell_words);
   words.leaves.resize(out.leaf_words);
   return words;
+}
+
+using Vectors = std::vector<std::array<double, 3>>;
+
+inline Vectors download(const Stream& stream, const VectorArray& array) {
+  Vectors vectors;
+  for (const auto& [x, y, z] : array.download(stream)) vectors.push_back({x, y, z});
+  return vectors;
+}
+
+// On the particles of `set`, by `sources`, a tree over `particles`.
+inline void add_forces(const ForceLaw& law, const WalkOptions& walk, TreeSet& set, Octree& sources,
+                       const SourceParticle* particles, bool add, VectorArray& acceleration) {
+  if (sources.cells == 0) return;
+  InteractionLists lists;
+  walk_tree(set.stream, sources, walk, set.all_groups(), lists);
+  SourceView view{particles, sources.moments.data(), sources.first.data(), sources.count.data()};
+  if (particles != set.particles.source.data()) view.targets = set.particles.source.data();
+  evaluate_lists(set.stream, law, true, view, set.view(lists), {acceleration.view(), nullptr, add});
 }
 
 }  // namespace maki::testing

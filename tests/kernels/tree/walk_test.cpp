@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 
 namespace maki {
 namespace {
@@ -44,11 +45,8 @@ TEST(Walk, EveryListHoldsEveryParticleOnceAndItsOwnOneByOne) {
     const auto groups = t.groups.download(t.stream);
     const auto first = t.tree.first.download(t.stream), count = t.tree.count.download(t.stream);
     for (const auto& [theta, rms] : rules) {
-      WalkOptions options;
-      options.theta = theta;
-      options.reference_acceleration = rms;
       InteractionLists lists;
-      walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+      walk_tree(t.stream, t.tree, {.theta = theta, .reference_acceleration = rms}, t.all_groups(), lists);
       const auto words = testing::words_of(t.stream, lists);
       for (std::size_t g = 0; g < groups.size(); ++g) {
         std::vector<int> times(set.size(), 0);
@@ -96,10 +94,7 @@ TEST(Walk, ErrorScalesFollowTheLeastAcceleration) {
 }
 
 TEST(Walk, WithACutoffNothingWithinReachIsMissing) {
-  WalkOptions options;
-  options.theta = 0.5f;
-  options.r_cut = 0.11f;
-  Walked w(testing::uniform_set(4000, 5), options, kPeriodicMinLevel);
+  Walked w(testing::uniform_set(4000, 5), {.theta = 0.5f, .r_cut = 0.11f}, kPeriodicMinLevel);
   const auto sorted = w.particles.source.download(w.stream);
   const auto groups = w.groups.download(w.stream);
   for (std::size_t g = 0; g < groups.size(); g += 5) {
@@ -127,8 +122,7 @@ TEST(Walk, QueuedListsAreThoseOfAWalkThatIsWaitedFor) {
   const Walked known(testing::clustered_set(3000, 8), options, 0);
   Walked w(testing::clustered_set(3000, 8), options, 0);
   const std::uint32_t n = w.group_count();
-  DeviceBuffer<std::uint32_t> selected("selected");
-  selected.upload(w.stream, std::vector<std::uint32_t>{3, 5});
+  test::OnDevice selected(std::vector<std::uint32_t>{3, 5});
   Results results("test.results");
   const auto whole = [&](const WalkRequest& request, bool at_once_for_sure) {
     QueuedWalk walk = queue_walk(w.stream, w.tree, options, request, w.lists, results);
@@ -155,8 +149,7 @@ TEST(Walk, QueuedListsAreThoseOfAWalkThatIsWaitedFor) {
 
 // Lists that are counted later are counted as those that are waited for, and sums of two calls add up.
 TEST(Walk, StatisticsThatNobodyWaitsForAreTheSame) {
-  WalkOptions options;
-  Walked w(testing::uniform_set(3000, 8, 0.25, 0.75), options, 0);
+  Walked w(testing::uniform_set(3000, 8, 0.25, 0.75), {}, 0);
   const ListView view = w.view(w.lists);
   const ListStatistics once = list_statistics(w.stream, w.tree, view);
   Results results("test.results");
@@ -182,8 +175,8 @@ TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
   const StaleCriterion criterion{options.rule(), 0.1f, StaleCells::kDivisible};
   std::vector<std::uint32_t> even;
   for (std::uint32_t g = 0; g < w.group_count(); g += 2) even.push_back(g);
-  DeviceBuffer<std::uint32_t> which("test.which"), stale("stale");
-  which.upload(w.stream, even);
+  DeviceBuffer<std::uint32_t> stale("stale");
+  test::OnDevice which(even);
   const auto before = testing::words_of(w.stream, w.lists);
   for (const bool all : {false, true}) {
     const auto view = [&] {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/wan/fuzz/damaged.hpp"
+#include "tests/wan/fuzz/rounds.hpp"
 
 namespace maki::wan::fuzz {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <list>
 
-#include "tests/wan/fuzz/damaged.hpp"
+#include "tests/wan/fuzz/rounds.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission.hpp"
 

@@ -104,7 +104,7 @@ class HeldRefusal {
     let_go();
     set_log_sink({});
   }
-  bool comes() { return held_.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready; }
+  bool comes() { return test::is_over(held_.get_future()); }
   void let_go() {
     if (!gone_.exchange(true)) open_.set_value();
   }

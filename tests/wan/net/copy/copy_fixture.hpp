@@ -1,4 +1,5 @@
-// What the tests of copying share: folders that go away, trees of files, servers, and a connection that is cut.
+// What the tests of copying share: folders that go away, trees of files, servers, a connection that is cut, and a peer
+// with a key that says what it likes.
 #pragma once
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 
 #include "tests/places.hpp"
 #include "tests/wan/helpers.hpp"
+#include "wan/net/copy/message.hpp"
 #include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/root.hpp"
 #include "wan/net/copy/server.hpp"
@@ -51,6 +53,12 @@ class Scratch : public test::TemporaryFolder {
 inline void write_file(const fs::path& path, const std::string& contents) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << contents;
+}
+
+inline unsigned mode_of(const fs::path& path) {
+  struct stat status {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777;
 }
 
 inline std::string read_file(const fs::path& path) { return maki::test::text_of(path); }
@@ -143,5 +151,50 @@ class CutChannel : public MessageChannel {
  private:
   std::uint64_t budget_;
 };
+
+class HostilePeer {
+ public:
+  HostilePeer() : pair_(test::streams(2)) {
+    ours_ = std::make_unique<MessageChannel>(std::move(pair_.here));
+    theirs_ = std::make_unique<MessageChannel>(std::move(pair_.there));
+  }
+  MessageChannel& ours() { return *ours_; }
+  std::unique_ptr<MessageChannel> take_ours() { return std::move(ours_); }
+  MessageChannel& theirs() { return *theirs_; }
+  void leave() { theirs_.reset(); }
+
+  template <class Message>
+  void say(Tag tag, const Message& message) {
+    theirs_->send(tag, encode(message));
+  }
+  // Records, all in one message.
+  template <class Write>
+  void send_records(Write write) {
+    RecordWriter writer(kMaxBatch, [this](Bytes message) { theirs_->send(kDataTag, std::move(message)); });
+    write(writer);
+    writer.flush();
+  }
+
+ private:
+  test::Pair pair_;
+  std::unique_ptr<MessageChannel> ours_, theirs_;
+};
+
+inline void put_file(RecordWriter& writer, std::uint64_t index, const std::string& text, std::uint32_t mode = 0644) {
+  writer.put(Begin{.index = index, .size = text.size(), .mtime = 1, .mode = mode});
+  std::memcpy(writer.room(text.size()).data(), text.data(), text.size());
+  writer.filled(text.size());
+  Digester digester;
+  digester.add(std::as_bytes(std::span(text)));
+  writer.put(End{digester.checksum()});
+}
+
+inline Entry file_entry(const std::string& path, std::uint64_t size, std::uint32_t mode = 0644) {
+  return {.kind = Kind::kFile, .path = path, .size = size, .mtime = 1, .mode = mode};
+}
+
+inline bool has_control_characters(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
 
 }  // namespace maki::wan::copy

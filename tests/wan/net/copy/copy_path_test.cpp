@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "tests/wan/ports.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
@@ -339,23 +338,23 @@ class CopyServer : public ::testing::Test {
   }
   std::string id_of(const char* name) const { return read_key(keys_ / name).id; }
   void start() { server_.emplace(options_, security_, test::streams(2)); }
+  void start_writable() {
+    options_.shares[id_of("b")].read_only = false;
+    start();
+  }
   Path path(const char* key) const {
-    Security security;
-    security.key_files = {keys_ / key};
-    return Path::connect(server_->address(), security, test::streams(2), {std::string("from ") + key});
+    return Path::connect(server_->address(), {.key_files = {keys_ / key}}, test::streams(2),
+                         {std::string("from ") + key});
   }
   void push(const char* key, const std::string& to) const {
     Client client(path(key));
     EXPECT_TRUE(client.push({(here_ / "local").string()}, to).complete());
   }
   // A client that begins a copy and says no more.
-  std::unique_ptr<MessageChannel> begin(const char* key) const {
-    auto channel = std::make_unique<MessageChannel>(path(key));
-    Order order;
-    order.action = Order::Action::kPush;
-    channel->send(kControlTag, encode(order));
+  void begin(const char* key) {
+    auto& channel = held_.emplace_back(std::make_unique<MessageChannel>(path(key)));
+    channel->send(kControlTag, encode(Order{.action = Order::Action::kPush, .destination = "", .sources = {}}));
     EXPECT_TRUE(decode_reply(channel->receive(kControlTag).view()).agreed);
-    return channel;
   }
 
   test::TemporaryFolder keys_;
@@ -364,6 +363,7 @@ class CopyServer : public ::testing::Test {
   ServerOptions options_;
   test::Lines log_;
   std::optional<RunningServer> server_;
+  std::vector<std::unique_ptr<MessageChannel>> held_;
 };
 
 TEST_F(CopyServer, EachKeyHasItsOwnFolder) {
@@ -387,32 +387,25 @@ TEST_F(CopyServer, EachKeyHasItsOwnFolder) {
 
 TEST_F(CopyServer, OneKeyDoesNotLockOutOthers) {
   options_.limits.of_each = 3;
-  options_.shares[id_of("b")].read_only = false;
-  start();
-  std::vector<std::unique_ptr<MessageChannel>> held;
-  for (int i = 0; i < 3; ++i) held.push_back(begin("a"));
+  start_writable();
+  for (int i = 0; i < 3; ++i) begin("a");
   EXPECT_THROW(push("a", "x"), PathError);  // for now: another time it may
   push("b", "x");
-  held.pop_back();
+  held_.pop_back();
   EXPECT_TRUE(comes_true([&] { return test::error_of<PathError>([&] { push("a", "x"); }).empty(); }));
 }
 
 TEST_F(CopyServer, WhoHasFewTakesAPlaceOfWhoHasMost) {
   options_.limits.all = 4;
-  options_.shares[id_of("b")].read_only = false;
-  start();
-  std::vector<std::unique_ptr<MessageChannel>> held;
-  for (int i = 0; i < 4; ++i) held.push_back(begin("a"));
-  held.push_back(begin("b"));
+  start_writable();
+  for (const char* key : {"a", "a", "a", "a", "b"}) begin(key);
   EXPECT_THROW(push("a", "x"), PathError);
 }
 
 TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
   options_.limits.of_each = 15;
-  options_.shares[id_of("b")].read_only = false;
-  start();
-  std::vector<std::unique_ptr<MessageChannel>> held;
-  for (int i = 0; i < 30; ++i) held.push_back(begin(i % 2 ? "a" : "b"));
+  start_writable();
+  for (int i = 0; i < 30; ++i) begin(i % 2 ? "a" : "b");
   const auto start = WallClock::now();
   server_.reset();
   EXPECT_LT(seconds_since(start), 50);  // one after another they would take two seconds each

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "tests/small_disk.hpp"
-#include "tests/wan/net/copy/hostile_fixture.hpp"
+#include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/receiver.hpp"

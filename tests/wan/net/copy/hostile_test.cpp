@@ -2,9 +2,8 @@
 // for, whatever the server says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include "tests/wan/net/copy/hostile_fixture.hpp"
+#include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/sync.hpp"
 
@@ -15,7 +14,7 @@ class HostileClient : public ::testing::Test {
  protected:
   HostileClient() {
     fs::create_directories(here_ / "served");
-    options_.others = Share{(here_ / "served").string()};
+    options_ = sharing(here_ / "served");
     options_.log = [this](const std::string& line) { log_.add(line); };
   }
   ~HostileClient() override {
@@ -49,9 +48,7 @@ class HostileClient : public ::testing::Test {
       writer.put(Finish{});
     });
     EXPECT_TRUE(results().done);
-    struct stat status {};
-    EXPECT_EQ(stat((here_ / "served/run").c_str(), &status), 0);
-    return status.st_mode & 07777;
+    return mode_of(here_ / "served/run");
   }
   Scratch here_;
   HostilePeer peer_;
@@ -73,7 +70,7 @@ TEST_F(HostileClient, AHoleOfAnyLengthTakesNoTime) {
     writer.put(Finish{});
   });
   auto answered = std::async(std::launch::async, [&] { return results(); });
-  ASSERT_TRUE(is_over(answered));
+  ASSERT_TRUE(test::is_over(answered));
   const Results told = answered.get();
   ASSERT_EQ(told.failures.size(), 1u);
   EXPECT_NE(told.failures[0].text.find("checksum"), std::string::npos) << told.failures[0].text;
@@ -83,14 +80,14 @@ TEST_F(HostileClient, TheEndBeforeTheEndEndsTheSession) {
   write_file(here_ / "served/file", "contents");
   pull("file");
   peer_.say(kBackTag, Results{.failures = {}, .done = true, .counts = {}});
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("before all was sent"));
 }
 
 TEST_F(HostileClient, WhoOrdersNothingIsSentAway) {
   options_.limits.order = 0.3;
   serve();
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("asked for nothing"));
 }
 
@@ -98,7 +95,7 @@ TEST_F(HostileClient, FailuresOfFilesThatWereNotListed) {
   write_file(here_ / "served/file", "contents");
   pull("file");
   peer_.say(kBackTag, Results{.failures = {{77, "no\x1b[2J"}}, .done = false, .counts = {}});
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("not listed"));
 }
 
@@ -113,7 +110,7 @@ TEST_F(HostileClient, MoreFailuresThanFiles) {
                                   .counts = {}});
   } catch (const PathError&) {  // the first ones were too many already
   }
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_LT(log_.all().size(), 12u);
   for (const std::string& line : log_.all()) {
     EXPECT_FALSE(has_control_characters(line)) << line;
@@ -136,7 +133,7 @@ TEST_F(HostileClient, ManyBadNamesMakeFewLines) {
   }
   EXPECT_EQ(told, kMany);
   peer_.say(kControlTag, Order{});
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
   EXPECT_TRUE(log_.has("5000 failed"));
   EXPECT_LT(log_.all().size(), 2u * PeerLog::kAMinute);
 }
@@ -157,7 +154,7 @@ TEST_F(HostileClient, ListsWithoutFilesFillNoMemory) {
   peer_.send_records([](RecordWriter& writer) { put_file(writer, 0, "contents"); });
   EXPECT_TRUE(peer_.theirs().receive_for(kBackTag, 60));
   peer_.theirs().give_up();
-  EXPECT_TRUE(is_over(serving_));
+  EXPECT_TRUE(test::is_over(serving_));
 }
 
 TEST_F(HostileClient, PushesNothingExecutable) { EXPECT_EQ(mode_of_executable(), 0644u); }
@@ -194,12 +191,6 @@ class HostileServer : public ::testing::Test {
     return client.pull(asked, here_ / "got/", options);
   }
   bool got(const std::string& name) const { return fs::exists(fs::symlink_status(here_ / "got" / name)); }
-  unsigned mode_of(const std::string& name) const {
-    struct stat status {};
-    EXPECT_EQ(stat((here_ / "got" / name).c_str(), &status), 0) << name;
-    return status.st_mode & 07777;
-  }
-
   Scratch here_;
 };
 
@@ -234,18 +225,18 @@ TEST_F(HostileServer, NothingBecomesExecutableUnlessAsked) {
   const std::vector<Entry> entries = {file_entry("data/run", 8, 0777),
                                       {.kind = Kind::kFolder, .path = "data/d", .mode = 0777}};
   pull({"data"}, entries);
-  EXPECT_EQ(mode_of("data/run"), 0644u);
-  EXPECT_EQ(mode_of("data/d"), 0755u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0644u);
+  EXPECT_EQ(mode_of(here_ / "got/data/d"), 0755u);
   pull({"data"}, entries);  // it is there already
-  EXPECT_EQ(mode_of("data/run"), 0644u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0644u);
   CopyOptions options;
   options.perms = true;
   pull({"data"}, entries, false, options);
-  EXPECT_EQ(mode_of("data/run"), 0777u);
-  EXPECT_EQ(mode_of("data/d"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/d"), 0777u);
   pull({"data"}, {file_entry("data/run", 9, 0600), entries[1]});  // other contents: what is there keeps its mode
-  EXPECT_EQ(mode_of("data/run"), 0777u);
-  EXPECT_EQ(mode_of("data/d"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/run"), 0777u);
+  EXPECT_EQ(mode_of(here_ / "got/data/d"), 0777u);
 }
 
 TEST_F(HostileServer, ItsWordsReachNoTerminal) {
@@ -285,7 +276,6 @@ TEST_F(HostileServer, FilesThatWereAnnouncedHaveToCome) {
 
 TEST_F(HostileServer, ThatNeverAnswersDoesNotHoldASync) {
   write_file(here_ / "watched/file", "x");
-  HostilePeer peer;
   std::atomic<bool> stop{false};
   SyncOptions options;
   options.folder = here_ / "watched";
@@ -298,7 +288,7 @@ TEST_F(HostileServer, ThatNeverAnswersDoesNotHoldASync) {
   MessageChannel server(std::move(pair.there));
   decode_order(server.receive(kControlTag).view());  // and nothing more is said
   stop = true;
-  EXPECT_TRUE(is_over(running));
+  EXPECT_TRUE(test::is_over(running));
 }
 
 }  // namespace

@@ -15,38 +15,27 @@ inline Checksum some_checksum(int seed) {
 }
 
 inline Order some_order() {
-  Order order;
-  order.action = Order::Action::kPull;
-  order.checksum = true;
-  order.destination = "a/b/";
-  order.sources = {"x", "", "y/z"};
-  return order;
+  return {.action = Order::Action::kPull, .checksum = true, .destination = "a/b/", .sources = {"x", "", "y/z"}};
 }
 
 inline Piece some_piece() {
-  Piece piece{.first = 77, .last = true, .entries = {}};
-  piece.entries.push_back({.kind = Kind::kFolder, .path = "d", .size = 0, .mtime = -5, .mode = 0755});
-  piece.entries.push_back(
-      {.kind = Kind::kFile, .path = "d/f", .size = std::uint64_t{5} << 32, .mtime = 1234567890123456789, .mode = 0});
-  return piece;
+  const Entry folder{.kind = Kind::kFolder, .path = "d", .size = 0, .mtime = -5, .mode = 0755};
+  const Entry file{.path = "d/f", .size = std::uint64_t{5} << 32, .mtime = 1234567890123456789, .mode = 0};
+  return {.first = 77, .last = true, .entries = {folder, file}};
 }
 
 inline Answers some_answers() {
-  Answers answers{.first = 3, .answers = {}};
-  answers.answers.push_back({.request = FileRequest::kNothing});
-  answers.answers.push_back(
-      {.request = FileRequest::kContinue, .size = std::uint64_t{6} << 32, .checksum = some_checksum(1)});
-  answers.answers.push_back({.request = FileRequest::kSend});
-  answers.answers.push_back({.request = FileRequest::kCompare, .size = 1, .checksum = some_checksum(9)});
-  return answers;
+  return {.first = 3,
+          .answers = {{.request = FileRequest::kNothing},
+                      {FileRequest::kContinue, std::uint64_t{6} << 32, some_checksum(1)},
+                      {.request = FileRequest::kSend},
+                      {FileRequest::kCompare, 1, some_checksum(9)}}};
 }
 
 inline Results some_results() {
-  Results results;
-  results.done = true;
-  results.counts = {.files = 1, .folders = 2, .bytes = 3, .skipped = 4, .skipped_bytes = 5, .failed = 6};
-  results.failures = {{9, "no room"}, {11, ""}};
-  return results;
+  return {.failures = {{9, "no room"}, {11, ""}},
+          .done = true,
+          .counts = {.files = 1, .folders = 2, .bytes = 3, .skipped = 4, .skipped_bytes = 5, .failed = 6}};
 }
 
 inline Bytes some_records() {

@@ -281,10 +281,8 @@ TEST_F(Promised, PathsThatSendMoreThanAllMayHoldGoOn) {
   std::vector<Path> here, there;
   std::vector<Request> requests;
   for (int i = 0; i < kPaths; ++i) {
-    auto called =
-        std::async(std::launch::async, [&] { return Path::connect(listener.address(), one_, test::streams(2)); });
+    here.push_back(Path::connect(listener.address(), one_, test::streams(2)));
     there.push_back(std::move(listener.accept().path));
-    here.push_back(called.get());
     identity_ = there.back().status().identity;
     for (int n = 0; n < kMessages; ++n) requests.push_back(here.back().start_send(9, block_));
   }

@@ -1,8 +1,6 @@
 // Peers that hold the key and mean harm: what they do ends their own path at most.
 #include <gtest/gtest.h>
 
-#include <future>
-
 #include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
@@ -62,10 +60,9 @@ TEST_F(Hostile, OneKeyDoesNotTakeAllDescriptors) {
   Listener listener({"127.0.0.1", 0}, test::both_of(one, other), {}, {.streams_per_peer = 6});
   std::vector<Path> paths;
   const auto call = [&](const Security& security) {
-    auto called =
-        std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(4)); });
+    Path caller = Path::connect(listener.address(), security, test::streams(4));
     paths.push_back(std::move(listener.accept().path));
-    paths.push_back(called.get());
+    paths.push_back(std::move(caller));
   };
   call(one);
   EXPECT_TRUE(comes_true([&] { return paths[0].status().streams_up == 4; }));

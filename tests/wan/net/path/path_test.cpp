@@ -13,7 +13,7 @@
 namespace maki::wan {
 namespace {
 
-using test::comes_true, test::pattern, test::same;
+using test::comes_true, test::expect_contains, test::pattern, test::same, test::says;
 
 // Streams, and with TLS or not.
 class PathOf : public testing::TestWithParam<std::pair<int, bool>> {
@@ -135,7 +135,7 @@ TEST(Path, ClosingDeliversWhatWasSent) {
   Request send = pair.here.start_send(1, sent), waiting = pair.there.start_receive_any(2, 10);
   EXPECT_TRUE(pair.here.close(60));
   send.wait();
-  EXPECT_TRUE(test::says(test::error_of<PathError>([&] { waiting.wait(); }), "was closed by here"));
+  EXPECT_TRUE(says(test::error_of<PathError>([&] { waiting.wait(); }), "was closed by here"));
   EXPECT_TRUE(same(pair.there.receive_any(1, sent.size()).view(), sent));
   EXPECT_THROW(pair.there.receive_any(1, 10), PathError);
   EXPECT_THROW(pair.there.send(1, sent), PathError);
@@ -200,7 +200,7 @@ struct Ends {
 // Both sides have messages on their way when the fault comes.
 template <class Fault>
 Ends ends_after(Path& here, Path& there, Fault fault) {
-  const auto message = test::pattern(4000000, 1);
+  const auto message = pattern(4000000, 1);
   std::vector<std::byte> buffer(1000);
   auto one = std::async(std::launch::async, [&] { return end_of([&] { here.send(1, message); }); });
   auto other = std::async(std::launch::async, [&] { return end_of([&] { there.receive(2, buffer); }); });
@@ -229,14 +229,13 @@ TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
   EXPECT_GT(ends.seconds, 0.5);
   EXPECT_LT(ends.seconds, 40);
   for (const End& end : {ends.here, ends.there}) {
-    EXPECT_TRUE(test::says(end.message, "patience"));
-    EXPECT_TRUE(test::says(end.message, "bytes"));
+    expect_contains(end.message, {"patience", "bytes"});
     EXPECT_GE(end.down, impatient().patience) << end.message;
     EXPECT_LT(end.down, 40) << end.message;
   }
   EXPECT_GT(ends.here.outstanding, 0u);
-  EXPECT_TRUE(test::says(ends.here.message, link.proxy.address().text()));
-  EXPECT_TRUE(test::says(ends.there.message, "here at 127.0.0.1"));
+  EXPECT_TRUE(says(ends.here.message, link.proxy.address().text()));
+  EXPECT_TRUE(says(ends.there.message, "here at 127.0.0.1"));
   EXPECT_THROW(link.here.send(1, {}), PathError);  // and it stays so
   EXPECT_FALSE(link.here.status().up);
   EXPECT_FALSE(link.there.status().up);
@@ -250,13 +249,13 @@ TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
     link.proxy.lead_to(anew.address());
     link.proxy.cut();
   });
-  EXPECT_TRUE(test::says(ends.here.message, "started anew"));
+  EXPECT_TRUE(says(ends.here.message, "started anew"));
   EXPECT_GT(ends.here.outstanding, 0u);
-  EXPECT_TRUE(test::says(ends.there.message, "patience"));
+  EXPECT_TRUE(says(ends.there.message, "patience"));
   // A path of its own is welcome.
   Path again = Path::connect(link.proxy.address(), test::insecure(), impatient(), {"here"});
   Path taken = std::move(anew.accept().path);
-  again.send(1, test::pattern(100, 1));
+  again.send(1, pattern(100, 1));
   EXPECT_EQ(taken.receive_any(1, 100).size, 100u);
 }
 
@@ -267,17 +266,16 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   const Endpoint address = listener->address();
   Path here = Path::connect(address, test::insecure(), settings, {"here"});
   Path there = std::move(listener->accept().path);
-  EXPECT_TRUE(test::comes_true([&] { return there.status().streams_up == 3; }));
+  EXPECT_TRUE(comes_true([&] { return there.status().streams_up == 3; }));
   listener.reset();
   here.drop_stream(0);
   here.drop_stream(1);
-  const auto message = test::pattern(3000000, 1);  // goes over the one that is left
+  const auto message = pattern(3000000, 1);  // goes over the one that is left
   Request send = here.start_send(1, message);
   EXPECT_EQ(there.receive_any(1, message.size()).size, message.size());
   send.wait();
   const Ends ends = ends_after(here, there, [&] { here.drop_stream(2); });
-  EXPECT_TRUE(test::says(ends.here.message, "refused"));  // by the system: nobody listens
-  EXPECT_TRUE(test::says(ends.here.message, address.text()));
+  expect_contains(ends.here.message, {"refused", address.text()});  // by the system: nobody listens
 }
 
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
@@ -288,8 +286,7 @@ TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
   const End end = end_of([&] { Path::connect(nobody, test::insecure(), settings); });
   EXPECT_GT(seconds(end.at - begin), 2.4);
   EXPECT_LT(seconds(end.at - begin), 40);
-  EXPECT_TRUE(test::says(end.message, nobody.text()));
-  EXPECT_TRUE(test::says(end.message, "refused"));
+  expect_contains(end.message, {nobody.text(), "refused"});
 }
 
 TEST_F(Lost, WaitsForAListenerThatComesLate) {
@@ -308,35 +305,30 @@ TEST_F(Lost, ThoseWhoSleptBlameNobody) {
   Context context(1);
   PathSettings settings = impatient();
   settings.patience = 2;
-  Listener listener({"127.0.0.1", 0}, test::insecure(), settings, {}, {}, context);
-  Path here = Path::connect(listener.address(), test::insecure(), settings, {}, context);
-  Path there = std::move(listener.accept().path);
-  here.send(1, test::pattern(100, 1));
-  there.receive_any(1, 100);
+  test::Pair pair(settings, test::insecure(), context);
+  pair.here.send(1, pattern(100, 1));
+  pair.there.receive_any(1, 100);
   context.next_loop().post([] { test::pause(4); });
   test::pause(5);
-  there.send(2, test::pattern(100, 2));
-  EXPECT_EQ(here.receive_any(2, 100).size, 100u);
+  pair.there.send(2, pattern(100, 2));
+  EXPECT_EQ(pair.here.receive_any(2, 100).size, 100u);
 }
 
 TEST_F(Lost, EachLongBreakIsLoggedWithItsEnd) {
   PathSettings settings = impatient();
   settings.patience = 60;
   settings.stream_timeout = 30;  // streams end only where the test breaks them
-  Listener listener({"127.0.0.1", 0}, test::insecure(), settings);
-  test::Proxy proxy(listener.address());
-  Path here = Path::connect(proxy.address(), test::insecure(), settings, {"here"});
-  Path there = std::move(listener.accept().path);
+  test::Linked link(settings);
   const auto count = [&](const char* words) {
     const auto lines = log_.all();
-    return std::ranges::count_if(lines, [&](const std::string& line) { return test::says(line, words); });
+    return std::ranges::count_if(lines, [&](const std::string& line) { return says(line, words); });
   };
   for (int breaks = 1; breaks <= 2; ++breaks) {
-    proxy.refuse(true);
-    proxy.cut();
+    link.proxy.refuse(true);
+    link.proxy.cut();
     EXPECT_TRUE(comes_true([&] { return count("is down") == 2 * breaks; }));
     test::pause(2.5);
-    proxy.refuse(false);
+    link.proxy.refuse(false);
     EXPECT_TRUE(comes_true([&] { return count("is up again, after") == 2 * breaks; }));  // both sides
     EXPECT_EQ(count("is down"), 2 * breaks);
   }
@@ -357,15 +349,15 @@ TEST(Path, OneThatIsDownComesUpAgainToClose) {
   EXPECT_EQ(closing.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
   pair.proxy.refuse(false);
   EXPECT_TRUE(closing.get());
-  EXPECT_TRUE(test::says(end_of([&] { pair.there.receive_any(1, 10); }).message, "was closed by here"));
+  EXPECT_TRUE(says(end_of([&] { pair.there.receive_any(1, 10); }).message, "was closed by here"));
 }
 
 TEST(Path, ANameThatCannotBeIsAnErrorAtOnce) {
   for (const std::string& name : {std::string(64, 'x'), std::string("a\nb")})
-    EXPECT_TRUE(test::says(test::error_of([&] {
-                             Path::connect({"127.0.0.1", 1}, test::insecure(), test::streams(1), {name});
-                           }),
-                           "cannot call 127.0.0.1:1 by this name"));
+    EXPECT_TRUE(says(test::error_of([&] {
+                       Path::connect({"127.0.0.1", 1}, test::insecure(), test::streams(1), {name});
+                     }),
+                     "cannot call 127.0.0.1:1 by this name"));
 }
 
 }  // namespace

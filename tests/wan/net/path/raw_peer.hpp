@@ -97,16 +97,14 @@ class SilentListener : public RawListener {
 // ---- greetings ------------------------------------------------------------------------------------------------------
 
 inline Hello hello_of(std::uint32_t stream, std::uint32_t epoch, const SessionId& session = {}) {
-  Hello hello;
-  hello.session = session;
-  hello.stream = stream;
-  hello.epoch = epoch;
-  hello.streams = 4;
-  hello.unmatched_limit = 1 << 20;
-  hello.message_limit = 1 << 30;
-  hello.patience = 600;
-  hello.name = "raw";
-  return hello;
+  return {.session = session,
+          .stream = stream,
+          .epoch = epoch,
+          .streams = 4,
+          .unmatched_limit = 1 << 20,
+          .message_limit = 1 << 30,
+          .patience = 600,
+          .name = "raw"};
 }
 
 inline Welcome welcome_of(Answer answer) {

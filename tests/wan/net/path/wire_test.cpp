@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <limits>
 #include <random>
 #include <set>
@@ -40,16 +39,14 @@ Welcome some_welcome() {
 }
 
 Frame some_frame() {
-  Frame frame;
-  frame.type = FrameType::kData;
-  frame.length = kMaxPayload;
-  frame.sequence = 0x0102030405060708;
-  frame.tag = 42;
-  frame.index = 3;
-  frame.total = kMaxPayload + 100;
-  frame.offset = 100;
-  frame.checksum = 0xfedcba9876543210;
-  return frame;
+  return {.type = FrameType::kData,
+          .length = kMaxPayload,
+          .sequence = 0x0102030405060708,
+          .tag = 42,
+          .index = 3,
+          .total = kMaxPayload + 100,
+          .offset = 100,
+          .checksum = 0xfedcba9876543210};
 }
 
 TEST(Wire, HelloComesBack) {

@@ -108,9 +108,7 @@ TEST(RelayHidden, IsForgottenWhenItEnds) {
   StartedRig rig;
   { Hidden hidden(rig.route("amsterdam")); }
   EXPECT_TRUE(registered(rig, 0));
-  RelayAdmission late(rig.key, Want::kConnect, "amsterdam");
-  EXPECT_THROW(admit(rig.at(), late), Error);
-  EXPECT_TRUE(late.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "amsterdam");
 }
 
 TEST(RelayHidden, WrongFromTheStartIsAnError) {
@@ -146,9 +144,7 @@ TEST(RelayHidden, AKeyHasHalfOfTheNames) {
   rig.settings.names = 4;
   rig.start();
   Hidden amsterdam(rig.route("amsterdam")), tokyo(rig.route("tokyo"));
-  RelayAdmission third(rig.key, Want::kListen, "helsinki");
-  EXPECT_THROW(admit(rig.at(), third), Error);
-  EXPECT_TRUE(third.try_again());
+  rig.expect_refused_for_now(Want::kListen, "helsinki");
   Hidden helsinki(RelayRoute{rig.at(), rig.folder / "second.key", "helsinki"});
   EXPECT_EQ(rig.relay->status().names, 3);
 }
@@ -160,9 +156,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
   rig.start();
   const Socket silent = admit(rig.at(), RelayAdmission(rig.key, Want::kListen, "amsterdam"));
   ASSERT_TRUE(registered(rig));
-  RelayAdmission caller(rig.key, Want::kConnect, "amsterdam");
-  EXPECT_THROW(admit(rig.at(), caller), Error);
-  EXPECT_TRUE(caller.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "amsterdam");
   Hidden hidden(rig.route("amsterdam"));
   EXPECT_TRUE(comes_true([&] {
     try {
@@ -281,9 +275,8 @@ struct Ends {
 };
 
 Ends join(PathRig& rig, Listener& listener, const std::string& name) {
-  auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
   Path here = rig.call(name);
-  return {std::move(here), std::move(accepted.get().path)};
+  return {std::move(here), std::move(listener.accept().path)};
 }
 
 void expect_exchange(Ends& ends, std::size_t size, unsigned seed) {
@@ -350,11 +343,8 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
 TEST(RelayPath, RelayKeyAloneOpensNoPath) {
   StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
-  Security other = new_key(rig.folder, "other.key");
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
-  Security relays;
-  relays.key_files = {rig.folder / "relay.key"};
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, relays, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
+  for (const Security& other : {new_key(rig.folder, "other.key"), Security{.key_files = {rig.folder / "relay.key"}}})
+    EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
 }
 
 }  // namespace

@@ -150,9 +150,7 @@ TEST(Relay, HoldsBackASenderWhoseReaderIsSlow) {
 
 TEST(Relay, RefusesUnknownTargetsAndKeys) {
   StartedRig rig;
-  RelayAdmission nobody(rig.key, Want::kConnect, "nobody");
-  EXPECT_THROW(admit(rig.at(), nobody), Error);
-  EXPECT_TRUE(nobody.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "nobody");
   // An address is only a name, and nobody has it.
   EXPECT_THROW(reach(rig.at(), rig.key, rig.server.endpoint().text()), Error);
   EXPECT_THROW(reach(rig.at(), Key::make(), "server"), SecurityError);
@@ -164,9 +162,7 @@ TEST(Relay, SaysWhenADestinationCannotBeReached) {
   Rig rig;
   rig.settings.destinations["gone"] = {"127.0.0.1", free_ports(1)[0]};
   rig.start();
-  RelayAdmission admission(rig.key, Want::kConnect, "gone");
-  EXPECT_THROW(admit(rig.at(), admission), Error);
-  EXPECT_TRUE(admission.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "gone");
 }
 
 TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
@@ -176,9 +172,7 @@ TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
   rig.settings.sessions = 3;
   rig.start();
   const Socket a = rig.reach("server"), b = rig.reach("server");
-  RelayAdmission third(rig.key, Want::kConnect, "server");
-  EXPECT_THROW(admit(rig.at(), third), Error);
-  EXPECT_TRUE(third.try_again());
+  rig.expect_refused_for_now(Want::kConnect, "server");
   const Socket c = reach(rig.at(), second, "server");
   EXPECT_THROW(reach(rig.at(), second, "server"), Error);  // three in all
 }

@@ -60,6 +60,12 @@ struct Rig {
     return second;
   }
   Socket reach(const std::string& target) const { return test::reach(at(), key, target); }
+  // Another time it may be admitted.
+  void expect_refused_for_now(admission::Want want, const std::string& name) const {
+    RelayAdmission refused(key, want, name);
+    EXPECT_THROW(admit(at(), refused), Error);
+    EXPECT_TRUE(refused.try_again());
+  }
   bool has_sessions(int count) const {
     return comes_true([&] { return relay->status().sessions == count; });
   }

@@ -235,9 +235,8 @@ TEST_F(ChangedKeys, WithoutDataEndTheirConnection) {
   EXPECT_EQ(test::read_some(*channel_).bytes.size(), 1000u);
   caller_.change_keys(1000);
   caller_.say(1000);
-  const test::Reading reading = test::read_some(*channel_);
-  EXPECT_TRUE(test::says(reading.error, "the encrypted connection with " + address_ + " is broken"));
-  EXPECT_TRUE(test::says(reading.error, "changes its keys again and again"));
+  test::expect_contains(test::read_some(*channel_).error, {"the encrypted connection with " + address_ + " is broken",
+                                                           "changes its keys again and again"});
 }
 
 TEST_F(ChangedKeys, BetweenFewDataEndTheirConnectionToo) {
@@ -314,32 +313,21 @@ TEST_F(Modes, KeysAndCertificatesAreToldApart) {
       test::says(refusal(certificate_, key_, "offers no key"), "both sides have to use keys, or both certificates"));
 }
 
-class Reflection : public testing::Test {
+class Reflection : public Attacks {
  protected:
   static Security named(Security security, const std::string& name) {
     security.own_name = name;
     return security;
   }
-  static PathSettings patient() {
-    PathSettings settings = test::streams(2);
-    settings.patience = 60;
-    return settings;
-  }
-  static std::string failure(const Endpoint& to, const Security& security) {
-    return test::error_of<PathError>([&] { Path::connect(to, security, patient(), {"caller"}); });
-  }
   // `who` calls somebody else; what is between leads the call to who's own listener.
   static void expect_found_out(const Security& who, const Security& other) {
     test::Service own(named(who, "tokyo"));
     const test::Proxy proxy(own.address());
-    EXPECT_TRUE(test::says(failure(proxy.address(), named(who, "tokyo")), "came back to its own caller"));
-    Path path = Path::connect(proxy.address(), named(other, "amsterdam"), patient(), {"caller"});
+    const auto call = [&] { test::connect(proxy.address(), named(who, "tokyo")); };
+    EXPECT_TRUE(test::says(test::error_of<PathError>(call), "came back to its own caller"));
+    Path path = test::connect(proxy.address(), named(other, "amsterdam"));
     test::expect_echo(path);
   }
-
-  test::TemporaryFolder folder_;
-  test::Log log_;
-  Security key_ = test::new_key(folder_, "a.key");
 };
 
 TEST_F(Reflection, OfACallWithAKeyIsFoundOut) { expect_found_out(key_, key_); }
@@ -372,7 +360,7 @@ TEST_F(Reflection, MachinesKnowThemselves) {
 TEST_F(Reflection, DoesNotEndAPathThatStands) {
   test::Service peer(named(key_, "amsterdam")), own(named(key_, "tokyo"));
   test::Proxy proxy(peer.address());
-  Path path = Path::connect(proxy.address(), named(key_, "tokyo"), patient(), {"caller"});
+  Path path = test::connect(proxy.address(), named(key_, "tokyo"));
   test::expect_echo(path);
   proxy.lead_to(own.address());
   const int before = proxy.connections();

@@ -88,6 +88,7 @@ class Peers : public testing::Test {
   }
 
   test::TemporaryFolder folder_;
+  test::Authority authority_{folder_, "authority"};
 };
 
 TEST_F(Peers, ListenerKnowsThemByTheirKeys) {
@@ -104,8 +105,7 @@ TEST_F(Peers, WrongKeyIsRefused) {
   Key forged = Key::make();
   forged.id = read_key(key.key_files[0]).id;
   write_key(forged, folder_.path("forged.key"));
-  Security wrong;
-  wrong.key_files = {folder_.path("forged.key")};
+  const Security wrong{.key_files = {folder_ / "forged.key"}};
   for (const auto& [one, other] : {std::pair(key, wrong), std::pair(wrong, key)}) {
     const Meeting meeting = expect_refused(one, other, "wrong key", "wrong key");
     EXPECT_EQ(meeting.connecting_sees + meeting.listening_sees, "");
@@ -140,10 +140,10 @@ TEST_F(Peers, PlainBytesAreRefused) {
 }
 
 TEST_F(Peers, CertificatesMeet) {
-  test::Authority authority(folder_, "authority");
-  const Security amsterdam = authority.issue("amsterdam", {.common_name = "x", .alternative = "DNS:amsterdam.example"});
-  const Security tokyo = authority.issue("tokyo", {.common_name = "tokyo.example"});
-  const Security numbered = authority.issue("numbered", {.common_name = "by number", .alternative = "IP:127.0.0.1"});
+  const Security amsterdam =
+      authority_.issue("amsterdam", {.common_name = "x", .alternative = "DNS:amsterdam.example"});
+  const Security tokyo = authority_.issue("tokyo", {.common_name = "tokyo.example"});
+  const Security numbered = authority_.issue("numbered", {.common_name = "by number", .alternative = "IP:127.0.0.1"});
   Meeting meeting = meet(amsterdam, tokyo, "tokyo.example");
   EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
   EXPECT_EQ(meeting.connecting_sees, "tokyo.example");
@@ -151,7 +151,7 @@ TEST_F(Peers, CertificatesMeet) {
   meeting = meet(tokyo, numbered, "127.0.0.1");
   EXPECT_TRUE(meeting.connecting.done) << meeting.connecting.error;
   EXPECT_EQ(meeting.connecting_sees, "by number");
-  const Security nameless = authority.issue("nameless", {.common_name = "", .alternative = "IP:127.0.0.1"});
+  const Security nameless = authority_.issue("nameless", {.common_name = "", .alternative = "IP:127.0.0.1"});
   EXPECT_EQ(meet(tokyo, nameless, "127.0.0.1").connecting_sees, "127.0.0.1");
   Security by_name = tokyo;
   by_name.peer_name = "amsterdam.example";
@@ -159,8 +159,7 @@ TEST_F(Peers, CertificatesMeet) {
 }
 
 TEST_F(Peers, CertificateOfAnotherHostIsRefused) {
-  test::Authority authority(folder_, "authority");
-  const Security site = authority.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
+  const Security site = authority_.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
   expect_refused(site, site, "refuses our certificate", "certificate is for 'site.example'", "elsewhere.example");
   EXPECT_TRUE(test::says(meet(site, site, "127.0.0.1").connecting.error, "certificate is for 'site.example'"));
   auto [a, b] = test::socket_pair();
@@ -169,9 +168,8 @@ TEST_F(Peers, CertificateOfAnotherHostIsRefused) {
 
 // Any certificate of the authority gets in only where no name is asked for.
 TEST_F(Peers, ListenersAskForANameToo) {
-  test::Authority authority(folder_, "authority");
-  const Security site = authority.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
-  const Security tokyo = authority.issue("tokyo", {.common_name = "x", .alternative = "DNS:tokyo.example"});
+  const Security site = authority_.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
+  const Security tokyo = authority_.issue("tokyo", {.common_name = "x", .alternative = "DNS:tokyo.example"});
   Security asking = site;
   asking.peer_name = "tokyo.example";
   const Meeting good = meet(tokyo, asking);
@@ -192,12 +190,11 @@ TEST_F(Peers, CertificateOfAnotherAuthorityIsRefused) {
 
 // Our own side does not even start with an expired certificate, so it is slipped in behind its back.
 TEST_F(Peers, ExpiredCertificateIsRefused) {
-  test::Authority authority(folder_, "authority");
-  const Security good = authority.issue("good", {.common_name = "site.example"});
+  const Security good = authority_.issue("good", {.common_name = "site.example"});
   for (const test::CertificateFields& fields :
        {test::CertificateFields{.common_name = "site.example", .from = -7200, .to = -3600},
         test::CertificateFields{.common_name = "site.example", .from = 3600, .to = 7200}}) {
-    const Security bad = authority.issue("bad", fields);
+    const Security bad = authority_.issue("bad", fields);
     EXPECT_THROW(SecurityContext::make(bad), SecurityError);
     const Context context = SecurityContext::make(good);
     for (const Side side : {Side::kConnecting, Side::kListening}) {
@@ -218,10 +215,9 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
 
 // As above, slipped in: a run outlives the dates of its authority.
 TEST_F(Peers, ExpiredAuthorityIsNotTakenForThePeer) {
-  test::Authority authority(folder_, "authority");
-  const Security good = authority.issue("good", {.common_name = "site.example"});
+  const Security good = authority_.issue("good", {.common_name = "site.example"});
   for (const long from : {-7200l, 3600l}) {
-    const std::string file = authority.file_of(from, from + 3600);
+    const std::string file = authority_.file_of(from, from + 3600);
     const char* part = from < 0 ? "has expired" : "is not valid yet";
     Security bad = good;
     bad.authority = file;
@@ -244,10 +240,9 @@ TEST_F(Peers, ExpiredAuthorityIsNotTakenForThePeer) {
 }
 
 TEST_F(Peers, AuthoritiesOfTheirTimeSufficeBesideOlderOnes) {
-  test::Authority authority(folder_, "authority");
-  Security site = authority.issue("site", {.common_name = "site.example"});
+  Security site = authority_.issue("site", {.common_name = "site.example"});
   std::ofstream both(folder_.path("both.pem"));
-  for (const std::string& file : {authority.file_of(-7200, -3600), authority.file()})
+  for (const std::string& file : {authority_.file_of(-7200, -3600), authority_.file()})
     both << std::ifstream(file).rdbuf();
   both.close();
   site.authority = folder_.path("both.pem");
@@ -289,10 +284,9 @@ TEST_F(Peers, ReplacedCertificatesAreReadAnew) {
 
 TEST_F(Peers, ACertificateThatBeginsLaterIsTakenThen) {
   const test::Log log;
-  test::Authority authority(folder_, "authority");
-  const Security site = authority.issue("site", {.common_name = "site.example"});
+  const Security site = authority_.issue("site", {.common_name = "site.example"});
   const Context context = SecurityContext::make(site);
-  const Security next = authority.issue("next", {.common_name = "site.example", .from = 3});
+  const Security next = authority_.issue("next", {.common_name = "site.example", .from = 3});
   replace(next.certificate, site.certificate);
   replace(next.private_key, site.private_key);
   EXPECT_TRUE(test::comes_true([&] {
@@ -304,15 +298,13 @@ TEST_F(Peers, ACertificateThatBeginsLaterIsTakenThen) {
 }
 
 TEST_F(Peers, ClientWithoutCertificateIsRefused) {
-  test::Authority authority(folder_, "authority");
-  const Security site = authority.issue("site", {.common_name = "site.example"});
+  const Security site = authority_.issue("site", {.common_name = "site.example"});
   EXPECT_TRUE(test::says(refuse_client(site, SSL_CTX_new(TLS_client_method())), "shows no certificate"));
 }
 
 TEST_F(Peers, BadCertificateFilesAreRefusedAtOnce) {
-  test::Authority authority(folder_, "authority");
-  const Security site = authority.issue("site", {.common_name = "a"}),
-                 other = authority.issue("other", {.common_name = "b"});
+  const Security site = authority_.issue("site", {.common_name = "a"}),
+                 other = authority_.issue("other", {.common_name = "b"});
   const auto refusal = [](const Security& security) {
     return test::error_of<SecurityError>([&] { SecurityContext::make(security); });
   };

@@ -58,11 +58,12 @@ class Service {
   std::thread thread_;
 };
 
-inline Path connect(const Service& service, const Security& security) {
+inline Path connect(const Endpoint& to, const Security& security) {
   PathSettings settings = streams(2);
   settings.patience = 60;
-  return Path::connect(service.address(), security, settings, {"honest"});
+  return Path::connect(to, security, settings, {"honest"});
 }
+inline Path connect(const Service& service, const Security& security) { return connect(service.address(), security); }
 
 // A message there and back, the same.
 inline void expect_echo(Path& path) {

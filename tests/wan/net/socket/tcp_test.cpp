@@ -1,3 +1,4 @@
+// Sockets, crowds of strangers, pacing, and addresses of hosts that move.
 #include "wan/net/socket/tcp.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <latch>
 #include <set>
@@ -89,8 +91,10 @@ TEST(Tcp, RefusedAndTakenPortsAreTold) {
   {
     Socket listener = listen_on({"127.0.0.1", 0}, settings);
     nobody = address_of(listener);
-    const std::string twice = test::error_of([&] { listen_on({"127.0.0.1", nobody.port()}, settings); });
-    EXPECT_TRUE(says(twice, std::to_string(nobody.port())));
+    EXPECT_TRUE(says(test::error_of([&] {
+                       listen_on({"127.0.0.1", nobody.port()}, settings);
+                     }),
+                     std::to_string(nobody.port())));
   }
   Socket near = start_connect(nobody, settings);
   ASSERT_TRUE(ready(near.descriptor(), POLLOUT));
@@ -241,6 +245,49 @@ TEST(Pacing, BbrHasOneFromTheStart) {
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
+}
+
+// A name server whose answer changes, and which may be away.
+struct NameServer {
+  std::atomic<int> asked{0};
+  std::atomic<const char*> answer{"127.0.0.1"};  // null: away
+
+  HostAddresses::LookUp look_up() {
+    return [this](const Endpoint& endpoint) {
+      ++asked;
+      const char* const host = answer;
+      if (!host) throw Error("cannot find '" + endpoint.host + "'");
+      return resolve(Endpoint{host, endpoint.port});
+    };
+  }
+};
+
+TEST(HostAddresses, FollowAHostThatMoves) {
+  NameServer server;
+  const auto begin = WallClock::now();
+  const HostAddresses addresses(Endpoint{"gateway", 6000}, server.look_up()), copy = addresses;
+  EXPECT_EQ(addresses.now().front().text(), "127.0.0.1:6000");
+  server.answer = nullptr;
+  EXPECT_TRUE(test::comes_true([&] {
+    addresses.look_up_again();
+    return server.asked >= 2;
+  }));
+  EXPECT_EQ(addresses.now().front().text(), "127.0.0.1:6000");
+  server.answer = "127.0.0.2";
+  EXPECT_TRUE(test::comes_true([&] {
+    if (copy.now().front().text() == "127.0.0.2:6000") return true;  // and nobody asks the server any more
+    addresses.look_up_again();
+    return false;
+  }));
+  EXPECT_LE(server.asked - 2, seconds_since(begin));  // one a second
+}
+
+TEST(HostAddresses, OfAnUnknownHostAreAnError) {
+  NameServer server;
+  server.answer = nullptr;
+  EXPECT_THROW(HostAddresses(Endpoint{"gateway", 6000}, server.look_up()), Error);
+  EXPECT_TRUE(HostAddresses().now().empty());
+  HostAddresses().look_up_again();
 }
 
 }  // namespace

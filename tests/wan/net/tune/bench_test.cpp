@@ -54,11 +54,7 @@ class RunningService {
 
 class BenchOverLoopback : public testing::Test {
  protected:
-  static Trial trial(int streams) {
-    Trial trial;
-    trial.settings.streams = streams;
-    return trial;
-  }
+  static Trial trial(int streams) { return {.settings = test::streams(streams)}; }
 
   test::TemporaryFolder folder_;
   const Security security_ = test::new_key(folder_);
@@ -121,8 +117,7 @@ TEST_F(BenchOverLoopback, APeerThatDoesNotMeasureIsNamed) {
   Listener listener({"127.0.0.1", 0}, security_, trial(1).settings);
   auto leaving = std::async(std::launch::async, [&] { listener.accept().path.close(); });
   BenchClient link(listener.address(), security_);
-  const std::string error = test::error_of([&] { link.use(trial(1)); });
-  EXPECT_TRUE(test::says(error, "see that 'maki wan bench --listen' runs there"));
+  EXPECT_TRUE(test::says(test::error_of([&] { link.use(trial(1)); }), "see that 'maki wan bench --listen' runs there"));
 }
 
 TEST_F(BenchOverLoopback, EndsWhenAskedWhoeverIsThere) {
@@ -137,8 +132,7 @@ TEST_F(BenchOverLoopback, EndsWhenAskedWhoeverIsThere) {
 class Visit {
  public:
   Visit(const Security& security, double longest_silence) : service_(security, longest_silence) {
-    PathSettings settings;
-    settings.streams = 1;
+    PathSettings settings = test::streams(1);
     settings.heartbeat = 0.1;
     settings.unmatched_limit = 1 << 20;
     caller_ = Path::connect(proxy_.address(), security, settings);
@@ -321,7 +315,7 @@ TEST(Tuner, WhatAKernelRefusesIsPassedOver) {
   TuneOptions options;
   options.progress = [&](const std::string& line) { said += line + "\n"; };
   const Tuned tuned = tune(link, options);
-  EXPECT_NE(said.find("no bbr there"), std::string::npos) << said;
+  EXPECT_TRUE(test::says(said, "no bbr there"));
   EXPECT_NE(tuned.best.trial.settings.congestion, "bbr");
 }
 
@@ -340,9 +334,7 @@ TEST(BenchReport, SizesLatencySilenceAndCpu) {
   link.window = 1e8;
   Trial trial;
   trial.settings.pacing_rate = trial.pacing_in = 0.95e8;
-  BenchOptions options;
-  options.seconds = 60;
-  const BenchResult result = measure(link, trial, options);
+  const BenchResult result = measure(link, trial, {.seconds = 60});
   EXPECT_NEAR(result.latency.median, 0.27, 1e-9);
   EXPECT_NEAR(result.latency.percentile_99, 0.27, 1e-9);
   ASSERT_EQ(result.rows.size(), 4u);
@@ -355,8 +347,7 @@ TEST(BenchReport, SizesLatencySilenceAndCpu) {
 
   ModelLink slow;
   slow.rate_out = slow.rate_in = 1.25e6;
-  options.seconds = 30;
-  const BenchResult of_slow = measure(slow, Trial{}, options);
+  const BenchResult of_slow = measure(slow, Trial{}, {.seconds = 30});
   EXPECT_FALSE(of_slow.left_out.empty());
   EXPECT_LT(slow.time, 90);
 }
@@ -399,9 +390,8 @@ TEST(KernelLimits, ThisMachineIsRead) {
 TEST(KernelLimits, StandInTheWayOfFewStreamsOnly) {
   PathSettings settings;
   settings.streams = 1;
-  const std::string one = all_of(limits_of(kStock, settings, 1e8, 0.27));
-  EXPECT_NE(one.find("sysctl -w net.ipv4.tcp_rmem=\"4096 131072 134217728\""), std::string::npos) << one;
-  EXPECT_NE(one.find("tcp_wmem"), std::string::npos) << one;
+  test::expect_contains(all_of(limits_of(kStock, settings, 1e8, 0.27)),
+                        {"sysctl -w net.ipv4.tcp_rmem=\"4096 131072 134217728\"", "tcp_wmem"});
   settings.streams = 64;
   EXPECT_EQ(all_of(limits_of(kStock, settings, 1e8, 0.27)).find("mem"), std::string::npos);
   settings.streams = 1;
@@ -412,11 +402,9 @@ TEST(KernelLimits, WindowsAreCutAndCubicForgets) {
   PathSettings settings;
   settings.window = 4u << 20;
   settings.streams = 64;
-  const std::string cubic = all_of(limits_of(kStock, settings, 1e8, 0.27));
-  EXPECT_NE(cubic.find("sysctl -w net.core.rmem_max=4194304"), std::string::npos) << cubic;
-  EXPECT_NE(cubic.find("sysctl -w net.core.wmem_max=4194304"), std::string::npos) << cubic;
-  EXPECT_NE(cubic.find("tcp_slow_start_after_idle=0"), std::string::npos) << cubic;
-  EXPECT_NE(cubic.find("tcp_bbr"), std::string::npos) << cubic;
+  test::expect_contains(all_of(limits_of(kStock, settings, 1e8, 0.27)),
+                        {"sysctl -w net.core.rmem_max=4194304", "sysctl -w net.core.wmem_max=4194304",
+                         "tcp_slow_start_after_idle=0", "tcp_bbr"});
   KernelLimits open = kStock;
   open.rmem_max = open.wmem_max = 4u << 20;
   open.congestions = {"cubic", "bbr"};
