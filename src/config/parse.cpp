@@ -27,8 +27,9 @@ struct Place {
   if (std::ranges::find(config_keys(), place.key, &Key::section) != config_keys().end())
     throw Error(fmt::format("{}: '{}' is a section of keys", place.where, place.key), "",
                 "give one of its keys ('maki config' lists all)");
+  const std::string nearest = nearest_key(place.key);
   throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key), "",
-              fmt::format("did you mean '{}'? ('maki config' lists all)", nearest_key(place.key)));
+              (nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest)) + "('maki config' lists all)");
 }
 
 class Reader {
@@ -360,7 +361,7 @@ std::string nearest_key(const std::string& word) {
   const std::string wanted_name = plain_word(word.substr(word.find('.') + 1));
   if (const char* key = key_for_parameter(wanted_name)) return key;
   std::string best;
-  std::size_t smallest = ~std::size_t{0};
+  std::size_t smallest = wanted_name.size() + 3;  // a name with more than half of its letters wrong means another thing
   for (const Key& key : config_keys()) {
     // The right name in a wrong section counts as nearer than another name in the right section.
     const std::size_t by_name = edit_distance(wanted_name, plain_word(key.name)) * 2 + (with_section ? 1 : 0);

@@ -224,7 +224,7 @@ void check_masses(const Examined& set) {
         fmt::format("'{}': {} has the mass {}", set.source, set.name_of(i), s.masses[i]),
         fmt::format("{} such particles", found.count),
         "every particle needs a mass above 0, in single precision: 1e-38 to 3e38 of the file's unit (grams are "
-        "too small a unit for 2e5 solar masses)");
+        "too small a unit for 2e5 solar masses); give tracers a mass too small to matter");
   });
 }
 
@@ -316,7 +316,7 @@ void note_twins(const Examined& set, std::vector<std::string>& notes) {
   notes.push_back(
       fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
                   "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
-                  "potentials leave out what they are to each other",
+                  "potentials leave out what they are to each other, and so does the energy until they part",
                   twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
 }
 

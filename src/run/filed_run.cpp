@@ -192,6 +192,20 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
   ready.run = prepare_again(config, ready.from->state);
 }
 
+// A potential of another law has another energy: its change is counted from this restart on.
+void count_energy_anew(Ready& ready, std::vector<std::string>& words) {
+  const Config before = configuration_before(ready.info);
+  const auto differs = [&](const char* path) {
+    const Key& key = find_key(path);
+    return key.get(before) != key.get(ready.run.config);
+  };
+  if (!differs("gravity.softening") && !differs("gravity.softening_kind") && !differs("gravity.max_physical_softening"))
+    return;
+  ready.from->state.energy = {};
+  ready.from->state.sample.reset();
+  words.push_back("The softening is another one: the error of the energy is that since this restart.");
+}
+
 }  // namespace
 
 namespace {
@@ -467,6 +481,7 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Changes& changes, const Restarts
                         provenance(to_toml(ready.run.config), device_text()), ready.run, place);
   });
   RunProducts& files = *run->files_;
+  count_energy_anew(ready, words);
   for (const std::string& text : words) files.message(text);
   if (config.output.film > 0 && !has_same_end(there, config))
     files.message("The pictures of the film are spread to the new end: those before this restart are not.");

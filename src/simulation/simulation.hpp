@@ -182,6 +182,7 @@ class Simulation {
   void warn_of_unkept_lists();
   void sample_energy(StepMetrics& metrics, bool with_potential, bool at_output);
   void finish_energy(StepMetrics& metrics);
+  void note_unbound(double kinetic, double potential);
   void note_energy_error(double error, std::uint64_t step);
   void note_jump(const StepMeasure& measure);
   const char* key_of_steps() const;

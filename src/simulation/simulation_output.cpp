@@ -254,14 +254,26 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   BulkEnergy bulk;
   if (const double mass = sums.energy.mass; mass > 0)
     bulk = {std::pow(norm(momentum.momentum), 2) / (2 * mass), gained / mass};
+  const bool first = !energy_.state().has_start;
   metrics.energy =
       energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a, bulk);
   if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
   if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
   result_.energy = metrics.energy;
+  if (first) note_unbound(metrics.energy->kinetic - bulk.kinetic, metrics.energy->potential);
   note_energy_error(std::fabs(metrics.energy->error), sample.step);
   result_.momentum_drift = metrics.momentum_drift;
   result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
+}
+
+// Warns of an isolated set that is far from bound at its first energy, as one read in wrong units often is.
+void Simulation::note_unbound(double kinetic, double potential) {
+  constexpr double kFar = 100;
+  if (header_.comoving || !(potential < 0) || !(kinetic > -kFar * potential)) return;
+  observer_.message(fmt::format(
+      "Warning: the kinetic energy is {:.2g} times the potential energy, and nothing holds this set together. "
+      "Are its units right (units.length, units.mass, units.velocity)?",
+      kinetic / -potential));
 }
 
 // Warns when the largest error of the run becomes a large one. The bound of boxes is wider: their error is relative to
