@@ -36,4 +36,16 @@ inline void expect_contains(const std::string& text, const std::vector<std::stri
     EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is missing in: " << text;
 }
 
+// None of the words may be in the text.
+inline void expect_lacks(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_EQ(text.find(word), std::string::npos) << "'" << word << "' is in: " << text;
+}
+
+// Each of the words has to be in the message of what `call` throws.
+template <class Kind = Error, class Call>
+void expect_error(const Call& call, const std::vector<std::string>& words) {
+  expect_contains(error_of<Kind>(call), words);
+}
+
 }  // namespace maki::test

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <iterator>
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
@@ -15,7 +14,7 @@
 namespace maki {
 namespace {
 
-using test::expect_contains;
+using namespace test;
 
 constexpr std::uint64_t kCube64 = 64 * 64 * 64;
 
@@ -31,7 +30,7 @@ Config resolved(Config config, std::uint64_t particles = kCube64) {
 
 std::string refusal(Config config, const InitialFacts& facts = {kCube64, nullptr, 0}) {
   std::vector<std::string> notes;
-  return test::error_of([&] { resolve(config, facts, notes); });
+  return error_of([&] { resolve(config, facts, notes); });
 }
 
 // A key that another one makes idle is told; one that is left at its default is not.
@@ -153,8 +152,8 @@ TEST(Presets, WhatWasChosenForOtherKeysIsChosenAgain) {
 }
 
 TEST(Presets, TheClusterConfigurationTellsItsMesh) {
-  const std::string name = test::source_directory() + "/configs/cluster.toml";
-  const std::string text = test::text_of(name);
+  const std::string name = source_directory() + "/configs/cluster.toml";
+  const std::string text = text_of(name);
   const Config config = resolved(parse_config(text, name), std::uint64_t{1} << 30);
   EXPECT_NE(text.find("mesh has " + std::to_string(*config.gravity.mesh) + " cells a side"), std::string::npos)
       << *config.gravity.mesh;
@@ -260,7 +259,7 @@ TEST(Resolve, StepsOfFewParticlesAreShort) {
   resolve(given, {64, nullptr, 0}, notes);
   EXPECT_EQ(given.time.eta, 0.3);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_NE(notes[0].find("Warning: time.eta = 0.3 is long for 64 particles"), std::string::npos) << notes[0];
+  expect_contains(notes[0], {"Warning: time.eta = 0.3 is long for 64 particles"});
 }
 
 TEST(Resolve, TheGradientOfCicIsNotThatOfItsCloud) {
@@ -273,7 +272,7 @@ TEST(Resolve, TheGradientOfCicIsNotThatOfItsCloud) {
   resolve(config, {1 << 18, nullptr, 0}, notes);
   EXPECT_EQ(config.gravity.gradient, Gradient::kAnalytic);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_NE(notes[0].find("off by 2 to 4 %"), std::string::npos) << notes[0];
+  expect_contains(notes[0], {"off by 2 to 4 %"});
 }
 
 TEST(Resolve, RefusesWhatDoesNotFitTogether) {
