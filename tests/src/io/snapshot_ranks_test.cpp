@@ -13,15 +13,7 @@
 namespace maki {
 namespace {
 
-using test::begin_of;
-using test::error_of;
-using test::expect_contains;
-using test::make_provenance;
-using test::make_snapshot;
-using test::rows_of;
-using test::SharedDir;
-using test::Shares;
-using test::text_of;
+using namespace test;
 
 constexpr auto k1 = SnapshotFormat::kGadgetBinary1;
 constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
@@ -177,7 +169,7 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
   const Snapshot all = make_snapshot(30, false);
   if (rank == 0) {
     write_snapshot(dir / "s.hdf5", all, {});
-    H5Id file = test::opened(dir / "s.hdf5");
+    H5Id file = opened(dir / "s.hdf5");
     H5Id header = open_group(file, "Header");
     H5Adelete(header, "NumPart_ThisFile");
     const std::uint32_t counts[6] = {0, 30, 0, 7, 0, 0};
@@ -194,11 +186,7 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
   ranks.barrier();
   ReadReport report, of_one;
   const Snapshot own = read_snapshot(dir / "s.hdf5", &report, ranks), whole = read_snapshot(dir / "s.hdf5", &of_one);
-  const Snapshot expected = rows_of(whole, share_begin(37, rank, size), share_begin(37, rank + 1, size));
-  EXPECT_EQ(own.ids, expected.ids);
-  EXPECT_EQ(own.positions, expected.positions);
-  EXPECT_EQ(own.velocities, expected.velocities);
-  EXPECT_EQ(own.masses, expected.masses);
+  expect_shares_of(whole, own, ranks);
   EXPECT_EQ(whole.ids[35], 36u);
   EXPECT_EQ(report.notes, of_one.notes);
   EXPECT_GE(report.notes.size(), 1u);
@@ -222,7 +210,7 @@ TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
     write_snapshot(dir / "s", share(all, Shares::kEven), {}, {.overwrite = true}, {}, ranks);
     const std::string found = error(dir / "s", ranks);
     EXPECT_EQ(found, error(dir / "s", Communicator::self()));
-    test::expect_contains(found, {text});
+    expect_contains(found, {text});
     ranks.barrier();
   }
   EXPECT_EQ(error(dir / "none", ranks), error(dir / "none", Communicator::self()));
@@ -236,26 +224,25 @@ TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
   write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, ranks);
   ReadReport report, of_one;
   const Snapshot own = read_snapshot(dir / "s", &report, ranks), whole = read_snapshot(dir / "s", &of_one);
-  EXPECT_EQ(own.positions, rows_of(whole, share_begin(1000, rank, size), share_begin(1000, rank + 1, size)).positions);
+  EXPECT_EQ(own.positions, even_share(whole, ranks).positions);
   EXPECT_EQ(whole.positions[501][2], 49);
   EXPECT_EQ(report.notes, of_one.notes);
   ASSERT_EQ(report.notes.size(), 3u);
-  test::expect_contains(report.notes[0], {"Warning: 2 particles outside", "id 67", "by up to 3"});
-  test::expect_contains(report.notes[1], {"Warning: 4 particles share their point", "ids 37 and 2977"});
-  test::expect_contains(report.notes[2], {"Warning: 3 particles share their id", "id 16;"});
+  expect_contains(report.notes[0], {"Warning: 2 particles outside", "id 67", "by up to 3"});
+  expect_contains(report.notes[1], {"Warning: 4 particles share their point", "ids 37 and 2977"});
+  expect_contains(report.notes[2], {"Warning: 3 particles share their id", "id 16;"});
 }
 
 // What only one rank gets wrong stops all.
 TEST_F(SnapshotRanks, FailToWriteTogether) {
   Snapshot own = share(make_snapshot(100), Shares::kEven);
   if (rank == size - 1) own.ids.push_back(1);
-  test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {}, {}, ranks); }), {"differ in length"});
+  expect_error([&] { write_snapshot(dir / "s", own, {}, {}, {}, ranks); }, {"differ in length"});
   own.ids.resize(own.size());
-  test::expect_contains(error_of([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }),
-                        {"make the directory"});
+  expect_error([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }, {"make the directory"});
   if (rank == size - 1) own.ids.back() = std::uint64_t{1} << 32;
-  test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, ranks); }),
-                        {"the id 4294967296 does not fit"});
+  expect_error([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, ranks); },
+               {"the id 4294967296 does not fit"});
   EXPECT_EQ(dir.entries(), 0u);
 }
 
@@ -264,10 +251,9 @@ TEST_F(SnapshotRanks, FailToWriteTogether) {
 class FullDiskRanks : public testing::Test {
  protected:
   const Communicator ranks = Communicator::world();
-  const test::SharedDir dir{ranks};
+  const SharedDir dir{ranks};
   const Snapshot all = make_snapshot(100000);
-  const Snapshot own = test::rows_of(all, share_begin(all.size(), ranks.rank(), ranks.size()),
-                                     share_begin(all.size(), ranks.rank() + 1, ranks.size()));
+  const Snapshot own = even_share(all, ranks);
   const std::vector<WriteOptions> kinds{{},
                                         {.deflate = 1},
                                         {.files = 2},
@@ -285,21 +271,20 @@ class FullDiskRanks : public testing::Test {
 };
 
 TEST_F(FullDiskRanks, FailTogether) {
-  std::optional<test::SmallDisk> disk;
+  std::optional<SmallDisk> disk;
   if (ranks.rank() == 0) disk.emplace(dir.path());
   if (broadcast_text(ranks, disk && *disk ? "yes" : "") != "yes") {
     GTEST_SKIP() << "mounting a small file system needs root; OneRankMayNotWrite covers the same path";
   }
-  for (const auto& options : kinds) {
+  for (const auto& options : kinds)
     expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "No space left on device", "free space"});
-  }
 }
 
 TEST_F(FullDiskRanks, OneRankMayNotWrite) {
   for (const int rank : {0, ranks.size() - 1}) {
     for (const auto& options : kinds) {
       if (options.deflate > 0 && rank > 0) continue;  // rank 0 writes for all
-      const test::SmallFiles small(200000, ranks.rank() == rank);
+      const SmallFiles small(200000, ranks.rank() == rank);
       expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "(File too large)", "raise the limit"});
     }
   }

@@ -19,8 +19,7 @@
 namespace maki {
 namespace {
 
-using test::ReadParticle;
-using test::TempDir;
+using namespace test;
 
 constexpr const char* kBox = R"(
 [box]
@@ -40,7 +39,7 @@ nside = 16
 // A light cone beside a run, and where each particle was at the ends of its steps.
 struct Watcher : RunObserver {
   Watcher(const LightConeOptions& options, const LightCone::Place& place, const Timeline& of)
-      : timeline(of), cone(options, 0, place, test::make_provenance()) {}
+      : timeline(of), cone(options, 0, place, make_provenance()) {}
   void drifted(const Drift& drift) override {
     for (const std::string& file : cone.drifted(drift, timeline)) files.push_back(file);
     if (after_drift) after_drift();
@@ -71,14 +70,14 @@ std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& 
   watcher->store = store;
   watcher->after_drift = after_drift;
   const SimulationOptions options = simulation_options(run);
-  Simulation simulation(test::test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);
+  Simulation simulation(test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);
   simulation.run();
   return watcher;
 }
 
 TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
   const Communicator world = Communicator::world();
-  const test::SharedDir shared(world);
+  const SharedDir shared(world);
   const auto here = run_box(shared.path(), world);
   EXPECT_EQ(here->files.size(), 8u) << "four shells, each with particles and a map";
   if (world.rank() > 0) return;
@@ -86,15 +85,15 @@ TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
   run_box(alone.path(), Communicator::self());
   std::size_t particles = 0;
   for (const char* name : {"conesnap_000.hdf5", "conesnap_001.hdf5", "conesnap_002.hdf5", "conesnap_003.hdf5"}) {
-    const auto wanted = test::read_shell(alone / name), found = test::read_shell(shared / name);
+    const auto wanted = read_shell(alone / name), found = read_shell(shared / name);
     EXPECT_EQ(found, wanted) << name;
     particles += found.size();
   }
   EXPECT_GT(particles, 50000u);
   for (const char* name : {"map_000.fits", "map_003.fits"}) {
-    const std::string bytes = test::text_of(alone / name);
+    const std::string bytes = text_of(alone / name);
     EXPECT_GT(bytes.size(), 12u * 16 * 16 * 8);
-    EXPECT_TRUE(bytes == test::text_of(shared / name)) << name;
+    EXPECT_TRUE(bytes == text_of(shared / name)) << name;
   }
 }
 
@@ -136,8 +135,8 @@ void expect_every_image_once(const std::vector<std::string>& settings) {
   std::size_t particles = 0;
   for (int k = 0; k < 4; ++k) {
     const std::string file = folder / ("conesnap_00" + std::to_string(k) + ".hdf5");
-    const std::vector<double> edges = test::shell_distances(file);
-    for (const ReadParticle& particle : test::read_shell(file)) {
+    const auto edges = read_attribute<double>(open_group(open_hdf5(file), "Header"), "ShellDistances");
+    for (const ReadParticle& particle : read_shell(file)) {
       ++found[particle.id];
       ++particles;
       EXPECT_GE(particle.distance(), edges[0] - 1e-9);
@@ -159,7 +158,7 @@ TEST(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
 
 TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
   const Communicator world = Communicator::world();
-  const test::SharedDir shared(world);
+  const SharedDir shared(world);
   run_box(shared.path(), world);
   if (world.rank() > 0) return;
   for (int k = 0; k < 4; ++k) {
@@ -167,9 +166,9 @@ TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
     std::vector<double> wanted(sky_pixels(16));
     const H5Id file = open_hdf5(shared / ("conesnap_" + number + ".hdf5"));
     const double mass = read_attribute<double>(open_group(file, "Header"), "MassTable").at(1);
-    for (const ReadParticle& particle : test::read_shell(shared / ("conesnap_" + number + ".hdf5")))
+    for (const ReadParticle& particle : read_shell(shared / ("conesnap_" + number + ".hdf5")))
       wanted[sky_pixel(16, particle.position)] += mass;
-    const std::vector<double> map = test::read_sky_map(shared / ("map_" + number + ".fits"));
+    const std::vector<double> map = read_sky_map(shared / ("map_" + number + ".fits"));
     ASSERT_EQ(map.size(), wanted.size());
     double worst = 0;
     for (std::size_t i = 0; i < map.size(); ++i) worst = std::max(worst, std::fabs(map[i] - wanted[i]));
@@ -179,7 +178,7 @@ TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
 
 TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
   const Communicator world = Communicator::world();
-  const test::SharedDir dir(world);
+  const SharedDir dir(world);
   const std::string folder = dir.path() + "/lightcone_00";
   bool removed = false;
   const auto watcher = run_box(folder, world, false, {}, [&] {
@@ -190,7 +189,7 @@ TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
 
 TEST(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
   const Communicator world = Communicator::world();
-  const test::SharedDir dir(world);
+  const SharedDir dir(world);
   const auto remove_spools = [&] {
     world.barrier();
     if (world.rank() == 0)
@@ -198,8 +197,8 @@ TEST(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
         if (spool::rank_of(name) >= 0) std::filesystem::remove(dir.path() + "/" + name);
     world.barrier();
   };
-  test::expect_contains(test::error_of([&] { run_box(dir.path(), world, false, {}, remove_spools); }),
-                        {".spool'", "removed or cut off during the run", "maki resume"});
+  expect_error([&] { run_box(dir.path(), world, false, {}, remove_spools); },
+               {".spool'", "removed or cut off during the run", "maki resume"});
 }
 
 // States of light cones that are read on other numbers of ranks.
@@ -228,7 +227,7 @@ class StateOfOtherRanks : public ::testing::Test {
   std::string path(int rank) const { return folder_ + "/" + spool::name_of(0, rank); }
 
   const Communicator world_ = Communicator::world();
-  const test::SharedDir dir_{world_};
+  const SharedDir dir_{world_};
   const std::string folder_ = dir_.path();
 };
 
@@ -244,15 +243,15 @@ TEST_F(StateOfOtherRanks, GivesEachSpoolToTheRankThatSeesToIt) {
 }
 
 TEST_F(StateOfOtherRanks, IsDamagedWhereASpoolOrAStateIs) {
-  EXPECT_NE(damage_of_cone(folder_, 11, world_).find("no state of step 11"), std::string::npos);
+  expect_contains(damage_of_cone(folder_, 11, world_), {"no state of step 11"});
   world_.barrier();
   if (world_.rank() == 0) spool::cut(path(3), 100);
   world_.barrier();
-  EXPECT_NE(damage_of_cone(folder_, 12, world_).find("conesnap_000.3.spool' has been cut off"), std::string::npos);
+  expect_contains(damage_of_cone(folder_, 12, world_), {"conesnap_000.3.spool' has been cut off"});
   world_.barrier();
   if (world_.rank() == 0) spool::cut(path(3), 0);
   world_.barrier();
-  EXPECT_NE(damage_of_cone(folder_, 12, world_).find("conesnap_000.3.spool"), std::string::npos);
+  expect_contains(damage_of_cone(folder_, 12, world_), {"conesnap_000.3.spool"});
 }
 
 }  // namespace
