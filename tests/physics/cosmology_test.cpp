@@ -31,18 +31,13 @@ constexpr double kSide = 50;
 
 double nearest(double distance) { return distance - kSide * std::round(distance / kSide); }
 
-Cosmology standard_cosmology(double sigma8) {
-  CosmologyParameters parameters;
-  parameters.sigma8 = sigma8;
-  return Cosmology(parameters, UnitSystem{});
-}
+Cosmology standard_cosmology(double sigma8) { return Cosmology({.sigma8 = sigma8}, UnitSystem{}); }
 
 Snapshot universe(int particles_per_side, double redshift, const Cosmology& cosmology, bool flip_phases = false) {
-  CosmologicalIcParameters parameters;
-  parameters.particles_per_side = particles_per_side;
-  parameters.box_size = kSide;
-  parameters.redshift = redshift;
-  parameters.flip_phases = flip_phases;
+  const CosmologicalIcParameters parameters = {.particles_per_side = particles_per_side,
+                                               .box_size = kSide,
+                                               .redshift = redshift,
+                                               .flip_phases = flip_phases};
   return make_cosmological_ic(parameters, cosmology, PowerSpectrum({}, cosmology.parameters(), cosmology.units()));
 }
 
@@ -56,9 +51,7 @@ Snapshot standard_universe(int particles_per_side) {
 // A plane wave that collapses at z = 1, from z = 49 to `end_redshift`, against Zel'dovich's exact solution.
 PancakeErrors pancake(int particles_per_side, double end_redshift) {
   const Cosmology cosmology = standard_cosmology(CosmologyParameters{}.sigma8);
-  PancakeParameters parameters;
-  parameters.particles_per_side = particles_per_side;
-  parameters.box_size = kSide;
+  PancakeParameters parameters = {.particles_per_side = particles_per_side, .box_size = kSide};
   const Snapshot initial = make_pancake(parameters, cosmology);
   parameters.redshift = end_redshift;
   const Snapshot exact = make_pancake(parameters, cosmology);

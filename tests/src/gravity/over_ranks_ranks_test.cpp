@@ -11,15 +11,7 @@
 namespace maki {
 namespace {
 
-using testing::dealt;
-using testing::every;
-using testing::ForceErrors;
-using testing::Forces;
-using testing::gather;
-using testing::periodic;
-using testing::rms_error;
-using testing::Set;
-using testing::upload_share;
+using namespace testing;
 
 GravityOptions isolated() {
   GravityOptions options = testing::isolated(0.5, true, 1e-4);

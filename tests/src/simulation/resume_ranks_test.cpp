@@ -18,15 +18,11 @@ class ResumeOfMany : public ::testing::Test {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   }
   // From the beginning, or from a state.
-  Ends run(int sites, const std::vector<std::string>& settings, const KeptState* from = nullptr,
+  Ends run(int sites, std::vector<std::string> settings, const KeptState* from = nullptr,
            std::uint64_t restart_steps = 1) {
-    std::vector<std::string> all = {"particles_per_side=16",  "initial.redshift=9",
-                                    "gravity.mesh=32",        "energy_interval=1",
-                                    "end_redshift=5",         "output.redshifts=[]",
-                                    "run.deterministic=true", "sites.max_boundary_move=0",
-                                    "time.max_dlna=0.02"};
-    all.insert(all.end(), settings.begin(), settings.end());
-    const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", all);
+    settings.insert(settings.begin(), {"gravity.mesh=32", "energy_interval=1", "end_redshift=5", "output.redshifts=[]",
+                                       "run.deterministic=true", "sites.max_boundary_move=0", "time.max_dlna=0.02"});
+    const Prepared run = small_box(settings);
     const RecorderOptions recorded{.restart_steps = restart_steps};
     if (sites > 1) return run_over_sites(world, sites, run, recorded, from);
     const SimulationOptions options = simulation_options(run);

@@ -31,12 +31,8 @@ void expect_like(const Communicator& ranks, const Ends& many, const Ends& one, d
 
 TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
   const Communicator ranks = Communicator::world();
-  const Prepared run =
-      prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "end_redshift=7",
-                                                "gravity.mesh=32", "energy_interval=2"});
-  const SimulationOptions options = simulation_options(run);
-  const Ends one = run_on(run, run.initial, options, {});
-  const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
+  const Prepared run = small_box({"end_redshift=7", "gravity.mesh=32", "energy_interval=2"});
+  const Ends one = run_alone(run), many = run_over_ranks(ranks, run);
   EXPECT_EQ(one.result.particles, run.particles);
   EXPECT_EQ(many.result.steps, one.result.steps);
   // The start is the same to the last bit where no force has a part in it.
@@ -54,9 +50,8 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
   if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   for (const char* reuse : {"gravity.reuse=1", "gravity.reuse=1000"}) {
     const bool strays = std::string(reuse).size() > 15;
-    Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
-                            {"particles_per_side=16", "initial.redshift=9", "end_redshift=7.7", "gravity.mesh=64",
-                             "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
+    Prepared run =
+        small_box({"end_redshift=7.7", "gravity.mesh=64", "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
     for (auto& velocity : run.initial.velocities) velocity[0] += 3000;  // all move by some cells
     const Ends ends = run_over_sites(world, 2, run);
     const auto told = std::count_if(ends.messages.begin(), ends.messages.end(), [](const std::string& text) {
@@ -70,10 +65,8 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
 TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
   const Communicator world = Communicator::world();
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
-  const Prepared run =
-      prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "end_redshift=7",
-                                                "gravity.mesh=64", "energy_interval=2"});
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Prepared run = small_box({"end_redshift=7", "gravity.mesh=64", "energy_interval=2"});
+  const Ends one = run_alone(run);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
     EXPECT_EQ(many.result.steps, one.result.steps);
@@ -102,15 +95,9 @@ TEST(SimulationRanks, EscapersAreCountedOverRanks) {
   const Communicator ranks = Communicator::world();
   Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"two_body\"\n",
                           {"gravity.softening=0.01", "end_time=6", "box.size=8"});
-  for (int k = 0; k < 2; ++k) {
-    run.initial.positions.push_back({0, 0, k == 0 ? 0.3 : -0.3});
-    run.initial.velocities.push_back({0, 0, k == 0 ? 10.0f : -10.0f});
-    run.initial.masses.push_back(1e-6f);
-    run.initial.ids.push_back(static_cast<std::uint64_t>(99 + k));
-  }
-  const SimulationOptions options = simulation_options(run);
-  const Ends one = run_on(run, run.initial, options, {});
-  const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
+  add_particle(run.initial, {0, 0, 0.3}, {0, 0, 10}, 1e-6f, 99);
+  add_particle(run.initial, {0, 0, -0.3}, {0, 0, -10}, 1e-6f, 100);
+  const Ends one = run_alone(run), many = run_over_ranks(ranks, run);
   EXPECT_EQ(many.messages, one.messages);
   EXPECT_EQ(many.result.particles, 2u);
   EXPECT_EQ(all_positions(ranks, many.state).size(), 4u);
@@ -156,9 +143,9 @@ TEST(SimulationRanks, TheErrorOfAnyRankIsInTheLog) {
   ranks.barrier();
   const std::string rank = "rank " + std::to_string(ranks.size() - 1) + ": ";
   const std::string log = test::text_of(files.path("log.txt")), metrics = test::text_of(files.path("metrics.jsonl"));
-  EXPECT_NE(log.find("] " + rank + "The run ends by an error: out of memory"), log.npos);
-  EXPECT_NE(metrics.find("{\"error\": \"" + rank + "out of memory\"}\n"), metrics.npos);
-  EXPECT_EQ(metrics.find("rank 1: a lost rank"), metrics.npos);
+  test::expect_contains(log, {"] " + rank + "The run ends by an error: out of memory"});
+  test::expect_contains(metrics, {"{\"error\": \"" + rank + "out of memory\"}\n"});
+  test::expect_lacks(metrics, {"rank 1: a lost rank"});
 }
 
 // Runs of isolated sets over sites made of ranks, beside the same on one.
@@ -169,7 +156,7 @@ TEST(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                                 {"particles=1500", "gravity.softening=0.05", "end_time=1", "energy_interval=4"});
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends one = run_alone(run);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
     ASSERT_EQ(many.result.steps, one.result.steps);
@@ -195,7 +182,7 @@ TEST(IsolatedOverSites, ListsInBatchesAtSomeRanks) {
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"cold_sphere\"\n",
                                 {"particles=6000", "virial_ratio=0.05", "gravity.softening=0.02", "end_time=1.6",
                                  "time.eta=0.6", "gravity.list_memory=\"70000 B\""});
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends one = run_alone(run);
   const Ends ends = run_over_sites(world, 2, run);
   EXPECT_EQ(ends.result.particles, 6000u);
   EXPECT_NEAR(ends.result.worst_energy_error, one.result.worst_energy_error, 0.1 * one.result.worst_energy_error);
@@ -210,7 +197,7 @@ TEST(IsolatedOverSites, ABoxDoublesOverSites) {
   run.side /= 2;
   for (std::size_t i = 0; i < 6; ++i)
     run.initial.velocities[i] = {i < 4 ? 15.0f + static_cast<float>(i) : 0.0f, i < 4 ? 0.0f : -40.0f, 0};
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends one = run_alone(run);
   ASSERT_EQ(one.messages.size(), 3u);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
