@@ -14,8 +14,7 @@
 namespace maki {
 namespace {
 
-using test::error_of;
-using test::expect_contains;
+using namespace test;
 
 sites::RingPlan plan_of(const std::vector<std::string>& settings = {}, int me = 0) {
   const Config config = parse_config(R"(
@@ -80,7 +79,7 @@ TEST(RingPlan, IsWhatTheConfigurationSays) {
   EXPECT_EQ(link_to(plan, 1).path.streams, 32);
   EXPECT_EQ(link_to(plan, 1).security.key_files, std::vector<std::string>{"our.key"});
   expect_contains(plan.agreement, {"what is to do = maki run\n", "cosmology.sigma8 = 0.829\n"});
-  EXPECT_EQ(plan.agreement.find("our.key"), std::string::npos);
+  expect_lacks(plan.agreement, {"our.key"});
   EXPECT_EQ(plan.agreement, plan_of({"sites.key=x", "sites.amsterdam.listen=", "run.threads=2"}, 1).agreement);
   EXPECT_EQ(plan.version, MAKI_VERSION " (" MAKI_GIT_HASH ")");
 }
@@ -100,7 +99,7 @@ TEST(RingPlan, BothEndsOfALinkHaveTheSame) {
   EXPECT_EQ(link_to(oslo, 1).security.key_files, std::vector<std::string>{"t"});
   EXPECT_EQ(link_to(oslo, 0).security.key_files, std::vector<std::string>{"o"});
   EXPECT_EQ(link_to(oslo, 0).path.streams, 32);
-  expect_contains(error_of([&] { plan_of(settings, 0); }), {"neither sites.oslo.key nor sites.key is set"});
+  expect_error([&] { plan_of(settings, 0); }, {"neither sites.oslo.key nor sites.key is set"});
 }
 
 TEST(RingPlan, NeighboursThatCannotMeetAreRefused) {
@@ -127,7 +126,7 @@ TEST(CheckReport, WhatIsWrongIsNamed) {
                   {"gravity.theta is 0.5", "oslo was not reached: nobody called"});
   expect_contains(link_table(plan_of(), links), {"DIFFERENT", "NOT REACHED"});
   links[1].reachable = true;  // but not measured
-  EXPECT_EQ(test::times(link_table(plan_of(), links), "+0.000 s"), 1u);
+  EXPECT_EQ(times(link_table(plan_of(), links), "+0.000 s"), 1u);
 }
 
 TEST(CheckReport, ClocksAndWaitingSitesAreNotes) {
