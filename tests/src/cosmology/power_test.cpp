@@ -71,9 +71,8 @@ TEST(Power, TransferFunctionLimits) {
 
 TEST(Power, AmplitudeIsSigma8) {
   const CosmologyParameters p = planck();
-  for (PowerModel model : {PowerModel::kEisensteinHu, PowerModel::kEisensteinHuNoWiggle, PowerModel::kPowerLaw}) {
+  for (PowerModel model : {PowerModel::kEisensteinHu, PowerModel::kEisensteinHuNoWiggle, PowerModel::kPowerLaw})
     EXPECT_NEAR(PowerSpectrum({.model = model}, p, UnitSystem{}).sigma(8), p.sigma8, 1e-12);
-  }
 }
 
 // sigma^2 of P = k^n in top-hat spheres, by Weber and Schafheitlin's integral of J_3/2 squared over a power.
@@ -90,9 +89,8 @@ TEST(Power, AmplitudeOfAPowerLawIsThatOfTheClosedForm) {
     const PowerSpectrum power({.model = PowerModel::kPowerLaw, .power_law_index = n}, p, UnitSystem{});
     EXPECT_NEAR(power(1) * closed_variance(n, 8) / (p.sigma8 * p.sigma8), 1, 1e-6) << n;
     EXPECT_NEAR(power(2) / power(1), std::pow(2, n), 1e-12) << n;
-    for (const double radius : {1e-4, 1.0, 1e4}) {
+    for (const double radius : {1e-4, 1.0, 1e4})
       EXPECT_NEAR(power.sigma(radius) / p.sigma8, std::pow(radius / 8, -(n + 3) / 2), 1e-6 * power.sigma(radius)) << n;
-    }
   }
 }
 

@@ -15,6 +15,8 @@
 namespace maki {
 namespace {
 
+using namespace test;
+
 constexpr const char* kBox = R"(
 [run]
 progress = "none"
@@ -44,28 +46,26 @@ struct WithoutPlace : RunProducts {
 
 // Returns the messages.
 std::string run_without_place(const std::string& folder, const std::vector<std::string>& settings) {
-  Prepared run = prepare(parse_config(kBox, "test.toml", settings), true, Communicator::self());
+  Prepared run = prepare(parse_config(kBox, "test.toml", settings));
   run.config.run.output_directory = folder;
-  WithoutPlace files(run_file_options(run, "box", {}), test::make_provenance(), run);
+  WithoutPlace files(run_file_options(run, "box", {}), make_provenance(), run);
   const SimulationOptions options = simulation_options(run);
-  Simulation simulation(test::test_stream(), std::move(run.initial), options, timeline_of(run), files,
-                        Communicator::self());
+  Simulation simulation(test_stream(), std::move(run.initial), options, timeline_of(run), files);
   files.finish(simulation.run(), simulation.timers());
   return files.messages;
 }
 
 TEST(RunProducts, ARunGoesOnWithoutACatalogueThatCannotBeWritten) {
-  const test::TempDir dir;
-  test::expect_contains(run_without_place(dir / "run", {}), {"groups_000.hdf5", "The run goes on without it"});
+  const TempDir dir;
+  expect_contains(run_without_place(dir / "run", {}), {"groups_000.hdf5", "The run goes on without it"});
   for (const char* name : {"snapshot_000.hdf5", "snapshot_001.hdf5", "groups_001.hdf5"})
     EXPECT_TRUE(std::filesystem::exists(dir / "run/" + name)) << name;
 }
 
 // Snapshots of members alone are nothing without the catalogue.
 TEST(RunProducts, UnlessItsSnapshotsAreOfTheGroups) {
-  const test::TempDir dir;
-  test::expect_contains(test::error_of([&] { run_without_place(dir / "run", {"output.groups_only=true"}); }),
-                        {"groups_000.hdf5"});
+  const TempDir dir;
+  expect_error([&] { run_without_place(dir / "run", {"output.groups_only=true"}); }, {"groups_000.hdf5"});
 }
 
 }  // namespace
