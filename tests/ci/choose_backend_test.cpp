@@ -22,10 +22,9 @@ TEST_F(ChooseBackend, ByDriverAndToolkit) {
   EXPECT_EQ(choose("580.65.06", toolkit("13.0")).output, "cuda\n");
   EXPECT_EQ(choose("570.86.10", toolkit("12.8")).output, "cuda\n");
   EXPECT_EQ(choose("535.104.05", toolkit("12.8")).output, "cuda\n");
-  const Result old = choose("570.86.10", toolkit("13.0"));
-  expect_words(old, {"cpu\n", "driver 570.86.10 is older than CUDA 13, which needs 580"});
-  const Result none = choose("580.65.06", "");
-  expect_words(none, {"toolkit\n", "no nvcc", "make deps-cuda"});
+  expect_words(choose("570.86.10", toolkit("13.0")),
+               {"cpu\n", "driver 570.86.10 is older than CUDA 13, which needs 580"});
+  expect_words(choose("580.65.06", ""), {"toolkit\n", "no nvcc", "make deps-cuda"});
   expect_words(choose("570.86.10", ""), {"cpu\n", "needs 580"});
 }
 
@@ -37,8 +36,7 @@ TEST_F(ChooseBackend, AGpuBeforeAmpereIsTooOldUnlessThereIsANewerOne) {
 
 TEST_F(ChooseBackend, AGpuThatCannotBeUsedIsNamed) {
   executable("nvidia-smi", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver'; exit 9\n");
-  const Result broken = among_stand_ins("bash " + script("choose_backend"));
-  expect_words(broken, {"cpu\n", "could not communicate with the driver"});
+  expect_words(among_stand_ins("bash " + script("choose_backend")), {"cpu\n", "could not communicate with the driver"});
 }
 
 TEST_F(ChooseBackend, ACompilerWithoutAGpuIsNoSilentCpuBuild) {

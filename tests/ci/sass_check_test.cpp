@@ -8,9 +8,7 @@ namespace {
 
 class SassCheck : public StandIns {
  protected:
-  void SetUp() override {
-    StandIns::SetUp();
-    if (IsSkipped()) return;
+  void prepare() override {
     if (call_shell("python3 --version").code != 0) GTEST_SKIP() << "there is no python3";
     for (const char* name : {"force/evaluate", "tree/walk", "mesh/assign", "mesh/interpolate"}) {
       const fs::path object = path(std::string("objects/kernels/") + name + "_cuda.cu.o");
