@@ -171,18 +171,10 @@ TEST(Presets, MeshesHaveThreeCellsToTwoParticlesOrLittleMore) {
     double factor, particles;
     std::int64_t cells;
   };
-  for (const auto& [factor, particles, cells] : {Case{1.5, 64, 96},
-                                                 {1.53, 64, 98},
-                                                 {1.53, 32, 50},
-                                                 {1.53, 36, 56},
-                                                 {1.53, 24, 36},
-                                                 {1.53, 48, 72},
-                                                 {1.53, 40, 60},
-                                                 {1.5, 50, 76},
-                                                 {1.5, 90, 136},
-                                                 {1.5, 250, 378},
-                                                 {1.5, 18, 28},
-                                                 {1.53, 128, 196}})
+  constexpr Case kCases[] = {{1.5, 64, 96},  {1.53, 64, 98},  {1.53, 32, 50}, {1.53, 36, 56},
+                             {1.53, 24, 36}, {1.53, 48, 72},  {1.53, 40, 60}, {1.5, 50, 76},
+                             {1.5, 90, 136}, {1.5, 250, 378}, {1.5, 18, 28},  {1.53, 128, 196}};
+  for (const auto& [factor, particles, cells] : kCases)
     EXPECT_EQ(force_mesh(factor, particles), cells) << factor << ' ' << particles;
 }
 

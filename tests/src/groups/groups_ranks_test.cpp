@@ -17,6 +17,7 @@ namespace maki {
 namespace {
 
 using namespace test;
+using GroupsOverRanks = InSharedDir;
 
 SnapshotHeader header() {
   SnapshotHeader h = make_snapshot(1).header;
@@ -87,15 +88,15 @@ HaloSet haloes(int number, std::size_t field, unsigned seed) {
   return set;
 }
 
-TEST(GroupsOverRanks, AreThoseOfOneRank) { expect_same(haloes(30, 6000, 3), {0.2, 32}, 20); }
+TEST_F(GroupsOverRanks, AreThoseOfOneRank) { expect_same(haloes(30, 6000, 3), {0.2, 32}, 20); }
 
-TEST(GroupsOverRanks, OfAllLengths) {
+TEST_F(GroupsOverRanks, OfAllLengths) {
   expect_same(haloes(10, 1000, 5), {0.2, 1}, 300);
   expect_same(haloes(10, 1000, 5), {0.7, 8}, 3);
 }
 
 // A chain of friends that winds through all domains takes its name from one end.
-TEST(GroupsOverRanks, AreFollowedAcrossManyDomains) {
+TEST_F(GroupsOverRanks, AreFollowedAcrossManyDomains) {
   HaloSet set;
   const int n = 3000;
   for (int i = 0; i < n; ++i) {
@@ -107,7 +108,7 @@ TEST(GroupsOverRanks, AreFollowedAcrossManyDomains) {
   expect_same(set, options, 2);
 }
 
-TEST(GroupsOverRanks, OfFewerParticlesThanRanks) {
+TEST_F(GroupsOverRanks, OfFewerParticlesThanRanks) {
   HaloSet set;
   for (int i = 0; i < 2; ++i) set.add({0.5 + 0.01 * i, 0.5, 0.5}, {1, 2, 3}, 1);
   expect_same(set, {0.2, 1}, 1);
@@ -115,26 +116,23 @@ TEST(GroupsOverRanks, OfFewerParticlesThanRanks) {
   expect_same(none, {0.2, 1}, 0);
 }
 
-TEST(GroupsOverRanks, RefuseMassesThatDoNotFit) {
+TEST_F(GroupsOverRanks, RefuseMassesThatDoNotFit) {
   HaloSet set = haloes(1, 0, 1);
   for (float& mass : set.masses) mass *= 30;
-  const Communicator world = Communicator::world();
   const std::string error =
       error_of([&] { find(set, world, {}, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }); });
   expect_contains(error, {"do not fit the cosmology", "times that of Omega0"});
 }
 
-TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
+TEST_F(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
   const HaloSet set = haloes(1, 0, 1);
   const std::string error = error_of([&] { find(set, Communicator::world(), {9, 32}, [](std::size_t) { return 0; }); });
   expect_contains(error, {"linking length", "below half the box"});
 }
 
 // Catalogues and links of two times, written by all ranks and read by all.
-TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
-  const Communicator world = Communicator::world();
-  const SharedDir shared(world);
-  const std::string directory = shared / "";
+TEST_F(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
+  const std::string directory = dir / "";
   HaloSet set = haloes(20, 3000, 7);
   for (const std::string name : {"groups_000.hdf5", "groups_001.hdf5"}) {
     const bool later = name == "groups_001.hdf5";
@@ -163,19 +161,16 @@ TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
   });
 }
 
-TEST(GroupsOverRanks, ACatalogueThatExistsIsRefusedOnAllRanks) {
-  const Communicator world = Communicator::world();
-  const SharedDir shared(world);
-  const std::string path = shared / "groups.hdf5";
+TEST_F(GroupsOverRanks, ACatalogueThatExistsIsRefusedOnAllRanks) {
+  const std::string path = dir / "groups.hdf5";
   write_group_files(path, {}, nullptr, {}, false, world);
   expect_error([&] { write_group_files(path, {}, nullptr, {}, false, world); }, {"exists"});
   expect_error([&] { link_group_files(path, path, true, world); }, {"is not later than"});
 }
 
 // Every site has all of the ranks.
-TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
+TEST_F(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
   const HaloSet set = haloes(12, 500, 5);
-  const Communicator world = Communicator::world();
   const GroupOptions options{0.2, 32};
   const GroupCatalogue alone = find(set, Communicator::self(), options, [](std::size_t) { return 0; });
   ASSERT_GE(alone.groups.size(), 10u);

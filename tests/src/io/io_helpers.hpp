@@ -108,6 +108,16 @@ class SharedDir {
   std::string path_;
 };
 
+// Tests that all ranks make together.
+class OverRanks : public ::testing::Test {
+ protected:
+  const Communicator world = Communicator::world();
+};
+class InSharedDir : public OverRanks {
+ protected:
+  const SharedDir dir{world};
+};
+
 // Rows [begin, end) of a set.
 inline Snapshot rows_of(const Snapshot& all, std::size_t begin, std::size_t end) {
   const auto cut = [&](const auto& array) {

@@ -11,11 +11,8 @@ using namespace test;
 
 constexpr std::uint32_t kParticles = 1001, kEscapers = 7;
 
-class RestartRanks : public testing::Test {
+class RestartRanks : public InSharedDir {
  protected:
-  const Communicator world = Communicator::world();
-  const SharedDir dir{world};
-
   // Those of the first `size` ranks; of the others some communicator too.
   Communicator first(int size) const { return world.split(world.rank() < size ? 0 : 1, world.rank()); }
   bool is_in(int size) const { return world.rank() < size; }

@@ -60,11 +60,9 @@ void expect_same_header(const SnapshotHeader& read, const SnapshotHeader& writte
   EXPECT_DOUBLE_EQ(read.units.velocity_cgs, written.units.velocity_cgs);
 }
 
-class SnapshotRanks : public testing::Test {
+class SnapshotRanks : public InSharedDir {
  protected:
-  const Communicator ranks = Communicator::world();
-  const int rank = ranks.rank(), size = ranks.size();
-  const SharedDir dir{ranks};
+  const int rank = world.rank(), size = world.size();
 
   Snapshot share(const Snapshot& all, Shares how) const {
     return rows_of(all, begin_of(how, all.size(), rank, size), begin_of(how, all.size(), rank + 1, size));
@@ -87,12 +85,12 @@ TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
       WriteOptions options = kind.options;
       options.overwrite = true;
       const Snapshot own = share(all, how);
-      const auto files = write_snapshot(dir / "many", own, make_provenance(), options, extras(own), ranks);
+      const auto files = write_snapshot(dir / "many", own, make_provenance(), options, extras(own), world);
       ASSERT_EQ(files.size(), static_cast<std::size_t>(options.files));
       for (std::size_t i = 0; i < whole.size(); ++i)
         EXPECT_TRUE(text_of(whole[i]) == text_of(files[i])) << files[i] << ", kind " << &kind - kKinds.data();
     }
-    ranks.barrier();
+    world.barrier();
     for (const auto& file : whole) std::filesystem::remove(file);
   }
 }
@@ -100,7 +98,7 @@ TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
 // Ranks that would give it different times pass the same chunks.
 TEST_F(SnapshotRanks, PassChunksTogether) {
   const Snapshot all = make_snapshot(150000, false), own = share(all, Shares::kEven);
-  SnapshotWriter writer(ranks);
+  SnapshotWriter writer(world);
   writer.begin(dir / "s.hdf5", {std::make_shared<SnapshotSource>(own)}, make_provenance(), {.deflate = 1});
   std::optional<SnapshotOutcome> outcome;
   for (int turn = 0; !outcome; ++turn) outcome = writer.look((rank + turn) % 2 == 0 ? 0 : 1e9);
@@ -115,9 +113,9 @@ TEST_F(SnapshotRanks, ReadTheirSharesInOrder) {
     const Snapshot all = make_snapshot(kind.particles, kind.equal_masses);
     WriteOptions options = kind.options;
     options.overwrite = true;
-    write_snapshot(dir / "s", share(all, Shares::kGaps), make_provenance(), options, {}, ranks);
-    const Communicator readers = ranks.split(rank < 1 ? 0 : rank < 4 ? 1 : 2, rank);  // 1, 3 and the rest
-    for (const Communicator& some : {ranks, readers}) {
+    write_snapshot(dir / "s", share(all, Shares::kGaps), make_provenance(), options, {}, world);
+    const Communicator readers = world.split(rank < 1 ? 0 : rank < 4 ? 1 : 2, rank);  // 1, 3 and the rest
+    for (const Communicator& some : {world, readers}) {
       ReadReport report, of_one;
       const Snapshot own = read_snapshot(dir / (options.files > 1 ? "s.1" : "s"), &report, some);
       const std::size_t begin = share_begin(all.size(), some.rank(), some.size());
@@ -145,11 +143,11 @@ TEST_F(SnapshotRanks, ReadTheirSharesInOrder) {
       EXPECT_EQ(report.files, of_one.files);
       EXPECT_EQ(report.counts, of_one.counts);
     }
-    ranks.barrier();
+    world.barrier();
     if (rank == 0) {
       for (const auto& entry : std::filesystem::directory_iterator(dir.path())) std::filesystem::remove(entry);
     }
-    ranks.barrier();
+    world.barrier();
   }
 }
 
@@ -158,10 +156,10 @@ TEST_F(SnapshotRanks, WriteSubsetsAlike) {
   const Snapshot all = make_snapshot(3000, false);
   const WriteOptions options{.selection = {.fraction = 0.2}};
   if (rank == 0) write_snapshot(dir / "one", all, make_provenance(), options);
-  const auto files = write_snapshot(dir / "many", share(all, Shares::kGaps), make_provenance(), options, {}, ranks);
-  ranks.barrier();
+  const auto files = write_snapshot(dir / "many", share(all, Shares::kGaps), make_provenance(), options, {}, world);
+  world.barrier();
   EXPECT_TRUE(text_of(dir / "one") == text_of(files[0]));
-  EXPECT_NEAR(static_cast<double>(count_particles(files[0], ranks)), 600, 5 * std::sqrt(600));
+  EXPECT_NEAR(static_cast<double>(count_particles(files[0], world)), 600, 5 * std::sqrt(600));
 }
 
 // Types of particles that lie across the ranks' shares, and notes that only some ranks have reason to make.
@@ -183,10 +181,10 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
       write_rows(dataset, 0, 7, H5T_NATIVE_DOUBLE, values.data());
     }
   }
-  ranks.barrier();
+  world.barrier();
   ReadReport report, of_one;
-  const Snapshot own = read_snapshot(dir / "s.hdf5", &report, ranks), whole = read_snapshot(dir / "s.hdf5", &of_one);
-  expect_shares_of(whole, own, ranks);
+  const Snapshot own = read_snapshot(dir / "s.hdf5", &report, world), whole = read_snapshot(dir / "s.hdf5", &of_one);
+  expect_shares_of(whole, own, world);
   EXPECT_EQ(whole.ids[35], 36u);
   EXPECT_EQ(report.notes, of_one.notes);
   EXPECT_GE(report.notes.size(), 1u);
@@ -207,13 +205,13 @@ TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
   for (const auto& [text, spoil] : faults) {
     Snapshot all = make_snapshot(1000, false);
     spoil(all);
-    write_snapshot(dir / "s", share(all, Shares::kEven), {}, {.overwrite = true}, {}, ranks);
-    const std::string found = error(dir / "s", ranks);
+    write_snapshot(dir / "s", share(all, Shares::kEven), {}, {.overwrite = true}, {}, world);
+    const std::string found = error(dir / "s", world);
     EXPECT_EQ(found, error(dir / "s", Communicator::self()));
     expect_contains(found, {text});
-    ranks.barrier();
+    world.barrier();
   }
-  EXPECT_EQ(error(dir / "none", ranks), error(dir / "none", Communicator::self()));
+  EXPECT_EQ(error(dir / "none", world), error(dir / "none", Communicator::self()));
 }
 
 TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
@@ -221,10 +219,10 @@ TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
   all.positions[990] = all.positions[10], all.positions[995] = all.positions[700];
   all.positions[501][2] = -1, all.positions[20][0] = -3;
   all.ids[900] = all.ids[901] = all.ids[3];
-  write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, ranks);
+  write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, world);
   ReadReport report, of_one;
-  const Snapshot own = read_snapshot(dir / "s", &report, ranks), whole = read_snapshot(dir / "s", &of_one);
-  EXPECT_EQ(own.positions, even_share(whole, ranks).positions);
+  const Snapshot own = read_snapshot(dir / "s", &report, world), whole = read_snapshot(dir / "s", &of_one);
+  EXPECT_EQ(own.positions, even_share(whole, world).positions);
   EXPECT_EQ(whole.positions[501][2], 49);
   EXPECT_EQ(report.notes, of_one.notes);
   ASSERT_EQ(report.notes.size(), 3u);
@@ -237,23 +235,21 @@ TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
 TEST_F(SnapshotRanks, FailToWriteTogether) {
   Snapshot own = share(make_snapshot(100), Shares::kEven);
   if (rank == size - 1) own.ids.push_back(1);
-  expect_error([&] { write_snapshot(dir / "s", own, {}, {}, {}, ranks); }, {"differ in length"});
+  expect_error([&] { write_snapshot(dir / "s", own, {}, {}, {}, world); }, {"differ in length"});
   own.ids.resize(own.size());
-  expect_error([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }, {"make the directory"});
+  expect_error([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, world); }, {"make the directory"});
   if (rank == size - 1) own.ids.back() = std::uint64_t{1} << 32;
-  expect_error([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, ranks); },
+  expect_error([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, world); },
                {"the id 4294967296 does not fit"});
   EXPECT_EQ(dir.entries(), 0u);
 }
 
 // A disk that fills up, or fails for one of the ranks, gives all ranks one Error and leaves nothing behind.
 
-class FullDiskRanks : public testing::Test {
+class FullDiskRanks : public InSharedDir {
  protected:
-  const Communicator ranks = Communicator::world();
-  const SharedDir dir{ranks};
   const Snapshot all = make_snapshot(100000);
-  const Snapshot own = even_share(all, ranks);
+  const Snapshot own = even_share(all, world);
   const std::vector<WriteOptions> kinds{{},
                                         {.deflate = 1},
                                         {.files = 2},
@@ -262,18 +258,18 @@ class FullDiskRanks : public testing::Test {
 
   // The message, which is the same on all ranks.
   std::string write(const WriteOptions& options) const {
-    const std::string text = error_of([&] { write_snapshot(dir / "s", own, {}, options, {}, ranks); });
-    for (const std::string& other : gather_texts(ranks, text)) EXPECT_EQ(text, other);
+    const std::string text = error_of([&] { write_snapshot(dir / "s", own, {}, options, {}, world); });
+    for (const std::string& other : gather_texts(world, text)) EXPECT_EQ(text, other);
     EXPECT_TRUE(text.empty() || dir.entries() == 0);
-    ranks.barrier();
+    world.barrier();
     return text;
   }
 };
 
 TEST_F(FullDiskRanks, FailTogether) {
   std::optional<SmallDisk> disk;
-  if (ranks.rank() == 0) disk.emplace(dir.path());
-  if (broadcast_text(ranks, disk && *disk ? "yes" : "") != "yes") {
+  if (world.rank() == 0) disk.emplace(dir.path());
+  if (broadcast_text(world, disk && *disk ? "yes" : "") != "yes") {
     GTEST_SKIP() << "mounting a small file system needs root; OneRankMayNotWrite covers the same path";
   }
   for (const auto& options : kinds)
@@ -281,10 +277,10 @@ TEST_F(FullDiskRanks, FailTogether) {
 }
 
 TEST_F(FullDiskRanks, OneRankMayNotWrite) {
-  for (const int rank : {0, ranks.size() - 1}) {
+  for (const int rank : {0, world.size() - 1}) {
     for (const auto& options : kinds) {
       if (options.deflate > 0 && rank > 0) continue;  // rank 0 writes for all
-      const SmallFiles small(200000, ranks.rank() == rank);
+      const SmallFiles small(200000, world.rank() == rank);
       expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "(File too large)", "raise the limit"});
     }
   }

@@ -20,6 +20,7 @@ namespace maki {
 namespace {
 
 using namespace test;
+using LightConeOnRanks = InSharedDir;
 
 constexpr const char* kBox = R"(
 [box]
@@ -75,17 +76,15 @@ std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& 
   return watcher;
 }
 
-TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
-  const Communicator world = Communicator::world();
-  const SharedDir shared(world);
-  const auto here = run_box(shared.path(), world);
+TEST_F(LightConeOnRanks, IsTheSameSetAsOnOne) {
+  const auto here = run_box(dir.path(), world);
   EXPECT_EQ(here->files.size(), 8u) << "four shells, each with particles and a map";
   if (world.rank() > 0) return;
   const TempDir alone;
   run_box(alone.path(), Communicator::self());
   std::size_t particles = 0;
   for (const char* name : {"conesnap_000.hdf5", "conesnap_001.hdf5", "conesnap_002.hdf5", "conesnap_003.hdf5"}) {
-    const auto wanted = read_shell(alone / name), found = read_shell(shared / name);
+    const auto wanted = read_shell(alone / name), found = read_shell(dir / name);
     EXPECT_EQ(found, wanted) << name;
     particles += found.size();
   }
@@ -93,7 +92,7 @@ TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
   for (const char* name : {"map_000.fits", "map_003.fits"}) {
     const std::string bytes = text_of(alone / name);
     EXPECT_GT(bytes.size(), 12u * 16 * 16 * 8);
-    EXPECT_TRUE(bytes == text_of(shared / name)) << name;
+    EXPECT_TRUE(bytes == text_of(dir / name)) << name;
   }
 }
 
@@ -150,25 +149,23 @@ void expect_every_image_once(const std::vector<std::string>& settings) {
   EXPECT_EQ(wanted.size(), 4096u);
 }
 
-TEST(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
+TEST_F(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
   if (Communicator::world().size() > 1) GTEST_SKIP() << "one rank";
   expect_every_image_once({});
   expect_every_image_once({"time.end_redshift=-0.05"});  // a step begins before z = 0 and ends after it
 }
 
-TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
-  const Communicator world = Communicator::world();
-  const SharedDir shared(world);
-  run_box(shared.path(), world);
+TEST_F(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
+  run_box(dir.path(), world);
   if (world.rank() > 0) return;
   for (int k = 0; k < 4; ++k) {
     const std::string number = "00" + std::to_string(k);
     std::vector<double> wanted(sky_pixels(16));
-    const H5Id file = open_hdf5(shared / ("conesnap_" + number + ".hdf5"));
+    const H5Id file = open_hdf5(dir / ("conesnap_" + number + ".hdf5"));
     const double mass = read_attribute<double>(open_group(file, "Header"), "MassTable").at(1);
-    for (const ReadParticle& particle : read_shell(shared / ("conesnap_" + number + ".hdf5")))
+    for (const ReadParticle& particle : read_shell(dir / ("conesnap_" + number + ".hdf5")))
       wanted[sky_pixel(16, particle.position)] += mass;
-    const std::vector<double> map = read_sky_map(shared / ("map_" + number + ".fits"));
+    const std::vector<double> map = read_sky_map(dir / ("map_" + number + ".fits"));
     ASSERT_EQ(map.size(), wanted.size());
     double worst = 0;
     for (std::size_t i = 0; i < map.size(); ++i) worst = std::max(worst, std::fabs(map[i] - wanted[i]));
@@ -176,9 +173,7 @@ TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
   }
 }
 
-TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
-  const Communicator world = Communicator::world();
-  const SharedDir dir(world);
+TEST_F(LightConeOnRanks, ItsFolderIsMadeAgain) {
   const std::string folder = dir.path() + "/lightcone_00";
   bool removed = false;
   const auto watcher = run_box(folder, world, false, {}, [&] {
@@ -187,9 +182,7 @@ TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
   EXPECT_EQ(watcher->files.size(), 8u) << "four shells and their maps";
 }
 
-TEST(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
-  const Communicator world = Communicator::world();
-  const SharedDir dir(world);
+TEST_F(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
   const auto remove_spools = [&] {
     world.barrier();
     if (world.rank() == 0)
@@ -213,45 +206,43 @@ spool::RunningMark mark_of(int rank) {
 
 // A folder with spools of seven ranks, all of which the state of the last rank names: so it comes about where a run has
 // changed its number of ranks twice.
-class StateOfOtherRanks : public ::testing::Test {
+class StateOfOtherRanks : public InSharedDir {
  protected:
   void SetUp() override {
     ConeState state;
-    for (int rank = 0; world_.rank() == world_.size() - 1 && rank < kSpools; ++rank) {
+    for (int rank = 0; world.rank() == world.size() - 1 && rank < kSpools; ++rank) {
       spool::append(path(rank), std::vector<ShellParticle>(static_cast<std::size_t>(rank) + 1));
       state.spools[spool::name_of(0, rank)] = mark_of(rank).mark();
     }
     state.maps[0] = {0, {1, 2, 3}};
-    write_cone_state(folder_, 12, state, world_);
+    write_cone_state(folder_, 12, state, world);
   }
   std::string path(int rank) const { return folder_ + "/" + spool::name_of(0, rank); }
 
-  const Communicator world_ = Communicator::world();
-  const SharedDir dir_{world_};
-  const std::string folder_ = dir_.path();
+  const std::string folder_ = dir.path();
 };
 
 TEST_F(StateOfOtherRanks, GivesEachSpoolToTheRankThatSeesToIt) {
-  const auto spools = reopen_spools(folder_, read_cone_states(folder_, 12, world_), world_);
+  const auto spools = reopen_spools(folder_, read_cone_states(folder_, 12, world), world);
   for (int rank = 0; rank < kSpools; ++rank) {
     const auto found = spools.find(spool::name_of(0, rank));
-    ASSERT_EQ(found != spools.end(), rank % world_.size() == world_.rank()) << rank;
+    ASSERT_EQ(found != spools.end(), rank % world.size() == world.rank()) << rank;
     if (found == spools.end()) continue;
     EXPECT_EQ(found->second.mark(), mark_of(rank).mark());
   }
-  EXPECT_EQ(damage_of_cone(folder_, 12, world_), "");
+  EXPECT_EQ(damage_of_cone(folder_, 12, world), "");
 }
 
 TEST_F(StateOfOtherRanks, IsDamagedWhereASpoolOrAStateIs) {
-  expect_contains(damage_of_cone(folder_, 11, world_), {"no state of step 11"});
-  world_.barrier();
-  if (world_.rank() == 0) spool::cut(path(3), 100);
-  world_.barrier();
-  expect_contains(damage_of_cone(folder_, 12, world_), {"conesnap_000.3.spool' has been cut off"});
-  world_.barrier();
-  if (world_.rank() == 0) spool::cut(path(3), 0);
-  world_.barrier();
-  expect_contains(damage_of_cone(folder_, 12, world_), {"conesnap_000.3.spool"});
+  expect_contains(damage_of_cone(folder_, 11, world), {"no state of step 11"});
+  world.barrier();
+  if (world.rank() == 0) spool::cut(path(3), 100);
+  world.barrier();
+  expect_contains(damage_of_cone(folder_, 12, world), {"conesnap_000.3.spool' has been cut off"});
+  world.barrier();
+  if (world.rank() == 0) spool::cut(path(3), 0);
+  world.barrier();
+  expect_contains(damage_of_cone(folder_, 12, world), {"conesnap_000.3.spool"});
 }
 
 }  // namespace

@@ -54,27 +54,13 @@ class ReportOfARun : public testing::Test {
 
 TEST_F(ReportOfARun, HasEveryPart) {
   const std::string page = text_of(file("report.html").string());
-  expect_contains(page, {"Came to its end at z = 30",
-                         "4096 particles",
-                         "periodic box of 10 Mpc/h",
-                         "seed 1",
-                         "Settings that differ from the defaults",
-                         "gravity.softening",
-                         "Power spectrum; dashed: linear theory",
-                         "Growth since z = 49",
-                         "Power spectrum over HALOFIT",
-                         "data:image/png;base64,",
-                         "z = 45 (image_001.png)",
-                         "Layzer-Irvine",
-                         "Energy conservation",
-                         "Errors of forces",
-                         "long steps",
-                         "Seconds of a step",
-                         "evaluate",
-                         "Device memory",
-                         "bytes a particle",
-                         "What the run said",
-                         "prefers-color-scheme: dark"});
+  expect_contains(page, {"Came to its end at z = 30", "4096 particles", "periodic box of 10 Mpc/h", "seed 1",
+                         "Settings that differ from the defaults", "gravity.softening"});
+  expect_contains(page, {"Power spectrum; dashed: linear theory", "Growth since z = 49", "Power spectrum over HALOFIT",
+                         "data:image/png;base64,", "z = 45 (image_001.png)", "Layzer-Irvine"});
+  expect_contains(page, {"Energy conservation", "Errors of forces", "long steps", "Seconds of a step"});
+  expect_contains(page,
+                  {"evaluate", "Device memory", "bytes a particle", "What the run said", "prefers-color-scheme: dark"});
   expect_lacks(page, {"Missing or damaged"});
   EXPECT_LT(page.size(), 1000000u);
 }

@@ -12,7 +12,7 @@
 namespace maki::testing {
 namespace {
 
-class ResumeOfMany : public ::testing::Test {
+class ResumeOfMany : public test::OverRanks {
  protected:
   void SetUp() override {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
@@ -29,8 +29,6 @@ class ResumeOfMany : public ::testing::Test {
     return from ? run_on(run, *from, options, world, recorded)
                 : run_on(run, even_share(run.initial, world), options, world, recorded);
   }
-
-  const Communicator world = Communicator::world();
 };
 
 void expect_close(double a, double b) { EXPECT_NEAR(a, b, 1e-5 * std::fabs(b) + 1e-12); }
