@@ -23,6 +23,12 @@ std::string error_of(Call call) {
   return {};
 }
 
+inline std::string text_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
 // How often the words are in the text.
 inline std::size_t times(const std::string& text, const std::string& words) {
   std::size_t count = 0;

@@ -141,12 +141,6 @@ inline std::size_t begin_of(Shares how, std::size_t n, int rank, int ranks) {
   return std::min<std::size_t>(n, share_begin(n, rank, ranks));
 }
 
-inline std::string text_of(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
-}
-
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);

@@ -23,14 +23,12 @@ using SwiftLayout = InTempDir;
 
 WriteOptions lean() { return {.coordinates = CoordinateNumbers::kFixed32, .velocities = VelocityNumbers::kHalf}; }
 
-double attribute(const std::string& path, const char* dataset, const char* name) {
-  const H5Id file = open_hdf5(path), group = open_group(file, "PartType1");
-  return read_scalar<double>(open_dataset(group, dataset), name).value_or(-1);
+double attribute(const std::string& path, const std::string& dataset, const char* name) {
+  return read_scalar<double>(open_dataset(open_hdf5(path), "PartType1/" + dataset), name).value_or(-1);
 }
 
-std::uint64_t bytes_of(const std::string& path, const char* dataset) {
-  const H5Id file = open_hdf5(path), group = open_group(file, "PartType1");
-  return H5Dget_storage_size(open_dataset(group, dataset));
+std::uint64_t bytes_of(const std::string& path, const std::string& dataset) {
+  return H5Dget_storage_size(open_dataset(open_hdf5(path), "PartType1/" + dataset));
 }
 
 // HDF5's own conversion.
@@ -126,9 +124,7 @@ TEST_F(LeanSnapshot, CoordinatesStayBelowTheBox) {
   s.positions[4][2] = 50 * (1 - 1e-12);
   s.positions[5][1] = 50 - 6e-9;
   write_snapshot(dir / "s.hdf5", s, {}, lean());
-  const H5Id file = open_hdf5(dir / "s.hdf5"), group = open_group(file, "PartType1");
-  std::vector<double> numbers(30);
-  read_rows(open_dataset(group, "Coordinates"), 0, 10, H5T_NATIVE_DOUBLE, numbers.data());
+  const std::vector<double> numbers = numbers_in(dir / "s.hdf5", "PartType1/Coordinates");
   EXPECT_EQ(numbers[4 * 3 + 2], 0);
   EXPECT_NEAR(numbers[5 * 3 + 1], 50 - 1e-8, 1e-12);
   EXPECT_LT(*std::max_element(numbers.begin(), numbers.end()), 50);

@@ -36,12 +36,6 @@ pacing = "800 Mbit/s"
   return make_ring_plan(config, {config.sites.ring[static_cast<std::size_t>(me)], me, 3}, "maki run");
 }
 
-std::string all_of(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
 // Of a machine with these limits, at one end of the links.
 std::string limits(const std::vector<sites::LinkCheck>& links, const wan::KernelLimits& kernel,
                    std::size_t files = 4096, const sites::RingPlan& plan = plan_of()) {
@@ -122,7 +116,7 @@ TEST(CheckReport, WhatIsWrongIsNamed) {
   links[1] = {};
   links[1].site = 2;
   links[1].error = "nobody called";
-  expect_contains(all_of(problems_of(plan_of(), links)),
+  expect_contains(text_of(problems_of(plan_of(), links)),
                   {"gravity.theta is 0.5", "oslo was not reached: nobody called"});
   expect_contains(link_table(plan_of(), links), {"DIFFERENT", "NOT REACHED"});
   links[1].reachable = true;  // but not measured
@@ -134,7 +128,7 @@ TEST(CheckReport, ClocksAndWaitingSitesAreNotes) {
   links[0].clock_difference = -3600;
   links[1].waits_to_run = true;
   EXPECT_TRUE(problems_of(plan_of(), links).empty());
-  expect_contains(all_of(notes_on(plan_of(), links)), {"tokyo is 3600 s behind", "oslo waits to run"});
+  expect_contains(text_of(notes_on(plan_of(), links)), {"tokyo is 3600 s behind", "oslo waits to run"});
 }
 
 TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
