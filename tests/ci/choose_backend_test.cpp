@@ -1,6 +1,4 @@
 // What `make` builds on machines with other GPUs, drivers and toolkits, which a stand-in for nvidia-smi plays.
-#include <string>
-
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

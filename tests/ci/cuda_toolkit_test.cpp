@@ -1,6 +1,4 @@
 // How `make deps-cuda` puts a toolkit together, with a stand-in for pip.
-#include <string>
-
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

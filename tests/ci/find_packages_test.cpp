@@ -1,6 +1,4 @@
 // What a build takes from the compiler wrappers of several MPIs, and from pkg-config.
-#include <string>
-
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

@@ -1,6 +1,4 @@
 // Which cuobjdump reads the compiled kernels, and that none of them is left out in silence.
-#include <string>
-
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

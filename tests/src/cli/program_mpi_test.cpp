@@ -4,9 +4,6 @@
 
 #include <signal.h>
 
-#include <chrono>
-#include <thread>
-
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki::test {

@@ -1,9 +1,6 @@
 // Power spectra and pictures of a run over sites are the same files at all sites, and those of a run at one site.
-#include <gtest/gtest.h>
-
 #include "src/run/products.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
-#include "tests/places.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "wan/sites/gathered_set.hpp"

@@ -2,7 +2,6 @@
 #include "src/config/resolve.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -1,13 +1,9 @@
 #include "src/gravity/site_agreement.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "kernels/error.hpp"
 #include "src/gravity/tree_imports.hpp"

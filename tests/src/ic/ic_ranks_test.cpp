@@ -1,7 +1,5 @@
 #include "src/ic/lagrangian.hpp"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <utility>
 

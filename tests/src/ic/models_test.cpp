@@ -1,7 +1,5 @@
 #include "src/ic/models.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

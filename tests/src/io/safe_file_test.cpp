@@ -1,10 +1,8 @@
 #include "src/io/safe_file.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <optional>
 
 #include "src/io/run_directory.hpp"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"

@@ -1,7 +1,5 @@
 #include "src/plot/plot.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

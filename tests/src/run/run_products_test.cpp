@@ -2,11 +2,6 @@
 #include "src/run/run_products.hpp"
 #include "src/run/run_options.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-
 #include "src/config/parse.hpp"
 #include "src/run/start_run.hpp"
 #include "tests/src/io/io_helpers.hpp"

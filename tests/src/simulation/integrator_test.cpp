@@ -1,7 +1,5 @@
 #include "src/simulation/integrator.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <optional>
