@@ -183,13 +183,12 @@ TEST(Resolve, TwiceIsOnce) {
 }
 
 TEST(Resolve, UnsetKeysTakeTheFilesValues) {
-  SnapshotHeader header;
-  header.box_size = 50000;
-  header.units.length_cgs *= 1e-3;  // kpc/h
-  header.omega0 = 0.25;
-  header.omega_lambda = 0.75;
-  header.hubble = 0.73;
-  header.redshift = 49;
+  SnapshotHeader header{.redshift = 49,
+                        .box_size = 50000,
+                        .omega0 = 0.25,
+                        .omega_lambda = 0.75,
+                        .hubble = 0.73,
+                        .units = {.length_cgs = 1e-3 * kMpcCgs}};  // kpc/h
   Config config = parse_config("[initial]\nkind='file'\nfile='ic'\n[cosmology]\nhubble_param=0.7\n", "run.toml");
   std::vector<std::string> notes;
   resolve(config, {kCube64, &header, 0}, notes);

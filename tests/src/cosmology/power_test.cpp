@@ -119,10 +119,8 @@ TEST(Power, EisensteinHuVarianceIsThatOfAllWaves) {
 
 TEST(Power, FollowsTheUnits) {
   const CosmologyParameters p = planck();
-  UnitSystem kpc;
-  kpc.length_cgs /= 1000;
-  UnitSystem without_h;
-  without_h.with_h = false;
+  const UnitSystem kpc{.length_cgs = kMpcCgs / 1000};
+  const UnitSystem without_h{.with_h = false};
   const PowerSpectrum in_mpc({}, p, UnitSystem{}), in_kpc({}, p, kpc), no_h({}, p, without_h);
   EXPECT_NEAR(in_kpc(1e-4) / (in_mpc(0.1) * 1e9), 1, 1e-12);
   EXPECT_NEAR(no_h(0.1 * p.hubble) * std::pow(p.hubble, 3) / in_mpc(0.1), 1, 1e-12);
@@ -306,8 +304,7 @@ TEST(Halofit, TakesTheExponentsOfOpenUniverses) {
 }
 
 TEST(Halofit, HasTheUnitsOfItsSpectrum) {
-  UnitSystem kpc;
-  kpc.length_cgs /= 1000;
+  const UnitSystem kpc{.length_cgs = kMpcCgs / 1000};
   const HalofitPower in_mpc(PowerSpectrum({}, planck(), UnitSystem{}), Cosmology(planck(), UnitSystem{}), 1);
   const HalofitPower in_kpc(PowerSpectrum({}, planck(), kpc), Cosmology(planck(), kpc), 1);
   for (const double k : {0.1, 1.0}) EXPECT_NEAR(in_kpc(k / 1000) / 1e9 / in_mpc(k), 1, 1e-9);

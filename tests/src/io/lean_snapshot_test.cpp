@@ -120,6 +120,8 @@ TEST_F(LeanSnapshot, CoordinatesStayBelowTheBox) {
   EXPECT_EQ(numbers[4 * 3 + 2], 0);
   EXPECT_NEAR(numbers[5 * 3 + 1], 50 - 1e-8, 1e-12);
   EXPECT_LT(*std::max_element(numbers.begin(), numbers.end()), 50);
+  write_snapshot(dir / "floats.hdf5", s, {}, {.coordinates = CoordinateNumbers::kFloat});
+  EXPECT_EQ(read_snapshot(dir / "floats.hdf5").positions[4][2], 0);
 }
 
 TEST_F(LeanSnapshot, AFarParticleLeavesTheOthersTheirDigits) {

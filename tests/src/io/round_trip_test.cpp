@@ -109,13 +109,6 @@ TEST_F(GadgetHdf5, KeepsAnIsolatedSetAsItIs) {
   EXPECT_EQ(back.masses, s.masses);
 }
 
-TEST_F(GadgetHdf5, FloatCoordinatesStayBelowTheBox) {
-  Snapshot s = make_snapshot(10);
-  s.positions[4][2] = 50 * (1 - 1e-12);
-  write_snapshot(dir / "s.hdf5", s, {}, {.coordinates = CoordinateNumbers::kFloat});
-  EXPECT_EQ(read_snapshot(dir / "s.hdf5").positions[4][2], 0);
-}
-
 TEST_F(GadgetHdf5, HoldsForces) {
   const Snapshot s = make_snapshot(10);
   std::vector<std::array<double, 3>> a;

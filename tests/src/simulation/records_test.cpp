@@ -150,11 +150,6 @@ TEST(LinkLines, HaveWhatIsLoggedWhileTheyExist) {
   wan::log(wan::LogLevel::kInfo, "afterwards");
 }
 
-TEST_F(StopRequests, NothingAskedForIsNoReason) {
-  const StopRequest request(dir.path(), 0);
-  EXPECT_EQ(request.reason(1e9), "");
-}
-
 TEST_F(StopRequests, SignalsAreRequests) {
   const auto before = std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
   const std::map<int, std::string> names = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
@@ -195,6 +190,7 @@ TEST_F(StopRequests, StopFileCountsFromWhenItIsSeenAndEndsWithTheRun) {
 
 TEST_F(StopRequests, TimeLimitCountsTheNextPieceOfWork) {
   const auto begin = std::chrono::steady_clock::now() - std::chrono::hours(1);
+  EXPECT_EQ(StopRequest(dir.path(), 0).reason(1e9), "");
   EXPECT_EQ(StopRequest(dir.path(), 7200, begin).reason(60), "");
   EXPECT_NE(StopRequest(dir.path(), 7200, begin).reason(4000), "");
   EXPECT_NE(StopRequest(dir.path(), 3000, begin).reason(0), "");
