@@ -23,6 +23,12 @@ std::string error_of(Call call) {
   return {};
 }
 
+inline std::string text_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
 // How often the words are in the text.
 inline std::size_t times(const std::string& text, const std::string& words) {
   std::size_t count = 0;
@@ -39,6 +45,18 @@ inline ::testing::AssertionResult says(const std::string& text, const std::strin
 // Each of the words has to be in the text.
 inline void expect_contains(const std::string& text, const std::vector<std::string>& words) {
   for (const std::string& word : words) EXPECT_TRUE(says(text, word));
+}
+
+// None of the words may be in the text.
+inline void expect_lacks(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_EQ(text.find(word), std::string::npos) << "'" << word << "' is in: " << text;
+}
+
+// Each of the words has to be in the message of what `call` throws.
+template <class Kind = Error, class Call>
+void expect_error(const Call& call, const std::vector<std::string>& words) {
+  expect_contains(error_of<Kind>(call), words);
 }
 
 }  // namespace maki::test

@@ -1,6 +1,8 @@
 // A directory for the files of a test.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -37,6 +39,12 @@ class TempDir {
 
  private:
   std::string path_;
+};
+
+// Tests that have one.
+class InTempDir : public ::testing::Test {
+ protected:
+  const TempDir dir;
 };
 
 }  // namespace maki::test

@@ -1,6 +1,4 @@
 // What a build takes from the compiler wrappers of several MPIs, and from pkg-config.
-#include <string>
-
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {
@@ -9,9 +7,7 @@ namespace {
 // An MPI of one function; what is not of MPI is there for the compiler of these tests.
 class FindPackages : public StandIns {
  protected:
-  void SetUp() override {
-    StandIns::SetUp();
-    if (IsSkipped()) return;
+  void prepare() override {
     executable("c++",
                "case $1 in -print-multiarch) echo x86_64-linux-gnu; exit;; esac\n"
                "source=$(cat)\n"
@@ -59,8 +55,7 @@ TEST_F(FindPackages, AnMpiThatDoesNotLinkIsMissing) {
 TEST_F(FindPackages, TheCompilerMayHaveWordsBeforeIt) {
   executable("ccache", "exec \"$@\"\n");
   compiler_ = "ccache c++";
-  const std::string libraries = found("gcc -IHERE/include -LHERE/lib -lmpi");
-  expect_contains(libraries, {"MISSING        := \n"});
+  expect_contains(found("gcc -IHERE/include -LHERE/lib -lmpi"), {"MISSING        := \n"});
   compiler_ = "ccache no-such-compiler";
   expect_contains(found("gcc -IHERE/include -LHERE/lib -lmpi"), {"MISSING        := yes\n"});
 }

@@ -1,7 +1,4 @@
 // The Makefile in a tree of few sources, with a compiler that only makes files.
-#include <chrono>
-#include <string>
-
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {
@@ -9,9 +6,7 @@ namespace {
 
 class Makefile : public StandIns {
  protected:
-  void SetUp() override {
-    StandIns::SetUp();
-    if (IsSkipped()) return;
+  void prepare() override {
     for (const char* part : {".ci", ".gitignore", "Makefile", "tests/gpu_model/rules.mk", "src/python/rules.mk"}) {
       fs::create_directories((tree_ / part).parent_path());
       fs::copy(source_directory() + "/" + part, tree_ / part, fs::copy_options::recursive);

@@ -7,9 +7,11 @@ namespace maki::test {
 
 class StandIns : public Program {
  protected:
-  void SetUp() override {
+  void SetUp() final {
     if (!fs::exists(source_directory() + "/.ci")) GTEST_SKIP() << "a bundle has been built";
+    prepare();
   }
+  virtual void prepare() {}
   std::string script(const std::string& name) const { return source_directory() + "/.ci/" + name; }
   std::string executable(const std::string& name, const std::string& text) const {
     fs::permissions(write(name, "#!/bin/bash\n" + text), fs::perms::owner_all);

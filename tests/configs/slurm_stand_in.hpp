@@ -17,7 +17,6 @@
 #include <functional>
 #include <optional>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -178,9 +177,8 @@ class Killer {
 
 // Every step has one line in metrics.jsonl, in order; other lines tell of beginnings, outputs and the end.
 inline void expect_whole_metrics(const std::string& directory) {
-  std::istringstream file(text_of(directory + "/metrics.jsonl"));
   std::size_t step = 0;
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : lines_of(directory + "/metrics.jsonl")) {
     if (!line.starts_with("{\"step\": ")) continue;
     ASSERT_TRUE(line.starts_with("{\"step\": " + std::to_string(step++) + ",")) << line;
   }

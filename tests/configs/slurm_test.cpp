@@ -2,11 +2,9 @@
 // alone, and submits no job that cannot succeed. At two sites, each with a queue of its own, jobs are killed at either,
 // stopped by either's time limit, and wait for each other.
 #include <atomic>
-#include <cstdio>
 
 #include "tests/configs/slurm_stand_in.hpp"
 #include "tests/small_disk.hpp"
-#include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {
@@ -59,14 +57,12 @@ class Slurm : public Program {
     }
     return status;
   }
-  std::size_t jobs() const {
-    std::istringstream file(text_of(path("out/jobs.txt")));
-    std::size_t number = 0;
-    for (std::string line; std::getline(file, line);) number += line.starts_with("begin ") ? 1 : 0;
-    return number;
+  std::ptrdiff_t jobs() const {
+    return std::ranges::count_if(lines_of(path("out/jobs.txt")),
+                                 [](const std::string& line) { return line.starts_with("begin "); });
   }
   void expect_said(const SlurmStandIn& in, const std::vector<std::string>& words) const {
-    expect_words({0, in.said()}, words);
+    expect_contains(in.said(), words);
   }
   void expect_the_bits_after(int kills, const std::string& end);
 
@@ -143,7 +139,7 @@ TEST_F(Slurm, AStopFileThatIsMadeBetweenJobsEndsThemToo) {
   std::ofstream(path("out/stop"));
   EXPECT_EQ(in.run_next(1, never).status, 3);
   EXPECT_TRUE(in.queue().empty());
-  EXPECT_EQ(jobs(), 1u);
+  EXPECT_EQ(jobs(), 1);
   expect_said(in, {"stopped by hand before the job began"});
   submit(in);
   EXPECT_EQ(run_all(in, 400), 0);
@@ -155,7 +151,7 @@ TEST_F(Slurm, ABadConfigurationIsRefusedOnce) {
   expect_said(in, {"banana", "refused before it began"});
   submit(in, "initial.kind=file initial.file=none.hdf5");
   EXPECT_EQ(run_all(in, 3), 1);
-  EXPECT_EQ(jobs(), 1u);
+  EXPECT_EQ(jobs(), 1);
   expect_said(in, {"none.hdf5", "no more jobs: the run was refused before it began"});
 }
 
@@ -185,7 +181,7 @@ TEST_F(Slurm, TheSameErrorTwiceIsTheLast) {
   for (const auto& entry : fs::directory_iterator(path("out")))
     if (entry.path().filename().string().starts_with("restart_")) fs::resize_file(entry.path() / "rank_0.hdf5", 1000);
   EXPECT_EQ(run_all(in, 4), 1);
-  EXPECT_EQ(jobs(), 3u);
+  EXPECT_EQ(jobs(), 3);
   expect_said(in, {"no restart is whole", "the same error twice"});
   EXPECT_TRUE(fs::exists(path("out/stopped.hdf5"))) << "nothing was begun anew";
 }
@@ -202,17 +198,16 @@ TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
   fs::permissions(program, fs::perms::owner_all);
   SlurmStandIn in = slurm("--site b", "MAKI=" + program);
   EXPECT_EQ(run_all(in, 2), 0);
-  EXPECT_EQ(jobs(), 3u);  // beginnings, of one job
+  EXPECT_EQ(jobs(), 3);  // beginnings, of one job
   expect_said(in, {"goes on as soon as the others do", "maki: done"});
 }
 
 // Whatever ends them: here each dies while it starts.
 TEST_F(Slurm, JobsWithoutProgressHaveAnEnd) {
   SlurmStandIn in = slurm(kTakesLong, "MAKI_ATTEMPTS=2");
-  for (int job = 0; job < 2; ++job)
-    EXPECT_TRUE(in.run_next(1, [&] { return jobs() > static_cast<std::size_t>(job); }).killed);
+  for (int job = 0; job < 2; ++job) EXPECT_TRUE(in.run_next(1, [&] { return jobs() > job; }).killed);
   EXPECT_EQ(run_all(in, 2), 1);
-  EXPECT_EQ(jobs(), 2u);
+  EXPECT_EQ(jobs(), 2);
   expect_said(in, {"no more jobs: 2 in a row brought no restart beyond step 0"});
   submit(in, "end_redshift=4");  // by hand: it counts anew
   EXPECT_EQ(run_all(in, 2), 0);
@@ -270,7 +265,7 @@ class SlurmSites : public TwoPrograms {
   }
   void expect_the_bits(const std::string& settings) {
     const std::string run = "run " + config() + " " + kSettings + settings;
-    for (const Result& result : both(run, run)) expect_end(result, 0);
+    expect_end(both(run), 0);
     for (std::size_t site = 0; site < 2; ++site) {
       SCOPED_TRACE("seed " + std::to_string(seed_) + ", site " + kSites[site] + "\n" + tail(said_[site]));
       ASSERT_TRUE(fs::exists(output(site) + "/done"));
@@ -311,9 +306,9 @@ TEST_F(FullSlurmSites, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
 // waits.
 TEST_F(SlurmSites, ASiteWhoseTimeIsUpStopsAllAndTheyGoOnTogether) {
   run_both("end_redshift=6 run.time_limit=0.001s", "end_redshift=6");
-  expect_words({0, said_[0]}, {"stopped by the time limit", "Resumed from", "maki: done"});
-  expect_words({0, said_[1]},
-               {"Stopped by another site", "goes on as soon as the others do", "Resumed from", "maki: done"});
+  expect_contains(said_[0], {"stopped by the time limit", "Resumed from", "maki: done"});
+  expect_contains(said_[1],
+                  {"Stopped by another site", "goes on as soon as the others do", "Resumed from", "maki: done"});
   EXPECT_FALSE(fs::exists(path("slurm_b/spool/3.sh"))) << "one job, and the next one that was cancelled";
   expect_the_bits("end_redshift=6");
 }

@@ -2,12 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
-#include <filesystem>
 #include <regex>
 #include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 #include "src/config/parse.hpp"
 #include "tests/places.hpp"
@@ -15,14 +11,14 @@
 namespace maki {
 namespace {
 
+using namespace test;
 namespace fs = std::filesystem;
-using test::text_of;
 
 // Files in these folders whose names end in one of these ways.
 std::vector<fs::path> files_in(const std::vector<std::string>& folders, const std::set<std::string>& endings) {
   std::vector<fs::path> found;
   for (const std::string& folder : folders)
-    for (fs::recursive_directory_iterator at(fs::path(test::source_directory()) / folder), end; at != end; ++at)
+    for (fs::recursive_directory_iterator at(fs::path(source_directory()) / folder), end; at != end; ++at)
       if (endings.contains(at->path().extension())) found.push_back(at->path());
   return found;
 }
@@ -32,7 +28,7 @@ const std::set<std::string> kSources = {".hpp", ".cpp", ".cuh", ".cu", ".inl", "
 std::vector<fs::path> pages() {
   std::vector<fs::path> found =
       files_in({"docs", "kernels", "host", "wan", "src", "tests", "bench", "configs"}, {".md"});
-  found.push_back(fs::path(test::source_directory()) / "README.md");
+  found.push_back(fs::path(source_directory()) / "README.md");
   return found;
 }
 
@@ -47,8 +43,7 @@ std::string anchor(const std::string& heading) {
 }
 
 bool has_anchor(const fs::path& page, const std::string& wanted) {
-  std::istringstream lines(text_of(page));
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines_of(page))
     if (line.starts_with('#') && anchor(line) == wanted) return true;
   return false;
 }
@@ -56,12 +51,12 @@ bool has_anchor(const fs::path& page, const std::string& wanted) {
 class Docs : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(test::source_directory() + "/docs")) GTEST_SKIP() << "docs/ is not here: a bundle has no sources";
+    if (!fs::exists(source_directory() + "/docs")) GTEST_SKIP() << "docs/ is not here: a bundle has no sources";
   }
 };
 
 TEST_F(Docs, ReferenceOfKeysIsThatOfTheTable) {
-  EXPECT_TRUE(text_of(test::source_directory() + "/docs/configuration.toml") == describe_keys())
+  EXPECT_TRUE(text_of(source_directory() + "/docs/configuration.toml") == describe_keys())
       << "docs/configuration.toml is not what `maki config` prints: run `make docs`";
 }
 
@@ -81,7 +76,7 @@ TEST_F(Docs, LinksLeadSomewhere) {
 
 // Cited in code: docs/design.md, "Force split".
 TEST_F(Docs, CodeCitesHeadingsThatAreThere) {
-  const fs::path root = test::source_directory();
+  const fs::path root = source_directory();
   const std::regex citation("docs/design\\.md, \"([^\"]*)\"");
   int found = 0;
   std::vector<fs::path> files = files_in({"kernels", "host", "wan", "src", "bench"}, kSources);
@@ -96,9 +91,8 @@ TEST_F(Docs, CodeCitesHeadingsThatAreThere) {
 
 // What the comments of a source say.
 std::string comments_of(const fs::path& source) {
-  std::istringstream lines(text_of(source));
   std::string said;
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines_of(source))
     if (const auto at = line.find("//"); at != line.npos) said += line.substr(at) + '\n';
   return said;
 }
@@ -108,7 +102,7 @@ TEST_F(Docs, SourcesThatPagesAndCommentsNameAreThere) {
   std::set<std::string> names;  // "a/b/NAME", "b/NAME" and "NAME"
   for (const fs::path& source : sources) {
     fs::path name;
-    for (fs::path rest = fs::relative(source, test::source_directory()); rest.has_filename(); rest = rest.parent_path())
+    for (fs::path rest = fs::relative(source, source_directory()); rest.has_filename(); rest = rest.parent_path())
       names.insert((name = name.empty() ? rest.filename() : rest.filename() / name).string());
   }
   const std::regex named(R"((^|[^\w./<-])([A-Za-z]\w*(/\w+)*\.(hpp|cpp|cuh|cu|inl))\b)");

@@ -1,10 +1,5 @@
 // Periodic boxes with known solutions: quick versions, and at full length.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <vector>
 
 #include "kernels/device/device.hpp"
 #include "src/ic/lagrangian.hpp"
@@ -31,18 +26,13 @@ constexpr double kSide = 50;
 
 double nearest(double distance) { return distance - kSide * std::round(distance / kSide); }
 
-Cosmology standard_cosmology(double sigma8) {
-  CosmologyParameters parameters;
-  parameters.sigma8 = sigma8;
-  return Cosmology(parameters, UnitSystem{});
-}
+Cosmology standard_cosmology(double sigma8) { return Cosmology({.sigma8 = sigma8}, UnitSystem{}); }
 
 Snapshot universe(int particles_per_side, double redshift, const Cosmology& cosmology, bool flip_phases = false) {
-  CosmologicalIcParameters parameters;
-  parameters.particles_per_side = particles_per_side;
-  parameters.box_size = kSide;
-  parameters.redshift = redshift;
-  parameters.flip_phases = flip_phases;
+  const CosmologicalIcParameters parameters = {.particles_per_side = particles_per_side,
+                                               .box_size = kSide,
+                                               .redshift = redshift,
+                                               .flip_phases = flip_phases};
   return make_cosmological_ic(parameters, cosmology, PowerSpectrum({}, cosmology.parameters(), cosmology.units()));
 }
 
@@ -56,16 +46,14 @@ Snapshot standard_universe(int particles_per_side) {
 // A plane wave that collapses at z = 1, from z = 49 to `end_redshift`, against Zel'dovich's exact solution.
 PancakeErrors pancake(int particles_per_side, double end_redshift) {
   const Cosmology cosmology = standard_cosmology(CosmologyParameters{}.sigma8);
-  PancakeParameters parameters;
-  parameters.particles_per_side = particles_per_side;
-  parameters.box_size = kSide;
+  PancakeParameters parameters = {.particles_per_side = particles_per_side, .box_size = kSide};
   const Snapshot initial = make_pancake(parameters, cosmology);
   parameters.redshift = end_redshift;
   const Snapshot exact = make_pancake(parameters, cosmology);
 
   // Sheets of particles only look smooth to a force that is soft on the scale of their spacing.
   const double spacing = kSide / particles_per_side;
-  const Ends record = run_on(initial, box_options(initial, 0.3 * spacing, end_redshift), standard_timeline(), {});
+  const Ends record = run_on(initial, box_options(initial, 0.3 * spacing, end_redshift), standard_timeline());
   const Snapshot& end = record.state;
   const auto place = index_by_id(end);
   double x2 = 0, displacement2 = 0, v2 = 0, speed2 = 0, transverse = 0;
@@ -99,7 +87,7 @@ GrowthErrors linear_growth(int particles_per_side, double sigma8, double theta) 
     SimulationOptions options = box_options(initial, 0.04 * kSide / particles_per_side, 9);
     options.gravity.theta = options.theta_early = theta;
     options.energy_interval = 0;
-    const Ends record = run_on(initial, options, Timeline::comoving(cosmology.parameters(), cosmology.units()), {});
+    const Ends record = run_on(initial, options, Timeline::comoving(cosmology.parameters(), cosmology.units()));
     add(before, initial);
     add(after, record.state);
     add(lpt, universe(particles_per_side, 9, cosmology, flip));
@@ -130,7 +118,7 @@ TEST(Cosmology, EnergyAndMomentumAreKept) {
   const Snapshot initial = standard_universe(16);
   SimulationOptions options = box_options(initial, 0.04 * 50 / 16, 0, 32);
   options.step_options.eta = 0.1;
-  const Ends record = run_on(initial, options, standard_timeline(), {});
+  const Ends record = run_on(initial, options, standard_timeline());
   EXPECT_LE(record.result.worst_energy_error, 1e-3);
   EXPECT_LE(record.result.momentum_drift, 1e-4);
   EXPECT_LE(record.steps.back().force_residual, 1e-4);
@@ -153,9 +141,9 @@ TEST(Cosmology, OneAndTwoThreadsAgree) {
   const SimulationOptions options = box_options(initial, 0.04 * 50 / 16, 9, 32);
   const int threads = thread_count();
   select_device(0, 1);
-  const Ends one = run_on(initial, options, standard_timeline(), {});
+  const Ends one = run_on(initial, options, standard_timeline());
   select_device(0, 2);
-  const Ends two = run_on(initial, options, standard_timeline(), {});
+  const Ends two = run_on(initial, options, standard_timeline());
   select_device(0, threads);
   EXPECT_EQ(one.result.steps, two.result.steps);
   EXPECT_LE(apart(one.state, two.state), 1e-5);
@@ -168,7 +156,7 @@ TEST(Cosmology, ContinuesFromASnapshotOnItsWay) {
   const Ends whole = run_on(initial, options, standard_timeline(), {}, {.states = true});
   ASSERT_EQ(whole.states.size(), 2u);
   options.outputs.clear();
-  const Ends rest = run_on(whole.states[0], options, standard_timeline(), {});
+  const Ends rest = run_on(whole.states[0], options, standard_timeline());
   // Lists and steps begin afresh: equal to the force error (particles move by 0.2).
   EXPECT_LE(apart(whole.state, rest.state), 0.02);
 }
@@ -206,7 +194,7 @@ TEST(FullCosmology, HalvingTheStepKeepsThePowerSpectrum) {
     options.step_options.eta *= factor;
     options.step_options.max_dlna *= factor;
     options.step_options.long_dlna *= factor;
-    const Ends record = run_on(initial, options, standard_timeline(), {});
+    const Ends record = run_on(initial, options, standard_timeline());
     std::printf("32^3, 50 Mpc/h, z = 49 to 0: %llu steps, Layzer-Irvine error %.2e\n",
                 static_cast<unsigned long long>(record.result.steps), record.result.worst_energy_error);
     EXPECT_LE(record.result.worst_energy_error, 0.01);

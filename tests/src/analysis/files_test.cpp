@@ -1,11 +1,7 @@
 // Files of pictures and of spectra.
-
-#include <gtest/gtest.h>
 #include <png.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -14,11 +10,14 @@
 #include "src/analysis/picture.hpp"
 #include "src/analysis/spectrum_files.hpp"
 #include "src/report/figures.hpp"
-#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
+
+using namespace test;
+using ImageFile = InTempDir;
+using PowerFile = InTempDir;
 
 struct Decoded {
   png_uint_32 width = 0, height = 0;
@@ -74,11 +73,10 @@ TEST(ColourMap, LightnessRisesInEqualSteps) {
   }
 }
 
-TEST(ImageFile, ScalesTheLogarithmAndPutsTheOriginBelow) {
-  test::TempDir dir;
+TEST_F(ImageFile, ScalesTheLogarithmAndPutsTheOriginBelow) {
   // A row of y = 0 over a row of larger y; the mean of a picture need not be 1, as in a zoom.
   const std::vector<float> density{0.01f, 0.03f, 1.0f, 1.0f, 0.0f, 40.0f};
-  write_image(dir / "a.png", density, 3, 2, {.low = 0.01, .high = 1}, test::make_provenance());
+  write_image(dir / "a.png", density, 3, 2, {.low = 0.01, .high = 1}, make_provenance());
   const Decoded d = decode(dir / "a.png");
   ASSERT_EQ(d.width, 3u);
   ASSERT_EQ(d.height, 2u);
@@ -86,17 +84,16 @@ TEST(ImageFile, ScalesTheLogarithmAndPutsTheOriginBelow) {
   EXPECT_EQ(d.pixels, (std::vector<Colour>{c[255], c[0], c[255], c[0], c[61], c[255]}));  // 61 = 255 ln 3 / ln 100
 }
 
-TEST(ImageFile, CarriesItsProvenance) {
-  test::TempDir dir;
+TEST_F(ImageFile, CarriesItsProvenance) {
   std::vector<float> density(400 * 300, 1.0f);
   density[5] = 100;
   const ImageOptions options{.side = 50, .label = "z = 0.00"};
-  write_image(dir / "a.png", density, 400, 300, options, test::make_provenance());
+  write_image(dir / "a.png", density, 400, 300, options, make_provenance());
   Decoded d = decode(dir / "a.png");
   EXPECT_EQ(d.width, 400u);
   EXPECT_EQ(d.texts["Software"], "Maki 0.1.0");
   EXPECT_EQ(d.texts["Commit"], "0123456789ab");
-  EXPECT_EQ(d.texts["Configuration"], test::make_provenance().configuration);
+  EXPECT_EQ(d.texts["Configuration"], make_provenance().configuration);
   EXPECT_EQ(d.texts["Title"], "Projected density z = 0.00");
   // The scale bar: 10 of 50 Mpc/h are 80 pixels of white at the lower left.
   const auto white = [&](std::size_t x, std::size_t y) { return d.pixels[y * 400 + x] == Colour{255, 255, 255}; };
@@ -105,19 +102,16 @@ TEST(ImageFile, CarriesItsProvenance) {
   EXPECT_EQ(dir.entries(), 1u);
 }
 
-TEST(ImageFile, AnEmptyFieldIsNoError) {
-  test::TempDir dir;
+TEST_F(ImageFile, AnEmptyFieldIsNoError) {
   write_image(dir / "a.png", std::vector<float>(16, 0.0f), 4, 4, {}, {});
   EXPECT_EQ(decode(dir / "a.png").pixels[0], density_colours()[0]);
 }
 
-TEST(ImageFile, RefusesToReplaceAndWrongSizes) {
-  test::TempDir dir;
+TEST_F(ImageFile, RefusesToReplaceAndWrongSizes) {
   const std::vector<float> density(4, 1.0f);
   write_image(dir / "a.png", density, 2, 2, {}, {});
-  test::expect_contains(test::error_of([&] { write_image(dir / "a.png", density, 2, 2, {}, {}); }), {"exists"});
-  test::expect_contains(test::error_of([&] { write_image(dir / "b.png", density, 3, 2, {}, {}); }),
-                        {"4 numbers", "3 x 2"});
+  expect_error([&] { write_image(dir / "a.png", density, 2, 2, {}, {}); }, {"exists"});
+  expect_error([&] { write_image(dir / "b.png", density, 3, 2, {}, {}); }, {"4 numbers", "3 x 2"});
   EXPECT_EQ(dir.entries(), 1u);
 }
 
@@ -135,11 +129,9 @@ constexpr std::size_t kSize = 128;
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 TEST(SmoothWhereSparse, LeavesAnEvenPictureAlone) {
-  for (const double value : {0.0, 0.01, 3.0, 1000.0}) {
-    for (const double smooth : smooth_where_sparse(std::vector<double>(kSize * kSize, value), kSize)) {
+  for (const double value : {0.0, 0.01, 3.0, 1000.0})
+    for (const double smooth : smooth_where_sparse(std::vector<double>(kSize * kSize, value), kSize))
       EXPECT_NEAR(smooth, value, 1e-12 * value);
-    }
-  }
 }
 
 TEST(SmoothWhereSparse, SpreadsSingleParticles) {
@@ -147,16 +139,14 @@ TEST(SmoothWhereSparse, SpreadsSingleParticles) {
   for (std::size_t i = 0; i < counts.size(); i += 67) counts[i] = 1;  // one in 67 pixels
   const std::vector<double> smooth = smooth_where_sparse(counts, kSize);
   EXPECT_NEAR(sum(smooth) / sum(counts), 1, 0.02);
-  for (std::size_t y = 32; y < 96; ++y) {
+  for (std::size_t y = 32; y < 96; ++y)
     for (std::size_t x = 32; x < 96; ++x) EXPECT_NEAR(smooth[y * kSize + x] * 67, 1, 0.6);
-  }
 }
 
 TEST(SmoothWhereSparse, KeepsWhatIsDense) {
   std::vector<double> counts(kSize * kSize, 0.0);
-  for (std::size_t y = 60; y < 68; ++y) {
+  for (std::size_t y = 60; y < 68; ++y)
     for (std::size_t x = 60; x < 68; ++x) counts[y * kSize + x] = 1e4;
-  }
   const std::vector<double> smooth = smooth_where_sparse(counts, kSize);
   EXPECT_NEAR(smooth[64 * kSize + 64], 1e4, 1);
   EXPECT_LT(smooth[64 * kSize + 74], 1e2);
@@ -177,17 +167,15 @@ PowerTable make_table() {
   return table;
 }
 
-TEST(PowerFile, HasGadgetsColumns) {
-  test::TempDir dir;
-  write_power_file(dir / "p.txt", make_table(), test::make_snapshot(1).header, test::make_provenance());
+TEST_F(PowerFile, HasGadgetsColumns) {
+  write_power_file(dir / "p.txt", make_table(), make_snapshot(1).header, make_provenance());
   const report::Columns file = report::read_columns(dir / "p.txt");
   std::istringstream words(file.comments.substr(file.comments.rfind('#') + 1));
   std::vector<std::string> names(std::istream_iterator<std::string>(words), {});
   EXPECT_EQ(names, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot", "Linear", "NonLinear", "P/Linear",
                                              "P/NonLinear", "Folding"}));
-  test::expect_contains(file.comments,
-                        {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
-                         "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
+  expect_contains(file.comments, {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
+                                  "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
   ASSERT_EQ(file.column("K").size(), 2u);  // the bin without modes is left out
   const double pi2 = std::numbers::pi * std::numbers::pi;
   EXPECT_NEAR(file.column("Delta2")[0], 1e-3 * 2000 / (2 * pi2), 1e-9);
@@ -202,50 +190,48 @@ TEST(PowerFile, HasGadgetsColumns) {
   EXPECT_DOUBLE_EQ(file.column("Folding")[1], 2);
 }
 
-TEST(PowerFile, RefusesToReplaceAndBadColumns) {
-  test::TempDir dir;
+TEST_F(PowerFile, RefusesToReplaceAndBadColumns) {
   PowerTable table = make_table();
-  const SnapshotHeader header = test::make_snapshot(1).header;
+  const SnapshotHeader header = make_snapshot(1).header;
   write_power_file(dir / "p.txt", table, header, {});
-  test::expect_contains(test::error_of([&] { write_power_file(dir / "p.txt", table, header, {}); }), {"exists"});
+  expect_error([&] { write_power_file(dir / "p.txt", table, header, {}); }, {"exists"});
   write_power_file(dir / "p.txt", table, header, {}, true);
   table.nonlinear.pop_back();
-  test::expect_contains(test::error_of([&] { write_power_file(dir / "q.txt", table, header, {}); }),
-                        {"differ in length"});
+  expect_error([&] { write_power_file(dir / "q.txt", table, header, {}); }, {"differ in length"});
   EXPECT_EQ(dir.entries(), 1u);
 }
 
 // bench/compare_power.py: exit status 0 where two spectra are as close as they have to be.
-TEST(PowerFile, IsCompared) {
-  if (!std::filesystem::exists(test::source_directory() + "/bench/compare_power.py") ||
+TEST_F(PowerFile, IsCompared) {
+  if (!std::filesystem::exists(source_directory() + "/bench/compare_power.py") ||
       std::system("python3 -c '' 2>/dev/null") != 0)
     GTEST_SKIP() << "needs python3 and the sources";
-  test::TempDir dir;
+  TempDir dir;
   PowerTable table = make_table();
   table.k = {0.1, 0.2, 4};  // 2 is half the Nyquist wave number of 250000 particles in a box of 50
   table.modes = {6, 18, 98};
   const auto write = [&](const char* name) {
-    write_power_file(dir / name, table, test::make_snapshot(1).header, test::make_provenance());
+    write_power_file(dir / name, table, make_snapshot(1).header, make_provenance());
   };
   write("a.txt");
   table.power[1] *= 1.002;
   table.power[2] *= 1.5;
   write("b.txt");
   const auto status = [&](const std::string& arguments) {
-    const std::string command = "cd '" + dir.path() + "' && python3 '" + test::source_directory() +
+    const std::string command = "cd '" + dir.path() + "' && python3 '" + source_directory() +
                                 "/bench/compare_power.py' a.txt b.txt " + arguments + " > out.txt 2>&1";
     return std::system(command.c_str());
   };
   EXPECT_EQ(status("--limit 0.0021"), 0);
   EXPECT_NE(status("--limit 0.0019"), 0);
-  test::expect_contains(test::text_of(dir / "out.txt"), {"2.000e-03 at k = 0.2", "5.000e-01"});
+  expect_contains(text_of(dir / "out.txt"), {"2.000e-03 at k = 0.2", "5.000e-01"});
   EXPECT_NE(status("--limit nan"), 0);
   for (const double odd : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
     table.power[1] = odd;
     std::filesystem::remove(dir / "b.txt");
     write("b.txt");
     EXPECT_NE(status("--limit 1e9"), 0) << odd;
-    test::expect_contains(test::text_of(dir / "out.txt"), {"no finite number in 1 of 3 bins, first at k = 0.2"});
+    expect_contains(text_of(dir / "out.txt"), {"no finite number in 1 of 3 bins, first at k = 0.2"});
   }
 }
 

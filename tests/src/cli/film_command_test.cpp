@@ -10,8 +10,7 @@ using namespace test;
 class FilmOfARun : public Program {
  protected:
   Result run(const std::string& directory, const std::string& settings) const {
-    return call("run " + write("tiny.toml", kTinyUniverse) + " " + settings +
-                " run.output_directory=" + path(directory));
+    return call("run " + tiny() + " " + settings + " run.output_directory=" + path(directory));
   }
 };
 

@@ -65,22 +65,6 @@ inline ById particles_in(const std::string& file) {
   return found;
 }
 
-class Program : public ::testing::Test {
- protected:
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-    return path(name);
-  }
-  // Takes the line of its end from a run's metrics.
-  void as_killed_before_the_end(const std::string& run) const {
-    const std::string metrics = text_of(path(run + "/metrics.jsonl"));
-    write(run + "/metrics.jsonl", metrics.substr(0, metrics.rfind("{\"end\"")));
-  }
-  const TempDir folder_;
-  const fs::path directory_ = folder_.path();
-};
-
 inline constexpr const char* kTinyUniverse = R"(
 [run]
 name = "tiny"
@@ -96,5 +80,22 @@ end_redshift = 40
 redshifts = [49, 45]
 image_pixels = 64
 )";
+
+class Program : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  std::string tiny() const { return write("tiny.toml", kTinyUniverse); }
+  // Takes the line of its end from a run's metrics.
+  void as_killed_before_the_end(const std::string& run) const {
+    const std::string metrics = text_of(path(run + "/metrics.jsonl"));
+    write(run + "/metrics.jsonl", metrics.substr(0, metrics.rfind("{\"end\"")));
+  }
+  const TempDir folder_;
+  const fs::path directory_ = folder_.path();
+};
 
 }  // namespace maki::test

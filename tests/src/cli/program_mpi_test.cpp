@@ -4,9 +4,6 @@
 
 #include <signal.h>
 
-#include <chrono>
-#include <thread>
-
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki::test {
@@ -57,8 +54,7 @@ TEST_F(ProgramOfRanks, ARunIsOneRun) {
   EXPECT_EQ(count(result, "wrote "), 2u) << result.output;  // the snapshot, and a restart
   EXPECT_EQ(count(result, "\033"), 0u) << "a log of mpirun's output is to be read as text";
   EXPECT_EQ(read_snapshot(path("out/snapshot_000.hdf5")).size(), 4096u);
-  expect_words({0, text_of(path("out/log.txt"))},
-               {"over ranks", "interactions", "tree/evaluate", "(most)", "held most"});
+  expect_contains(text_of(path("out/log.txt")), {"over ranks", "interactions", "tree/evaluate", "(most)", "held most"});
   const Result again = call(3, run);  // the directory holds a run
   EXPECT_NE(again.code, 0);
   EXPECT_EQ(count(again, "maki: error:"), 1u) << again.output;

@@ -2,10 +2,8 @@
 #include "src/config/resolve.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <iterator>
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
@@ -15,7 +13,7 @@
 namespace maki {
 namespace {
 
-using test::expect_contains;
+using namespace test;
 
 constexpr std::uint64_t kCube64 = 64 * 64 * 64;
 
@@ -31,7 +29,7 @@ Config resolved(Config config, std::uint64_t particles = kCube64) {
 
 std::string refusal(Config config, const InitialFacts& facts = {kCube64, nullptr, 0}) {
   std::vector<std::string> notes;
-  return test::error_of([&] { resolve(config, facts, notes); });
+  return error_of([&] { resolve(config, facts, notes); });
 }
 
 // A key that another one makes idle is told; one that is left at its default is not.
@@ -153,8 +151,8 @@ TEST(Presets, WhatWasChosenForOtherKeysIsChosenAgain) {
 }
 
 TEST(Presets, TheClusterConfigurationTellsItsMesh) {
-  const std::string name = test::source_directory() + "/configs/cluster.toml";
-  const std::string text = test::text_of(name);
+  const std::string name = source_directory() + "/configs/cluster.toml";
+  const std::string text = text_of(name);
   const Config config = resolved(parse_config(text, name), std::uint64_t{1} << 30);
   EXPECT_NE(text.find("mesh has " + std::to_string(*config.gravity.mesh) + " cells a side"), std::string::npos)
       << *config.gravity.mesh;
@@ -172,18 +170,10 @@ TEST(Presets, MeshesHaveThreeCellsToTwoParticlesOrLittleMore) {
     double factor, particles;
     std::int64_t cells;
   };
-  for (const auto& [factor, particles, cells] : {Case{1.5, 64, 96},
-                                                 {1.53, 64, 98},
-                                                 {1.53, 32, 50},
-                                                 {1.53, 36, 56},
-                                                 {1.53, 24, 36},
-                                                 {1.53, 48, 72},
-                                                 {1.53, 40, 60},
-                                                 {1.5, 50, 76},
-                                                 {1.5, 90, 136},
-                                                 {1.5, 250, 378},
-                                                 {1.5, 18, 28},
-                                                 {1.53, 128, 196}})
+  constexpr Case kCases[] = {{1.5, 64, 96},  {1.53, 64, 98},  {1.53, 32, 50}, {1.53, 36, 56},
+                             {1.53, 24, 36}, {1.53, 48, 72},  {1.53, 40, 60}, {1.5, 50, 76},
+                             {1.5, 90, 136}, {1.5, 250, 378}, {1.5, 18, 28},  {1.53, 128, 196}};
+  for (const auto& [factor, particles, cells] : kCases)
     EXPECT_EQ(force_mesh(factor, particles), cells) << factor << ' ' << particles;
 }
 
@@ -193,13 +183,12 @@ TEST(Resolve, TwiceIsOnce) {
 }
 
 TEST(Resolve, UnsetKeysTakeTheFilesValues) {
-  SnapshotHeader header;
-  header.box_size = 50000;
-  header.units.length_cgs *= 1e-3;  // kpc/h
-  header.omega0 = 0.25;
-  header.omega_lambda = 0.75;
-  header.hubble = 0.73;
-  header.redshift = 49;
+  SnapshotHeader header{.redshift = 49,
+                        .box_size = 50000,
+                        .omega0 = 0.25,
+                        .omega_lambda = 0.75,
+                        .hubble = 0.73,
+                        .units = {.length_cgs = 1e-3 * kMpcCgs}};  // kpc/h
   Config config = parse_config("[initial]\nkind='file'\nfile='ic'\n[cosmology]\nhubble_param=0.7\n", "run.toml");
   std::vector<std::string> notes;
   resolve(config, {kCube64, &header, 0}, notes);
@@ -260,7 +249,7 @@ TEST(Resolve, StepsOfFewParticlesAreShort) {
   resolve(given, {64, nullptr, 0}, notes);
   EXPECT_EQ(given.time.eta, 0.3);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_NE(notes[0].find("Warning: time.eta = 0.3 is long for 64 particles"), std::string::npos) << notes[0];
+  expect_contains(notes[0], {"Warning: time.eta = 0.3 is long for 64 particles"});
 }
 
 TEST(Resolve, TheGradientOfCicIsNotThatOfItsCloud) {
@@ -273,7 +262,7 @@ TEST(Resolve, TheGradientOfCicIsNotThatOfItsCloud) {
   resolve(config, {1 << 18, nullptr, 0}, notes);
   EXPECT_EQ(config.gravity.gradient, Gradient::kAnalytic);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_NE(notes[0].find("off by 2 to 4 %"), std::string::npos) << notes[0];
+  expect_contains(notes[0], {"off by 2 to 4 %"});
 }
 
 TEST(Resolve, RefusesWhatDoesNotFitTogether) {

@@ -29,11 +29,9 @@ double flat_growing_mode(double a, double omega0) {
 TEST(Cosmology, HubbleConstantFollowsTheUnits) {
   CosmologyParameters p;
   EXPECT_NEAR(Cosmology(p, UnitSystem{}).hubble(1), 100, 1e-10);
-  UnitSystem kpc;
-  kpc.length_cgs /= 1000;
+  const UnitSystem kpc{.length_cgs = kMpcCgs / 1000};
   EXPECT_NEAR(Cosmology(p, kpc).hubble(1), 0.1, 1e-13);
-  UnitSystem without_h;
-  without_h.with_h = false;
+  const UnitSystem without_h{.with_h = false};
   EXPECT_NEAR(Cosmology(p, without_h).hubble(1), 67.8, 1e-10);
   // 27.75 x 1e10 Msun/h/(Mpc/h)^3, the critical density.
   EXPECT_NEAR(Cosmology(p, UnitSystem{}).mean_density() / p.omega0, 27.75, 0.01);

@@ -1,16 +1,10 @@
 // Spectra of the linear theory, HALOFIT, and the mass function.
 #include "src/cosmology/power.hpp"
 
-#include <gtest/gtest.h>
-
 #include <array>
-#include <cmath>
-#include <fstream>
 #include <numbers>
 #include <sstream>
-#include <string>
 
-#include "kernels/error.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/cosmology/nonlinear.hpp"
 #include "tests/src/io/io_helpers.hpp"
@@ -71,9 +65,8 @@ TEST(Power, TransferFunctionLimits) {
 
 TEST(Power, AmplitudeIsSigma8) {
   const CosmologyParameters p = planck();
-  for (PowerModel model : {PowerModel::kEisensteinHu, PowerModel::kEisensteinHuNoWiggle, PowerModel::kPowerLaw}) {
+  for (PowerModel model : {PowerModel::kEisensteinHu, PowerModel::kEisensteinHuNoWiggle, PowerModel::kPowerLaw})
     EXPECT_NEAR(PowerSpectrum({.model = model}, p, UnitSystem{}).sigma(8), p.sigma8, 1e-12);
-  }
 }
 
 // sigma^2 of P = k^n in top-hat spheres, by Weber and Schafheitlin's integral of J_3/2 squared over a power.
@@ -90,9 +83,8 @@ TEST(Power, AmplitudeOfAPowerLawIsThatOfTheClosedForm) {
     const PowerSpectrum power({.model = PowerModel::kPowerLaw, .power_law_index = n}, p, UnitSystem{});
     EXPECT_NEAR(power(1) * closed_variance(n, 8) / (p.sigma8 * p.sigma8), 1, 1e-6) << n;
     EXPECT_NEAR(power(2) / power(1), std::pow(2, n), 1e-12) << n;
-    for (const double radius : {1e-4, 1.0, 1e4}) {
+    for (const double radius : {1e-4, 1.0, 1e4})
       EXPECT_NEAR(power.sigma(radius) / p.sigma8, std::pow(radius / 8, -(n + 3) / 2), 1e-6 * power.sigma(radius)) << n;
-    }
   }
 }
 
@@ -127,10 +119,8 @@ TEST(Power, EisensteinHuVarianceIsThatOfAllWaves) {
 
 TEST(Power, FollowsTheUnits) {
   const CosmologyParameters p = planck();
-  UnitSystem kpc;
-  kpc.length_cgs /= 1000;
-  UnitSystem without_h;
-  without_h.with_h = false;
+  const UnitSystem kpc{.length_cgs = kMpcCgs / 1000};
+  const UnitSystem without_h{.with_h = false};
   const PowerSpectrum in_mpc({}, p, UnitSystem{}), in_kpc({}, p, kpc), no_h({}, p, without_h);
   EXPECT_NEAR(in_kpc(1e-4) / (in_mpc(0.1) * 1e9), 1, 1e-12);
   EXPECT_NEAR(no_h(0.1 * p.hubble) * std::pow(p.hubble, 3) / in_mpc(0.1), 1, 1e-12);
@@ -314,8 +304,7 @@ TEST(Halofit, TakesTheExponentsOfOpenUniverses) {
 }
 
 TEST(Halofit, HasTheUnitsOfItsSpectrum) {
-  UnitSystem kpc;
-  kpc.length_cgs /= 1000;
+  const UnitSystem kpc{.length_cgs = kMpcCgs / 1000};
   const HalofitPower in_mpc(PowerSpectrum({}, planck(), UnitSystem{}), Cosmology(planck(), UnitSystem{}), 1);
   const HalofitPower in_kpc(PowerSpectrum({}, planck(), kpc), Cosmology(planck(), kpc), 1);
   for (const double k : {0.1, 1.0}) EXPECT_NEAR(in_kpc(k / 1000) / 1e9 / in_mpc(k), 1, 1e-9);

@@ -1,16 +1,10 @@
 // Gravity of one rank: mesh and tree side by side, and forces of an isolated set against the direct sum in double.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
 #include <random>
-#include <vector>
 
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/force_errors.hpp"
-#include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/src/gravity/shared_set.hpp"
 #include "tests/test_stream.hpp"
@@ -18,6 +12,7 @@
 namespace maki {
 namespace {
 
+using namespace test;
 using testing::ForceErrors;
 using testing::isolated;
 
@@ -88,31 +83,46 @@ TEST(GravityStreams, AFailureOfTheMeshIsNotLost) {
 
 // Forces of an isolated set against the direct sum in double: how large the errors are, and how they fall with theta.
 
-Particles upload(const Stream& stream, const testing::Set& set) {
+// Short-range forces on a set.
+struct Tree {
+  Tree(const GravityOptions& options, testing::Set of) : gravity(options, timers), set(std::move(of)) {
+    upload_share(stream, set, Communicator::self(), testing::dealt(Communicator::self()), particles);
+  }
+  const GravityCounts& evaluate(bool potentials = false) {
+    gravity.evaluate(stream, particles, Ranges::kShort, potentials);
+    return gravity.counts();
+  }
+  testing::Forces forces() const { return gather(stream, Communicator::self(), set, particles, gravity); }
+  // Each particle goes its own way on two axes, by up to half of `span` units of the last bit.
+  void move(std::uint32_t span) {
+    auto source = particles.source.download(stream);
+    for (SourceParticle& p : source) {
+      p.x += p.y / 977 % span - span / 2;
+      p.y += p.z / 977 % span - span / 2;
+    }
+    particles.source.upload(stream, source);
+  }
+
+  const Stream& stream = test_stream();
+  PhaseTimers timers;
+  Gravity gravity;
+  const testing::Set set;
   Particles particles;
-  testing::upload_share(
-      stream, set, Communicator::self(), [](std::size_t) { return 0; }, particles);
-  return particles;
-}
+};
 
 // Of every `stride`-th particle, relative to |a|; where |a| is below `least` of its rms, relative to that. Counts go to
 // *counts.
 ForceErrors errors_of(const testing::Set& set, const GravityOptions& options, std::size_t stride,
                       GravityCounts* counts = nullptr, double least = 0.1) {
-  const Stream& stream = test::test_stream();
-  PhaseTimers timers;
-  Gravity gravity(options, timers);
-  Particles particles = upload(stream, set);
-  gravity.evaluate(stream, particles, Ranges::kShort, true);
+  Tree tree(options, set);
+  tree.evaluate(true);
   if (options.open_by_error) {
-    const StepMeasures found = step_measures(stream, particles, gravity.short_acceleration(), nullptr);
-    gravity.reference_acceleration_is(reference_acceleration(found, particles.size()));
-    gravity.evaluate(stream, particles, Ranges::kShort, true);
-    EXPECT_TRUE(gravity.counts().rebuilt);
+    const StepMeasures found = step_measures(tree.stream, tree.particles, tree.gravity.short_acceleration(), nullptr);
+    tree.gravity.reference_acceleration_is(reference_acceleration(found, tree.particles.size()));
+    EXPECT_TRUE(tree.evaluate(true).rebuilt);
   }
-  if (counts) *counts = gravity.counts();
-  const testing::Forces found = testing::gather(stream, Communicator::self(), set, particles, gravity);
-  return testing::force_errors(testing::every(stride, found.acceleration),
+  if (counts) *counts = tree.gravity.counts();
+  return testing::force_errors(testing::every(stride, tree.forces().acceleration),
                                testing::exact_forces(set, options, stride).acceleration, least);
 }
 
@@ -214,13 +224,10 @@ TEST(TreeAccuracy, ErrorFallsWithThetaAtTheOrderOfTheExpansion) {
 
 // |sum m a| / sum m |a|.
 double net_force(const GravityOptions& options) {
-  const Stream& stream = test::test_stream();
-  PhaseTimers timers;
-  Gravity gravity(options, timers);
   const testing::Set set(testing::plummer_set(8192, 11));
-  Particles particles = upload(stream, set);
-  gravity.evaluate(stream, particles, Ranges::kShort, true);
-  const testing::Forces forces = testing::gather(stream, Communicator::self(), set, particles, gravity);
+  Tree tree(options, set);
+  tree.evaluate(true);
+  const testing::Forces forces = tree.forces();
   Vector3 net{};
   double total = 0;
   for (std::size_t i = 0; i < set.masses.size(); ++i) {
@@ -245,13 +252,9 @@ TEST(TreeAccuracy, TinySetsAreExact) {
   for (const std::size_t n : {1u, 2u, 3u, 17u}) {
     const testing::Set set(testing::uniform_set(n, 5, 0.3, 0.7));
     const GravityOptions options = isolated(0.5, true, 1e-3);
-    const Stream& stream = test::test_stream();
-    PhaseTimers timers;
-    Gravity gravity(options, timers);
-    Particles particles = upload(stream, set);
-    gravity.evaluate(stream, particles, Ranges::kShort, true);
-    const testing::Forces found = testing::gather(stream, Communicator::self(), set, particles, gravity),
-                          exact = testing::exact_forces(set, options, 1);
+    Tree tree(options, set);
+    tree.evaluate(true);
+    const testing::Forces found = tree.forces(), exact = testing::exact_forces(set, options, 1);
     for (std::size_t i = 0; i < n; ++i)
       EXPECT_NEAR(found.acceleration[i][0], exact.acceleration[i][0], 1e-6 * (std::abs(exact.acceleration[i][0]) + 1));
     if (n == 1) {
@@ -262,25 +265,16 @@ TEST(TreeAccuracy, TinySetsAreExact) {
 
 // Kept lists: the error on the last reused step stays within the tolerance of a fresh list's.
 TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
-  const Stream& stream = test::test_stream();
-  PhaseTimers timers;
-  Gravity gravity(isolated(0.7, true, 1e-3), timers);
-  Particles particles = upload(stream, testing::Set(testing::plummer_set(20000, 7)));
-  gravity.evaluate(stream, particles, Ranges::kShort, false);
-  EXPECT_TRUE(gravity.counts().rebuilt);
-  EXPECT_GT(gravity.counts().fresh_error, 0);
+  Tree tree(isolated(0.7, true, 1e-3), testing::Set(testing::plummer_set(20000, 7)));
+  EXPECT_TRUE(tree.evaluate().rebuilt);
+  EXPECT_GT(tree.gravity.counts().fresh_error, 0);
   int rebuilds = 0;
   double worst = 0;
   for (int step = 0; step < 60; ++step) {
-    auto source = particles.source.download(stream);
-    for (std::size_t i = 0; i < source.size(); ++i) {  // every particle keeps its own velocity while lists are kept
-      source[i].x += source[i].y / 977 % 300000 - 150000;
-      source[i].y += source[i].z / 977 % 300000 - 150000;
-    }
-    particles.source.upload(stream, source);
-    gravity.evaluate(stream, particles, Ranges::kShort, false);
-    rebuilds += gravity.counts().rebuilt;
-    if (!gravity.counts().rebuilt) worst = std::max(worst, gravity.counts().probe_error / gravity.counts().fresh_error);
+    tree.move(300000);
+    const GravityCounts& counts = tree.evaluate();
+    rebuilds += counts.rebuilt;
+    if (!counts.rebuilt) worst = std::max(worst, counts.probe_error / counts.fresh_error);
   }
   std::printf("  %d rebuilds in 60 steps, worst kept error %.2f of a fresh one\n", rebuilds, worst);
   EXPECT_GT(rebuilds, 0);
@@ -290,35 +284,23 @@ TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
 
 // Lists that are no longer good enough serve no step.
 TEST(ListReuse, AJumpReplacesAllListsInTheSameStep) {
-  const Stream& stream = test::test_stream();
-  PhaseTimers timers;
   GravityOptions options = isolated(0.7, true, 1e-3);
   options.reuse_tolerance = 0.01;  // no kept list is so good
-  Gravity gravity(options, timers);
-  Particles particles = upload(stream, testing::Set(testing::plummer_set(20000, 7)));
-  gravity.evaluate(stream, particles, Ranges::kShort, false);
-  auto source = particles.source.download(stream);
-  for (SourceParticle& p : source) {
-    p.x += p.y / 977 % 40000000 - 20000000;
-    p.y += p.z / 977 % 40000000 - 20000000;
-  }
-  particles.source.upload(stream, source);
-  gravity.evaluate(stream, particles, Ranges::kShort, false);
-  ASSERT_FALSE(gravity.counts().rebuilt);
-  EXPECT_EQ(gravity.counts().rewalked_groups, gravity.counts().groups);
+  Tree tree(options, testing::Set(testing::plummer_set(20000, 7)));
+  tree.evaluate();
+  tree.move(40000000);
+  const GravityCounts& counts = tree.evaluate();
+  ASSERT_FALSE(counts.rebuilt);
+  EXPECT_EQ(counts.rewalked_groups, counts.groups);
 }
 
 // Which of some evaluations rebuild (R), with a drift before each.
 std::string rebuilds(const GravityOptions& options, std::vector<SourceParticle> set, int steps, double drift) {
-  const Stream& stream = test::test_stream();
-  PhaseTimers timers;
-  Gravity gravity(options, timers);
-  Particles particles = upload(stream, testing::Set(std::move(set)));
+  Tree tree(options, testing::Set(std::move(set)));
   std::string pattern;
   for (int step = 0; step < steps; ++step) {
-    gravity.drifted(drift);
-    gravity.evaluate(stream, particles, Ranges::kShort, false);
-    pattern += gravity.counts().rebuilt ? 'R' : '.';
+    tree.gravity.drifted(drift);
+    pattern += tree.evaluate().rebuilt ? 'R' : '.';
   }
   return pattern;
 }

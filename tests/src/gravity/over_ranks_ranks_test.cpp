@@ -1,8 +1,4 @@
 // Gravity over ranks: forces no worse than on one rank, from any distribution of the particles to begin with.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/src/gravity/shared_set.hpp"
@@ -11,15 +7,7 @@
 namespace maki {
 namespace {
 
-using testing::dealt;
-using testing::every;
-using testing::ForceErrors;
-using testing::Forces;
-using testing::gather;
-using testing::periodic;
-using testing::rms_error;
-using testing::Set;
-using testing::upload_share;
+using namespace testing;
 
 GravityOptions isolated() {
   GravityOptions options = testing::isolated(0.5, true, 1e-4);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -44,13 +43,6 @@ void upload_share(const Stream& stream, const Set& set, const Communicator& rank
                   Particles& particles) {
   const auto is_mine = [&](std::size_t i) { return owner(i) == ranks.rank(); };
   upload_some_at_rest(stream, set.source, is_mine, particles);
-}
-
-// The particles go to where they are in the set now.
-inline void upload_places(const Stream& stream, const Set& set, Particles& particles) {
-  std::vector<SourceParticle> moved;
-  for (const std::uint64_t id : particles.id.download(stream)) moved.push_back(set.source[id]);
-  particles.source.upload(stream, moved);
 }
 
 // Bits of the particles' values, array after array for each by its place in the set, on all ranks.
@@ -125,7 +117,9 @@ void follow(const Stream& stream, Set& set, const GravityOptions& options, const
   Gravity gravity(options, timers, ranks, steps);
   for (int e = 0; e < evaluations; ++e) {
     for (std::size_t i = 0; i < set.source.size(); ++i) move(e, i, set.source[i]);
-    upload_places(stream, set, particles);
+    std::vector<SourceParticle> moved;
+    for (const std::uint64_t id : particles.id.download(stream)) moved.push_back(set.source[id]);
+    particles.source.upload(stream, moved);
     if (steps) steps->begin();
     gravity.evaluate(stream, particles, Ranges::kBoth, true);
     if (steps) steps->publish();

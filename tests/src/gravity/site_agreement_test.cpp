@@ -1,13 +1,9 @@
 #include "src/gravity/site_agreement.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "kernels/error.hpp"
 #include "src/gravity/tree_imports.hpp"
@@ -17,50 +13,54 @@
 namespace maki {
 namespace {
 
+using namespace test;
+
 void at_each_site(int count, const std::function<void(int, SiteAgreement&)>& work) {
-  test::replay_sites(count, [&](sites::Sites& sites) {
+  replay_sites(count, [&](sites::Sites& sites) {
     SiteAgreement steps(sites);
     work(sites.me(), steps);
   });
 }
 
-TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
-  at_each_site(3, [](int me, SiteAgreement& steps) {
-    for (std::uint64_t n = 0; n < 8; ++n) {
+// The work of each step.
+void at_each_step(int sites, std::uint64_t count, const std::function<void(int, std::uint64_t, SiteAgreement&)>& work) {
+  at_each_site(sites, [&](int me, SiteAgreement& steps) {
+    for (std::uint64_t n = 0; n < count; ++n) {
       steps.begin();
-      EXPECT_EQ(steps.number(), n);
-      if (n == 0) {
-        EXPECT_FALSE(steps.known());
-      } else {
-        const std::uint64_t of = n < 2 ? 0 : n - 2;
-        EXPECT_EQ(steps.known(), of);
-        for (int i = 0; i < 3; ++i) {
-          EXPECT_EQ(steps.all()[static_cast<std::size_t>(i)].particles, 100 * of + static_cast<std::uint64_t>(i));
-        }
-        EXPECT_EQ(steps.tree().interactions, 3.0 * static_cast<double>(of) + 3);
-        EXPECT_EQ(steps.tree().ranks, 6);
-        EXPECT_EQ(steps.tree().largest, static_cast<double>(of) + 2);
-        // Samples stay until others come.
-        EXPECT_EQ(steps.works()[1].x.size(), of / 3 + 1);
-      }
-      steps.mine().particles = 100 * n + static_cast<std::uint64_t>(me);
-      steps.mine().tree.interactions = steps.mine().tree.largest = static_cast<double>(n) + me;
-      steps.mine().tree.ranks = 2;
-      if (n % 3 == 0) steps.set_samples(std::vector<std::uint32_t>(n / 3 + 1, 7u));
-      steps.decided(0.1 * static_cast<double>(n));
+      work(me, n, steps);
       steps.publish();
     }
   });
 }
 
-TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
-  at_each_site(2, [](int me, SiteAgreement& steps) {
-    for (int n = 0; n < 9; ++n) {
-      steps.begin();
-      EXPECT_EQ(steps.requests(), (n >= 5 + 2 ? 1u : 0u) | (n == 4 + 2 ? 2u : 0u)) << n;
-      steps.request((n >= 5 && me == 1 ? 1u : 0u) | (n == 4 && me == 0 ? 2u : 0u));
-      steps.publish();
+TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
+  at_each_step(3, 8, [](int me, std::uint64_t n, SiteAgreement& steps) {
+    EXPECT_EQ(steps.number(), n);
+    if (n == 0) {
+      EXPECT_FALSE(steps.known());
+    } else {
+      const std::uint64_t of = n < 2 ? 0 : n - 2;
+      EXPECT_EQ(steps.known(), of);
+      for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(steps.all()[static_cast<std::size_t>(i)].particles, 100 * of + static_cast<std::uint64_t>(i));
+      EXPECT_EQ(steps.tree().interactions, 3.0 * static_cast<double>(of) + 3);
+      EXPECT_EQ(steps.tree().ranks, 6);
+      EXPECT_EQ(steps.tree().largest, static_cast<double>(of) + 2);
+      // Samples stay until others come.
+      EXPECT_EQ(steps.works()[1].x.size(), of / 3 + 1);
     }
+    steps.mine().particles = 100 * n + static_cast<std::uint64_t>(me);
+    steps.mine().tree.interactions = steps.mine().tree.largest = static_cast<double>(n) + me;
+    steps.mine().tree.ranks = 2;
+    if (n % 3 == 0) steps.set_samples(std::vector<std::uint32_t>(n / 3 + 1, 7u));
+    steps.decided(0.1 * static_cast<double>(n));
+  });
+}
+
+TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
+  at_each_step(2, 9, [](int me, std::uint64_t n, SiteAgreement& steps) {
+    EXPECT_EQ(steps.requests(), (n >= 5 + 2 ? 1u : 0u) | (n == 4 + 2 ? 2u : 0u)) << n;
+    steps.request((n >= 5 && me == 1 ? 1u : 0u) | (n == 4 && me == 0 ? 2u : 0u));
   });
 }
 
@@ -69,15 +69,11 @@ TEST(SiteAgreement, TheNewestRestartThatAllHaveIsKnown) {
   constexpr std::uint64_t kNewest[3][9] = {{0, 10, 20, 20, 40, 40, 60, 60, 80},
                                            {0, 10, 20, 30, 30, 50, 50, 70, 80},
                                            {0, 10, 20, 30, 40, 50, 60, 70, 80}};
-  at_each_site(3, [&](int me, SiteAgreement& steps) {
-    for (std::uint64_t n = 0; n < 11; ++n) {
-      steps.begin();
-      if (n >= 3) {
-        EXPECT_EQ(steps.common_restart(), n < 4 ? 10u : n < 10 ? 20u : 80u) << n;
-      }
-      steps.has_restart(kNewest[me][n < 9 ? n : 8]);
-      steps.publish();
+  at_each_step(3, 11, [&](int me, std::uint64_t n, SiteAgreement& steps) {
+    if (n >= 3) {
+      EXPECT_EQ(steps.common_restart(), n < 4 ? 10u : n < 10 ? 20u : 80u) << n;
     }
+    steps.has_restart(kNewest[me][n < 9 ? n : 8]);
   });
 }
 
@@ -101,7 +97,7 @@ TEST(SiteAgreement, ASiteAloneKnowsItsOwnAtOnce) {
 }
 
 TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
-  const auto errors = test::errors_at_sites(2, [](sites::Sites& sites) {
+  const auto errors = errors_at_sites(2, [](sites::Sites& sites) {
     SiteAgreement steps(sites);
     for (int n = 0; n < 6; ++n) {
       steps.begin();
@@ -109,38 +105,26 @@ TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
       steps.publish();
     }
   });
-  for (const auto& error : errors) {
-    test::expect_contains(error, {"north and east are not in step", "by evaluation 3"});
-  }
+  for (const auto& error : errors) expect_contains(error, {"north and east are not in step", "by evaluation 3"});
 }
 
 // The last bits of a step's length are each processor's own.
 TEST(SiteAgreement, RoundingIsNoDifference) {
-  at_each_site(2, [](int me, SiteAgreement& steps) {
-    for (int n = 0; n < 5; ++n) {
-      steps.begin();
-      steps.decided(0.3 * (1 + me * 1e-16));
-      steps.publish();
-    }
-  });
+  at_each_step(2, 5, [](int me, std::uint64_t, SiteAgreement& steps) { steps.decided(0.3 * (1 + me * 1e-16)); });
 }
 
 // Every site takes the furthest of all and the fastest of all, from when they were so.
 TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
-  at_each_site(2, [](int me, SiteAgreement& steps) {
-    for (int n = 0; n < 5; ++n) {
-      steps.begin();
-      const double t = 0.5 * n;
-      const double far = steps.farthest(t, me == 0 ? 10 + t : 1), known = t - 1;  // two evaluations ago
-      if (n == 0) {
-        EXPECT_EQ(far, 10);
-      } else if (n > 1) {
-        EXPECT_NEAR(far, 10 + known + 1 * (3 + 2 * 0.25 * 1), 1e-12);
-      }
-      steps.mine().momentum = me == 0 ? 1 : 3;
-      steps.mine().acceleration = me == 0 ? 0.25 : 0.125;
-      steps.publish();
+  at_each_step(2, 5, [](int me, std::uint64_t n, SiteAgreement& steps) {
+    const double t = 0.5 * static_cast<double>(n);
+    const double far = steps.farthest(t, me == 0 ? 10 + t : 1), known = t - 1;  // two evaluations ago
+    if (n == 0) {
+      EXPECT_EQ(far, 10);
+    } else if (n > 1) {
+      EXPECT_NEAR(far, 10 + known + 1 * (3 + 2 * 0.25 * 1), 1e-12);
     }
+    steps.mine().momentum = me == 0 ? 1 : 3;
+    steps.mine().acceleration = me == 0 ? 0.25 : 0.125;
   });
 }
 
@@ -152,34 +136,34 @@ std::string refusal_of(const std::function<void(SiteMeasures&)>& change, std::si
     steps.set_samples({7, 8});
     steps.publish();
   };
-  sites::ReplayRing::Sent sent = test::replay_sites(2, call);
+  sites::ReplayRing::Sent sent = replay_sites(2, call);
   sites::Message& message = sent[{0, 1, static_cast<int>(sites::Phase::kSums)}].front().second;
   SiteMeasures sums;
   std::memcpy(&sums, message.data(), sizeof sums);
   change(sums);
   std::memcpy(message.data(), &sums, sizeof sums);
   message.resize(message.size() - bytes_left_out);
-  sites::Sites north(std::make_unique<sites::ReplayRing>(sent, 2, 0), test::replayed_names(2), Communicator::self());
-  return test::error_of([&] { call(north); });
+  sites::Sites north(std::make_unique<sites::ReplayRing>(sent, 2, 0), replayed_names(2), Communicator::self());
+  return error_of([&] { call(north); });
 }
 
 TEST(SiteAgreement, SumsThatCannotBeAreRefusedAndTheirSiteNamed) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
   const std::string east = "the sums that site east sends cannot be taken";
   EXPECT_EQ(refusal_of([](SiteMeasures&) {}), "");
-  test::expect_contains(refusal_of([](SiteMeasures&) {}, 20), {east, "too short"});
+  expect_contains(refusal_of([](SiteMeasures&) {}, 20), {east, "too short"});
   for (const std::uint64_t samples :
        {std::uint64_t{1}, std::uint64_t{3}, (std::uint64_t{1} << 62) + 2, ~std::uint64_t{0}})
-    test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.samples = samples; }), {east, "another size"});
+    expect_contains(refusal_of([&](SiteMeasures& sums) { sums.samples = samples; }), {east, "another size"});
   for (const auto number : {&SiteMeasures::acceleration, &SiteMeasures::momentum, &SiteMeasures::mean_square_momentum,
                             &SiteMeasures::work, &SiteMeasures::force_cost, &SiteMeasures::reach_length})
     for (const double value : {kNan, kInf, -2.0})
-      test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.*number = value; }), {east, "not finite"});
+      expect_contains(refusal_of([&](SiteMeasures& sums) { sums.*number = value; }), {east, "not finite"});
   EXPECT_EQ(refusal_of([](SiteMeasures& sums) { sums.mean_logarithm = -2; }), "");
   for (const auto number : {&SiteMeasures::mean_logarithm, &SiteMeasures::time})
-    test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.*number = kNan; }), {east, "not finite"});
-  test::expect_contains(refusal_of([](SiteMeasures& sums) { sums.time = -2; }), {east, "of another time"});
-  test::expect_contains(refusal_of([&](SiteMeasures& sums) { sums.tree.reference = kInf; }), {east, "not finite"});
+    expect_contains(refusal_of([&](SiteMeasures& sums) { sums.*number = kNan; }), {east, "not finite"});
+  expect_contains(refusal_of([](SiteMeasures& sums) { sums.time = -2; }), {east, "of another time"});
+  expect_contains(refusal_of([&](SiteMeasures& sums) { sums.tree.reference = kInf; }), {east, "not finite"});
 }
 
 GravityOptions over_sites() {

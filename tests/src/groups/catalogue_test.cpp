@@ -1,20 +1,12 @@
 // Catalogues of groups, and what links them to earlier ones.
 #include "src/groups/catalogue.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <map>
 #include <numbers>
 #include <numeric>
-#include <random>
-#include <sstream>
 
-#include "kernels/error.hpp"
 #include "src/groups/progenitors.hpp"
-#include "src/io/hdf5_file.hpp"
 #include "src/report/figures.hpp"
 #include "src/run/products.hpp"
 #include "src/simulation/frame.hpp"
@@ -25,9 +17,12 @@
 namespace maki {
 namespace {
 
+using namespace test;
+using GroupCatalogues = InTempDir;
+
 GroupCatalogue make_catalogue() {
   GroupCatalogue catalogue;
-  catalogue.header = test::make_snapshot(1).header;  // a = 1/4, a box of 50 Mpc/h
+  catalogue.header = make_snapshot(1).header;  // a = 1/4, a box of 50 Mpc/h
   catalogue.particles = 1000;
   for (std::uint64_t k = 0; k < 3; ++k) {
     const auto x = static_cast<double>(k);
@@ -57,7 +52,7 @@ struct Numbers {
 Numbers read(const std::string& path, const std::string& name, hid_t type) {
   H5Id file = open_hdf5(path), dataset = open_dataset(file, name), found(H5Dget_type(dataset), H5Tclose);
   EXPECT_GT(H5Tequal(found, type), 0) << name;
-  return {dataset_shape(dataset), test::numbers_in(path, name)};
+  return {dataset_shape(dataset), numbers_in(path, name)};
 }
 
 void expect_column(const std::string& path, const std::string& name, hid_t type, const std::vector<double>& expected) {
@@ -67,10 +62,9 @@ void expect_column(const std::string& path, const std::string& name, hid_t type,
     EXPECT_NEAR(found.values[i], expected[i], 1e-6 * std::abs(expected[i])) << name << " " << i;
 }
 
-TEST(GroupCatalogue, HasGadgetsLayout) {
-  test::TempDir dir;
+TEST_F(GroupCatalogues, HasGadgetsLayout) {
   const std::string path = dir / "g.hdf5";
-  write_group_catalogue(path, make_catalogue(), test::make_provenance());
+  write_group_catalogue(path, make_catalogue(), make_provenance());
   H5Id file = open_hdf5(path);
   H5Id header = open_group(file, "Header");
   EXPECT_EQ(read_scalar<std::uint64_t>(header, "Ngroups_ThisFile"), 3u);
@@ -113,21 +107,21 @@ TEST(GroupCatalogue, HasGadgetsLayout) {
   EXPECT_EQ(read_scalar<double>(radius, "to_cgs"), UnitSystem{}.length_cgs);
 }
 
-GroupCatalogue groups_of(const test::HaloSet& set, const GroupOptions& options) {
-  SnapshotHeader header = test::make_snapshot(1).header;
+GroupCatalogue groups_of(const HaloSet& set, const GroupOptions& options) {
+  SnapshotHeader header = make_snapshot(1).header;
   header.box_size = 1;
   Particles particles;
-  set.upload(test::test_stream(), particles);
-  return find_groups(test::test_stream(), Communicator::self(), particles, make_frame(header, 1, {0.5, 0.5, 0.5}),
-                     header, options);
+  set.upload(test_stream(), particles);
+  return find_groups(test_stream(), Communicator::self(), particles, make_frame(header, 1, {0.5, 0.5, 0.5}), header,
+                     options);
 }
 
 constexpr double kCriticalToday = 27.7536627;  // 1e10 Msun/h / (Mpc/h)^3
 
 // A row of eight among 512 particles at mean distance 1/8: within the linking length or just beyond.
-TEST(GroupCatalogue, LinksWithinTheLengthTimesTheMeanDistance) {
+TEST_F(GroupCatalogues, LinksWithinTheLengthTimesTheMeanDistance) {
   for (const auto& [factor, length] : {std::pair{0.995, std::uint64_t{8}}, {1.005, std::uint64_t{1}}}) {
-    test::HaloSet set;
+    HaloSet set;
     for (std::size_t i = 0; i < 512; ++i) {
       const auto at = [](double x) { return (x + 0.3) / 8; };
       const double z = i < 8 ? 0.2 * factor * static_cast<double>(i) : static_cast<double>(i % 8);
@@ -141,14 +135,11 @@ TEST(GroupCatalogue, LinksWithinTheLengthTimesTheMeanDistance) {
 }
 
 // Bryan and Norman's overdensity at the snapshot's own redshift, 3.
-TEST(GroupCatalogue, TheTopHatSphereIsThatOfItsRedshift) {
+TEST_F(GroupCatalogues, TheTopHatSphereIsThatOfItsRedshift) {
   constexpr double kBall = 4.0 / 3 * std::numbers::pi;
-  test::HaloSet set;
-  test::NfwHalo halo;
-  halo.centre = {0.4, 0.4, 0.4};
-  halo.particles = 20000, halo.radius = 0.03, halo.edge = 4;
-  halo.mass = kBall * std::pow(0.03, 3) * 200 * kCriticalToday * 0.308;
-  add_halo(set, halo, 3);
+  HaloSet set;
+  const double mass = kBall * std::pow(0.03, 3) * 200 * kCriticalToday * 0.308;
+  add_halo(set, {.centre = {0.4, 0.4, 0.4}, .radius = 0.03, .edge = 4, .mass = mass, .particles = 20000}, 3);
   const GroupCatalogue found = groups_of(set, {0.2, 32});
   ASSERT_FALSE(found.groups.empty());
   const Overdensity& sphere = found.groups[0].spheres[kTopHat200];
@@ -157,8 +148,7 @@ TEST(GroupCatalogue, TheTopHatSphereIsThatOfItsRedshift) {
   EXPECT_NEAR(density / (virial_overdensity(omega, true) * critical), 1, 0.005);
 }
 
-TEST(GroupCatalogue, WideIdsAndNoGroups) {
-  test::TempDir dir;
+TEST_F(GroupCatalogues, WideIdsAndNoGroups) {
   GroupCatalogue catalogue = make_catalogue();
   catalogue.member_ids[5] = std::uint64_t{1} << 40;
   write_group_catalogue(dir / "wide.hdf5", catalogue, {});
@@ -172,29 +162,27 @@ TEST(GroupCatalogue, WideIdsAndNoGroups) {
   EXPECT_EQ(read_scalar<std::uint64_t>(header, "Ngroups_Total"), 0u);
 }
 
-TEST(GroupCatalogue, RefusesToReplaceAndTooLongGroups) {
-  test::TempDir dir;
+TEST_F(GroupCatalogues, RefusesToReplaceAndTooLongGroups) {
   GroupCatalogue catalogue = make_catalogue();
   write_group_catalogue(dir / "g.hdf5", catalogue, {});
-  test::expect_contains(test::error_of([&] { write_group_catalogue(dir / "g.hdf5", catalogue, {}); }), {"exists"});
+  expect_error([&] { write_group_catalogue(dir / "g.hdf5", catalogue, {}); }, {"exists"});
   write_group_catalogue(dir / "g.hdf5", catalogue, {}, true);
   catalogue.groups[0].length = std::uint64_t{1} << 31;
-  test::expect_contains(test::error_of([&] { write_group_catalogue(dir / "h.hdf5", catalogue, {}); }),
-                        {"GroupLen", "2147483648"});
+  expect_error([&] { write_group_catalogue(dir / "h.hdf5", catalogue, {}); }, {"GroupLen", "2147483648"});
   EXPECT_EQ(dir.entries(), 1u);
 }
 
 TEST(MassFunctionFile, HasCountsErrorsAndTheExpectation) {
-  test::TempDir dir;
+  TempDir dir;
   GroupCatalogue catalogue = make_catalogue();
   catalogue.groups[1].spheres[kMean200].mass = 1550;  // in the bin of the first: log10 of 1.5e13 is 13.18
   const double width = 0.2 * std::numbers::ln10;
   // dn/dlnM = exp(-ln M): the mean over a bin is known.
   write_mass_function(
-      dir / "m.txt", catalogue, [](double mass) { return 1 / mass; }, test::make_provenance());
+      dir / "m.txt", catalogue, [](double mass) { return 1 / mass; }, make_provenance());
   const report::Columns file = report::read_columns(dir / "m.txt");
-  test::expect_contains(file.comments, {"# Redshift 3", "# LinkingLength 0.2", "# MinimumLength 32", "# Groups 3",
-                                        "commit 0123456789ab", "solar masses/h", "Tinker08"});
+  expect_contains(file.comments, {"# Redshift 3", "# LinkingLength 0.2", "# MinimumLength 32", "# Groups 3",
+                                  "commit 0123456789ab", "solar masses/h", "Tinker08"});
   EXPECT_EQ(file.column("log10(M)"), (std::vector<double>{12.7, 13.1}));  // 12.7: 5e12
   EXPECT_EQ(file.column("Groups")[1], 2);
   EXPECT_NEAR(file.column("dn/dlnM")[1], 2 / (125000 * width), 1e-11);
@@ -308,25 +296,21 @@ TEST(MergerLinks, RefuseAParticleInTwoGroups) {
 
 GroupCatalogue made(double time, const std::vector<Ids>& groups) {
   GroupCatalogue c;
-  c.header = test::make_snapshot(1).header;
+  c.header = make_snapshot(1).header;
   c.header.time = time;
   c.header.redshift = 1 / time - 1;
   for (const Ids& ids : groups) {
-    FofGroup g;
-    g.length = ids.size();
-    g.mass = static_cast<double>(ids.size());
-    g.position = {1, 2, 3};
-    c.groups.push_back(g);
+    c.groups.push_back({.length = ids.size(), .mass = static_cast<double>(ids.size()), .position = {1, 2, 3}});
     c.member_ids.insert(c.member_ids.end(), ids.begin(), ids.end());
   }
   return c;
 }
 
 TEST(MergerLinks, OfFiles) {
-  test::TempDir dir;
+  TempDir dir;
   const std::string first = dir / "groups_000.hdf5", second = dir / "groups_001.hdf5", links = dir / "links_001.hdf5";
-  write_group_catalogue(first, made(0.5, {{7, 5, 9}, {1, 2}}), test::make_provenance());
-  write_group_catalogue(second, made(1, {{1, 7, 5, 9, 4}}), test::make_provenance());
+  write_group_catalogue(first, made(0.5, {{7, 5, 9}, {1, 2}}), make_provenance());
+  write_group_catalogue(second, made(1, {{1, 7, 5, 9, 4}}), make_provenance());
   const CatalogueGroups read = read_catalogue_groups(first);
   EXPECT_EQ(read.ids, (Ids{7, 5, 9, 1, 2}));
   EXPECT_EQ(read.length(0), 3u);
@@ -335,11 +319,11 @@ TEST(MergerLinks, OfFiles) {
   EXPECT_DOUBLE_EQ(read.redshift, 1);
   EXPECT_EQ(links_path(second), links);
   EXPECT_EQ(link_group_files(first, second, false), "2 of 2 groups at z = 1 live on in 1 of 1 at z = 0");
-  EXPECT_EQ(test::numbers_in(links, "PreviousGroup/Descendant"), (std::vector<double>{0, 0}));
-  EXPECT_EQ(test::numbers_in(links, "Group/MainProgenitor"), (std::vector<double>{0}));
-  EXPECT_EQ(test::numbers_in(links, "Group/ProgenitorCount"), (std::vector<double>{2}));
-  EXPECT_EQ(test::numbers_in(links, "Progenitors/Progenitor"), (std::vector<double>{0, 1}));
-  EXPECT_EQ(test::numbers_in(links, "Progenitors/Shared"), (std::vector<double>{3, 1}));
+  EXPECT_EQ(numbers_in(links, "PreviousGroup/Descendant"), (std::vector<double>{0, 0}));
+  EXPECT_EQ(numbers_in(links, "Group/MainProgenitor"), (std::vector<double>{0}));
+  EXPECT_EQ(numbers_in(links, "Group/ProgenitorCount"), (std::vector<double>{2}));
+  EXPECT_EQ(numbers_in(links, "Progenitors/Progenitor"), (std::vector<double>{0, 1}));
+  EXPECT_EQ(numbers_in(links, "Progenitors/Shared"), (std::vector<double>{3, 1}));
   EXPECT_THROW(link_group_files(first, second, false), Error);  // exists
   EXPECT_NO_THROW(link_group_files(first, second, true));
   EXPECT_THROW(link_group_files(second, first, true), Error);  // back in time

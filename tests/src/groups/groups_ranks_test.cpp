@@ -1,9 +1,4 @@
 // Groups over ranks are those of one rank, to the bit.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstring>
-
 #include "src/groups/catalogue.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/run/products.hpp"
@@ -16,10 +11,11 @@
 namespace maki {
 namespace {
 
-using test::HaloSet;
+using namespace test;
+using GroupsOverRanks = InSharedDir;
 
 SnapshotHeader header() {
-  SnapshotHeader h = test::make_snapshot(1).header;
+  SnapshotHeader h = make_snapshot(1).header;
   h.box_size = 1;
   return h;
 }
@@ -35,7 +31,7 @@ void upload_part(const HaloSet& set, const IsMine& is_mine, Particles& particles
     mine.add(set.fractions[i], set.momenta[i], set.masses[i]);
     mine.ids.back() = set.ids[i];
   }
-  mine.upload(test::test_stream(), particles);
+  mine.upload(test_stream(), particles);
 }
 
 // The groups of the particles i with share(i) = this rank.
@@ -44,7 +40,7 @@ GroupCatalogue find(const HaloSet& set, const Communicator& ranks, const GroupOp
   Particles particles;
   upload_part(
       set, [&](std::size_t i) { return share(i) == ranks.rank(); }, particles);
-  return find_groups(test::test_stream(), ranks, particles, make_frame(header(), 1, kMiddle), header(), options);
+  return find_groups(test_stream(), ranks, particles, make_frame(header(), 1, kMiddle), header(), options);
 }
 
 // A catalogue over all ranks beside that of one.
@@ -73,7 +69,7 @@ HaloSet haloes(int number, std::size_t field, unsigned seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> u(0, 1);
   for (int k = 0; k < number; ++k) {
-    test::NfwHalo halo;
+    NfwHalo halo;
     halo.centre = {u(random), u(random), u(random)};
     if (k % 3 == 0) halo.centre = {k % 2 ? 0.0 : 0.5, 0.5, 0.25 * (k % 4)};  // at borders of the box and of domains
     halo.particles = k == 0 ? 2000 : 50 + 20 * (k % 9);
@@ -87,15 +83,15 @@ HaloSet haloes(int number, std::size_t field, unsigned seed) {
   return set;
 }
 
-TEST(GroupsOverRanks, AreThoseOfOneRank) { expect_same(haloes(30, 6000, 3), {0.2, 32}, 20); }
+TEST_F(GroupsOverRanks, AreThoseOfOneRank) { expect_same(haloes(30, 6000, 3), {0.2, 32}, 20); }
 
-TEST(GroupsOverRanks, OfAllLengths) {
+TEST_F(GroupsOverRanks, OfAllLengths) {
   expect_same(haloes(10, 1000, 5), {0.2, 1}, 300);
   expect_same(haloes(10, 1000, 5), {0.7, 8}, 3);
 }
 
 // A chain of friends that winds through all domains takes its name from one end.
-TEST(GroupsOverRanks, AreFollowedAcrossManyDomains) {
+TEST_F(GroupsOverRanks, AreFollowedAcrossManyDomains) {
   HaloSet set;
   const int n = 3000;
   for (int i = 0; i < n; ++i) {
@@ -107,7 +103,7 @@ TEST(GroupsOverRanks, AreFollowedAcrossManyDomains) {
   expect_same(set, options, 2);
 }
 
-TEST(GroupsOverRanks, OfFewerParticlesThanRanks) {
+TEST_F(GroupsOverRanks, OfFewerParticlesThanRanks) {
   HaloSet set;
   for (int i = 0; i < 2; ++i) set.add({0.5 + 0.01 * i, 0.5, 0.5}, {1, 2, 3}, 1);
   expect_same(set, {0.2, 1}, 1);
@@ -115,28 +111,23 @@ TEST(GroupsOverRanks, OfFewerParticlesThanRanks) {
   expect_same(none, {0.2, 1}, 0);
 }
 
-TEST(GroupsOverRanks, RefuseMassesThatDoNotFit) {
+TEST_F(GroupsOverRanks, RefuseMassesThatDoNotFit) {
   HaloSet set = haloes(1, 0, 1);
   for (float& mass : set.masses) mass *= 30;
-  const Communicator world = Communicator::world();
   const std::string error =
-      test::error_of([&] { find(set, world, {}, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }); });
-  test::expect_contains(error, {"do not fit the cosmology", "times that of Omega0"});
+      error_of([&] { find(set, world, {}, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }); });
+  expect_contains(error, {"do not fit the cosmology", "times that of Omega0"});
 }
 
-TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
+TEST_F(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
   const HaloSet set = haloes(1, 0, 1);
-  const std::string error = test::error_of([&] {
-    find(set, Communicator::world(), {9, 32}, [](std::size_t) { return 0; });
-  });
-  test::expect_contains(error, {"linking length", "below half the box"});
+  const std::string error = error_of([&] { find(set, Communicator::world(), {9, 32}, [](std::size_t) { return 0; }); });
+  expect_contains(error, {"linking length", "below half the box"});
 }
 
 // Catalogues and links of two times, written by all ranks and read by all.
-TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
-  const Communicator world = Communicator::world();
-  const test::SharedDir shared(world);
-  const std::string directory = shared / "";
+TEST_F(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
+  const std::string directory = dir / "";
   HaloSet set = haloes(20, 3000, 7);
   for (const std::string name : {"groups_000.hdf5", "groups_001.hdf5"}) {
     const bool later = name == "groups_001.hdf5";
@@ -156,28 +147,25 @@ TEST(GroupsOverRanks, FilesAndLinksAreThoseOfOneRank) {
     EXPECT_EQ(told, link_group_files(directory + "alone_groups_000.hdf5", directory + "alone_groups_001.hdf5", false));
     const std::string first = directory + "links_001.hdf5", alone = directory + "links_alone_groups_001.hdf5";
     for (const char* dataset : {"Group", "Progenitor", "Shared", "Weight", "WeightInGroup"}) {
-      const std::vector<double> numbers = test::numbers_in(first, std::string("Progenitors/") + dataset);
+      const std::vector<double> numbers = numbers_in(first, std::string("Progenitors/") + dataset);
       EXPECT_GT(numbers.size(), 40u);
-      EXPECT_EQ(numbers, test::numbers_in(alone, std::string("Progenitors/") + dataset)) << dataset;
+      EXPECT_EQ(numbers, numbers_in(alone, std::string("Progenitors/") + dataset)) << dataset;
     }
-    EXPECT_EQ(test::numbers_in(first, "PreviousGroup/Descendant"), test::numbers_in(alone, "PreviousGroup/Descendant"));
+    EXPECT_EQ(numbers_in(first, "PreviousGroup/Descendant"), numbers_in(alone, "PreviousGroup/Descendant"));
     EXPECT_EQ(bytes_of_file(directory + "groups_001.hdf5"), bytes_of_file(directory + "alone_groups_001.hdf5"));
   });
 }
 
-TEST(GroupsOverRanks, ACatalogueThatExistsIsRefusedOnAllRanks) {
-  const Communicator world = Communicator::world();
-  const test::SharedDir shared(world);
-  const std::string path = shared / "groups.hdf5";
+TEST_F(GroupsOverRanks, ACatalogueThatExistsIsRefusedOnAllRanks) {
+  const std::string path = dir / "groups.hdf5";
   write_group_files(path, {}, nullptr, {}, false, world);
-  test::expect_contains(test::error_of([&] { write_group_files(path, {}, nullptr, {}, false, world); }), {"exists"});
-  test::expect_contains(test::error_of([&] { link_group_files(path, path, true, world); }), {"is not later than"});
+  expect_error([&] { write_group_files(path, {}, nullptr, {}, false, world); }, {"exists"});
+  expect_error([&] { link_group_files(path, path, true, world); }, {"is not later than"});
 }
 
 // Every site has all of the ranks.
-TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
+TEST_F(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
   const HaloSet set = haloes(12, 500, 5);
-  const Communicator world = Communicator::world();
   const GroupOptions options{0.2, 32};
   const GroupCatalogue alone = find(set, Communicator::self(), options, [](std::size_t) { return 0; });
   ASSERT_GE(alone.groups.size(), 10u);
@@ -189,14 +177,13 @@ TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
       };
       Particles particles;
       upload_part(set, is_mine, particles);
-      sites::GatheredParticles all(sites, test::test_stream(), particles);
+      sites::GatheredParticles all(sites, test_stream(), particles);
       GroupCatalogue found;
       if (all.here())
-        found = find_groups(test::test_stream(), world, all.particles(), make_frame(header(), 1, kMiddle), header(),
-                            options);
+        found = find_groups(test_stream(), world, all.particles(), make_frame(header(), 1, kMiddle), header(), options);
       expect_like(catalogue_from_site(sites, all.place(), found), alone);
     };
-    test::replay_sites(count, at_each, world);
+    replay_sites(count, at_each, world);
   }
 }
 

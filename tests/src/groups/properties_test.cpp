@@ -1,9 +1,6 @@
 #include "src/groups/properties.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -16,8 +13,7 @@
 namespace maki {
 namespace {
 
-using test::HaloSet;
-using test::NfwHalo;
+using namespace test;
 
 struct Measured {
   GroupMembers members;
@@ -26,7 +22,7 @@ struct Measured {
 };
 
 Measured measure(const HaloSet& set, double length, std::uint64_t minimum, const GroupFrame& frame) {
-  const Stream& stream = test::test_stream();
+  const Stream& stream = test_stream();
   const Communicator alone = Communicator::self();
   Particles particles;
   set.upload(stream, particles);
@@ -40,28 +36,22 @@ Measured measure(const HaloSet& set, double length, std::uint64_t minimum, const
 }
 
 double density_within(const NfwHalo& halo, double radius) {
-  const double mass =
-      halo.mass * test::nfw_mass(halo.concentration * radius / halo.radius) / test::nfw_mass(halo.concentration);
+  const double mass = halo.mass * nfw_mass(halo.concentration * radius / halo.radius) / nfw_mass(halo.concentration);
   return mass / (4 * std::numbers::pi / 3 * std::pow(radius, 3));
 }
 
 // A halo of 20000 particles across the corner of a box of side 100, at a = 1/2.
 struct OneHalo {
-  NfwHalo halo;
-  GroupFrame frame;
+  NfwHalo halo{.centre = {0.999, 0.001, 0.0},
+               .mass = 5000,
+               .particles = 20000,
+               .velocity = {30, -20, 10},  // canonical: twice as much is peculiar
+               .rotation = 1000};
+  GroupFrame frame{.side = 100, .scale_factor = 0.5, .gravitational_constant = 43, .softening = 1e-5};
   HaloSet set;
 
-  explicit OneHalo(std::size_t particles = 20000) {
-    halo.centre = {0.999, 0.001, 0.0};
-    halo.mass = 5000;
-    halo.particles = particles;
-    halo.velocity = {30, -20, 10};  // canonical: twice as much is peculiar
-    halo.rotation = 1000;
+  OneHalo() {
     add_halo(set, halo, 3);
-    frame.side = 100;
-    frame.scale_factor = 0.5;
-    frame.gravitational_constant = 43;
-    frame.softening = 1e-5;
     const double virial = density_within(halo, halo.radius) / 1e6;  // of lengths in units
     frame.densities = {virial / 3, virial, 2.5 * virial, virial / 2};
   }
@@ -73,19 +63,19 @@ TEST(GroupProperties, OfAnNfwHalo) {
   ASSERT_EQ(m.groups.size(), 1u);
   const FofGroup& g = m.groups[0];
   EXPECT_EQ(g.length, 20000u);
-  const double all = 5000 * test::nfw_mass(16) / test::nfw_mass(8);
+  const double all = 5000 * nfw_mass(16) / nfw_mass(8);
   EXPECT_NEAR(g.mass, all, 1e-5 * all);
   EXPECT_NEAR(g.spheres[kCrit200].mass, 5000, 50);
   EXPECT_NEAR(g.spheres[kCrit200].radius, 2, 0.02);
   for (const Overdensity& sphere : g.spheres) {
     const double radius = sphere.radius / 100;
-    EXPECT_NEAR(sphere.mass, 5000 * test::nfw_mass(8 * radius / 0.02) / test::nfw_mass(8), 0.01 * sphere.mass);
+    EXPECT_NEAR(sphere.mass, 5000 * nfw_mass(8 * radius / 0.02) / nfw_mass(8), 0.01 * sphere.mass);
   }
   EXPECT_GT(g.spheres[kMean200].radius, g.spheres[kTopHat200].radius);
   EXPECT_LT(g.spheres[kCrit500].radius, g.spheres[kCrit200].radius);
   // v_max at 2.163 scale radii, of physical lengths.
   const double peak = 2.163 * 2.0 / 8;
-  const double v_max = std::sqrt(43 * 5000 * test::nfw_mass(2.163) / test::nfw_mass(8) / (0.5 * peak));
+  const double v_max = std::sqrt(43 * 5000 * nfw_mass(2.163) / nfw_mass(8) / (0.5 * peak));
   EXPECT_NEAR(g.v_max, v_max, 0.02 * v_max);
   EXPECT_NEAR(g.v_max_radius, peak, 0.25 * peak);  // the peak is flat
   EXPECT_NEAR(g.concentration, 8, 0.4);
@@ -226,7 +216,7 @@ TEST(GroupProperties, AreTheSameBitsForAnyNumberOfThreads) {
     const std::vector<FofGroup> groups = measure(set, 0.004, 32, frame_of_many()).groups;
     return std::string(reinterpret_cast<const char*>(groups.data()), groups.size() * sizeof(FofGroup));
   };
-  test::expect_same_for_threads(bytes_of_groups, {1, 2, 5});
+  expect_same_for_threads(bytes_of_groups, {1, 2, 5});
 }
 
 TEST(GroupProperties, WithoutGroups) {
@@ -244,7 +234,7 @@ TEST(GroupProperties, WithoutGroups) {
 
 TEST(GroupProperties, ConcentrationInvertsTheRatioOfVelocities) {
   for (const double c : {2.5, 5.0, 10.0, 40.0})
-    EXPECT_NEAR(concentration_of(std::sqrt(0.216 * c / test::nfw_mass(c))), c, 1e-9 * c);
+    EXPECT_NEAR(concentration_of(std::sqrt(0.216 * c / nfw_mass(c))), c, 1e-9 * c);
   EXPECT_EQ(concentration_of(0.9), 0);
   EXPECT_EQ(concentration_of(0), 0);
 }

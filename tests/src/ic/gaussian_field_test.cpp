@@ -48,9 +48,8 @@ PowerSpectrum power_spectrum() { return PowerSpectrum({}, CosmologyParameters{},
 TEST(GaussianField, OppositeModesAreConjugate) {
   GaussianFieldParameters p;
   p.seed = 0x123456789abcdefULL;
-  for (const auto& [x, y, z] : {std::array{1, 2, 3}, {-4, 0, 7}, {5, -6, 0}, {9, 0, 0}, {0, 3, -1}}) {
+  for (const auto& [x, y, z] : {std::array{1, 2, 3}, {-4, 0, 7}, {5, -6, 0}, {9, 0, 0}, {0, 3, -1}})
     EXPECT_EQ(random_mode(p, x, y, z), std::conj(random_mode(p, -x, -y, -z)));
-  }
 }
 
 TEST(GaussianField, ModesAreGaussianOfUnitMeanSquare) {
@@ -125,12 +124,10 @@ TEST(GaussianField, SameUniverseAtAnyResolution) {
   const PowerSpectrum power = power_spectrum();
   const PeriodicGrid coarse = make_linear_density({}, power, 100, 32), fine = make_linear_density({}, power, 100, 64);
   for (int mx = -15; mx <= 15; ++mx) {
-    for (int my = -15; my <= 15; ++my) {
-      for (int mz = 0; mz <= 15; ++mz) {
+    for (int my = -15; my <= 15; ++my)
+      for (int mz = 0; mz <= 15; ++mz)
         ASSERT_EQ(coarse.mode_row(coarse.index_of(mx), coarse.index_of(my))[mz],
                   fine.mode_row(fine.index_of(mx), fine.index_of(my))[mz]);
-      }
-    }
   }
 }
 

@@ -1,7 +1,5 @@
 #include "src/ic/lagrangian.hpp"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <utility>
 
@@ -17,13 +15,16 @@ struct Universe {
 
 CosmologicalIcParameters of_side(int n) { return {.seed = 42, .particles_per_side = n, .box_size = 40, .redshift = 9}; }
 
+class LagrangianRanks : public test::OverRanks {
+ protected:
+  const Universe u;
+};
+
 // Particles a side; 2 and 4 are fewer than the ranks.
-class LagrangianOverRanks : public testing::TestWithParam<int> {};
+class LagrangianOverRanks : public LagrangianRanks, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(Sides, LagrangianOverRanks, testing::Values(2, 4, 8, 18));
 
 TEST_P(LagrangianOverRanks, SharesAreTheSameBits) {
-  const Universe u;
-  const auto world = Communicator::world();
   for (const auto& [second_order, dealias] : {std::pair{false, false}, {true, false}, {true, true}}) {
     CosmologicalIcParameters p = of_side(GetParam());
     p.second_order = second_order;
@@ -34,9 +35,7 @@ TEST_P(LagrangianOverRanks, SharesAreTheSameBits) {
 }
 
 // With messages of any size, one number each among them.
-TEST(LagrangianRanks, SmallMessagesChangeNothing) {
-  const Universe u;
-  const auto world = Communicator::world();
+TEST_F(LagrangianRanks, SmallMessagesChangeNothing) {
   for (const auto& [n, bytes] : std::initializer_list<std::pair<int, std::size_t>>{{4, 1}, {8, 700}, {18, 20000}}) {
     const CosmologicalIcParameters p = of_side(n);
     const Snapshot whole = make_cosmological_ic(p, u.cosmology, u.power);
@@ -45,9 +44,7 @@ TEST(LagrangianRanks, SmallMessagesChangeNothing) {
   }
 }
 
-TEST(LagrangianRanks, Pancake) {
-  const Universe u;
-  const auto world = Communicator::world();
+TEST_F(LagrangianRanks, Pancake) {
   for (const auto& wave : {std::array{1, 0, 0}, {0, -3, 0}, {2, 1, -3}, {-1, 2, 3}}) {
     const PancakeParameters p = {.particles_per_side = 12, .wave = wave};
     test::expect_shares_of(make_pancake(p, u.cosmology), make_pancake(p, u.cosmology, world), world);
@@ -55,9 +52,7 @@ TEST(LagrangianRanks, Pancake) {
 }
 
 // Any part of the ranks makes the same.
-TEST(LagrangianRanks, PartsOfTheRanks) {
-  const Universe u;
-  const auto world = Communicator::world();
+TEST_F(LagrangianRanks, PartsOfTheRanks) {
   const auto part = world.split(world.rank() % 2, -world.rank());
   const CosmologicalIcParameters p = of_side(8);
   test::expect_shares_of(make_cosmological_ic(p, u.cosmology, u.power),

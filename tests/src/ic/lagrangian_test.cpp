@@ -1,7 +1,5 @@
 #include "src/ic/lagrangian.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -121,10 +119,9 @@ TEST(Lagrangian, DealiasingRemovesFalseModes) {
     const Snapshot first = displace_lattice(density, lattice(9, false), cosmology);
     // Project on the alias (-4, 7, 0) of the sum.
     double projection = 0;
-    for (std::size_t i = 0; i < s.size(); ++i) {
+    for (std::size_t i = 0; i < s.size(); ++i)
       projection += (displacement(s, i, 1, n) - displacement(first, i, 1, n)) *
                     std::sin(phase({-4, 7, 0}, site_of(i, n), n)) / static_cast<double>(s.size());
-    }
     return std::abs(projection);
   };
   EXPECT_LT(largest_along_y(true), 1e-14);

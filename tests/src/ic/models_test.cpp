@@ -1,7 +1,5 @@
 #include "src/ic/models.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,9 +19,8 @@ double norm(const Vector& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2]
 
 double kinetic_energy(const Snapshot& s) {
   double sum = 0;
-  for (std::size_t i = 0; i < s.size(); ++i) {
+  for (std::size_t i = 0; i < s.size(); ++i)
     for (double v : s.velocities[i]) sum += 0.5 * s.masses[i] * v * v;
-  }
   return sum;
 }
 
@@ -185,9 +182,8 @@ TEST(TwoBody, EnergyAndAngularMomentum) {
   expect_isolated_and_centred(s, 1, 1);
   EXPECT_NEAR(kinetic_energy(s) + potential_energy(s), -p.mass1 * p.mass2 / (2 * p.semi_major_axis), 1e-6);
   double spin = 0;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; ++i)
     spin += s.masses[i] * (s.positions[i][0] * s.velocities[i][1] - s.positions[i][1] * s.velocities[i][0]);
-  }
   const double reduced = p.mass1 * p.mass2 / 3.5;
   EXPECT_NEAR(spin, reduced * std::sqrt(3.5 * 2 * (1 - 0.36)), 1e-6);
   EXPECT_NEAR(s.positions[1][0] - s.positions[0][0], 3.2, 1e-14);

@@ -1,33 +1,36 @@
-// What `maki info` says of files that hold no particles, and of those that it refuses.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-
+// What `maki info` says of files, and of those that it refuses.
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
 
-using test::expect_contains;
-using test::make_provenance;
-using test::make_snapshot;
-using test::TempDir;
+using namespace test;
+using DescribeFile = InTempDir;
 
-std::string description(const std::string& path) { return test::text_of(describe_file(path)); }
+std::string description(const std::string& path) { return text_of(describe_file(path)); }
 
 std::string refusal(const std::string& path) {
-  return test::error_of([&] { describe_file(path); });
+  return error_of([&] { describe_file(path); });
 }
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-TEST(DescribeFile, TellsOfACatalogueAndItsLinks) {
-  const TempDir dir;
+TEST_F(DescribeFile, TellsWhatIsInAFile) {
+  Provenance provenance = make_provenance();
+  provenance.force_error = {4.2e-4, 2e-4, 2.1e-3, 512};
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), provenance);
+  expect_contains(description(dir / "s.hdf5"),
+                  {"GADGET HDF5", "particles    10", "z = 3", "50 Mpc/h", "Omega0 0.308", "Maki 0.1.0", "0123456789ab",
+                   "g++ 12.2.0", "size = \"50 Mpc/h\"", "PartType1/Coordinates", "float64", "0.00042 of the rms force",
+                   "0.0021 (99 %)", "512 particles"});
+  write_snapshot(dir / "b", make_snapshot(10), {}, {.format = SnapshotFormat::kGadgetBinary2, .big_endian = true});
+  expect_contains(description(dir / "b"), {"GADGET binary type 2, big endian", "h 0.678"});
+}
+
+TEST_F(DescribeFile, TellsOfACatalogueAndItsLinks) {
   const GroupCatalogue catalogue{
       make_snapshot(1000).header, 0.2, 32, 1000, {{.length = 3}, {.length = 2}}, {7, 8, 9, 1, 2}};
   write_group_catalogue(dir / "groups_003.hdf5", catalogue, make_provenance());
@@ -46,8 +49,7 @@ TEST(DescribeFile, TellsOfACatalogueAndItsLinks) {
                    "PreviousGroup/Descendant", "Maki 0.1.0", "size = \"50 Mpc/h\""});
 }
 
-TEST(DescribeFile, TellsOfAMapOfTheSky) {
-  const TempDir dir;
+TEST_F(DescribeFile, TellsOfAMapOfTheSky) {
   const Communicator ranks = Communicator::self();
   for (const int nside : {2, 64}) {
     const SkyMapFile file{dir / "map.fits", 1, "1e10 Msun/h", {{"ZNEAR", "redshift of the near edge", 0.5}}, true};
@@ -62,8 +64,7 @@ TEST(DescribeFile, TellsOfAMapOfTheSky) {
   }
 }
 
-TEST(DescribeFile, TellsOfTables) {
-  const TempDir dir;
+TEST_F(DescribeFile, TellsOfTables) {
   write(dir / "power_000.txt", "# Power spectrum\n# Redshift 3\n#  K  P\n 0.1 200\n 0.2 1e2\n 0.3 nan\n");
   expect_contains(description(dir / "power_000.txt"),
                   {"a table of numbers", "rows         3", "2: K  P", "Redshift 3"});
@@ -75,8 +76,7 @@ std::string chunk(const std::string& name, const std::string& data) {
   return length + name + data + "sum!";
 }
 
-TEST(DescribeFile, TellsOfPictures) {
-  const TempDir dir;
+TEST_F(DescribeFile, TellsOfPictures) {
   using namespace std::string_literals;
   const std::string start = "\x89PNG\r\n\x1a\n" + chunk("IHDR", "\0\0\1\0\0\0\2\0....."s),
                     text = chunk("tEXt", "Title\0z = 3"s) + chunk("tEXt", "Configuration\0[box]\nsize = 5"s);
@@ -86,8 +86,7 @@ TEST(DescribeFile, TellsOfPictures) {
   expect_contains(refusal(dir / "image_003.png"), {"the picture is cut off"});
 }
 
-TEST(DescribeFile, RefusesTheRestWithTheReason) {
-  const TempDir dir;
+TEST_F(DescribeFile, RefusesTheRestWithTheReason) {
   write(dir / "run.toml", "# A run\n[box]\nsize = 5\n");
   expect_contains(refusal(dir / "run.toml"), {"it is text, and no table"});
   write(dir / "noise", "\x01\x02 noise");

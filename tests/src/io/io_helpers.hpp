@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -58,6 +59,21 @@ inline void flip_bit(const std::string& path, std::uint64_t byte, int bit) {
   file.put(flipped);
 }
 
+struct ReadSet {
+  Snapshot set;
+  ReadReport report;
+};
+inline ReadSet read_with_report(const std::string& path) {
+  ReadSet read;
+  read.set = read_snapshot(path, &read.report);
+  return read;
+}
+
+// It cannot be read, for a reason with these words.
+inline void expect_unreadable(const std::string& path, const std::vector<std::string>& words) {
+  expect_error([&] { read_snapshot(path); }, words);
+}
+
 // All numbers of a dataset.
 inline std::vector<double> numbers_in(const std::string& path, const std::string& name) {
   H5Id file = open_hdf5(path);
@@ -92,6 +108,16 @@ class SharedDir {
   std::string path_;
 };
 
+// Tests that all ranks make together.
+class OverRanks : public ::testing::Test {
+ protected:
+  const Communicator world = Communicator::world();
+};
+class InSharedDir : public OverRanks {
+ protected:
+  const SharedDir dir{world};
+};
+
 // Rows [begin, end) of a set.
 inline Snapshot rows_of(const Snapshot& all, std::size_t begin, std::size_t end) {
   const auto cut = [&](const auto& array) {
@@ -99,6 +125,11 @@ inline Snapshot rows_of(const Snapshot& all, std::size_t begin, std::size_t end)
                                          array.begin() + static_cast<std::ptrdiff_t>(end));
   };
   return {all.header, cut(all.positions), cut(all.velocities), cut(all.masses), cut(all.ids)};
+}
+
+inline Snapshot even_share(const Snapshot& all, const Communicator& ranks) {
+  const Share rows = share_of(all.size(), ranks.rank(), ranks.size());
+  return rows_of(all, rows.first, rows.end);
 }
 
 // How a set is shared out: evenly; every second rank has nothing; the last rank has all.
@@ -110,12 +141,6 @@ inline std::size_t begin_of(Shares how, std::size_t n, int rank, int ranks) {
   return std::min<std::size_t>(n, share_begin(n, rank, ranks));
 }
 
-inline std::string text_of(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
-}
-
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
@@ -123,8 +148,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 
 // Expects that the shares of all ranks, one after the other, are `whole` bit by bit. Collective.
 inline void expect_shares_of(const Snapshot& whole, const Snapshot& share, const Communicator& ranks) {
-  const Share rows = share_of(whole.size(), ranks.rank(), ranks.size());
-  const Snapshot expected = rows_of(whole, rows.first, rows.end);
+  const Snapshot expected = even_share(whole, ranks);
   EXPECT_TRUE(same_bits(expected.positions, share.positions));
   EXPECT_TRUE(same_bits(expected.velocities, share.velocities));
   EXPECT_TRUE(same_bits(expected.masses, share.masses));

@@ -1,22 +1,13 @@
 // Files of other codes: several types of particles, masses in the table or in the data, cosmology in either group.
 // The files are put together here byte by byte, not by Maki's own writers.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <fstream>
 #include <optional>
 
-#include "src/io/hdf5_file.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
 
-using test::error_of;
-using test::expect_contains;
-using test::opened;
-using test::TempDir;
+using namespace test;
 
 // Types 0 (2 particles, own masses), 1 (3, table), 4 (1, own mass); particle i at (i, 2 i, 3 i), moving at (10 i, 0,
 // -i) in file units, with id 100 + i.
@@ -112,30 +103,6 @@ std::string binary_file(const TempDir& dir, int type, bool big_endian, std::size
   return path;
 }
 
-TEST(ParticleTypes, BinaryFilesOfBothTypesAndByteOrders) {
-  for (const int type : {1, 2}) {
-    for (const bool big_endian : {false, true}) {
-      TempDir dir;
-      ReadReport report;
-      expect_particles(read_snapshot(binary_file(dir, type, big_endian), &report));
-      EXPECT_EQ(report.counts, (std::array<std::uint64_t, 6>{2, 3, 0, 0, 1, 0}));
-      expect_contains(report.format, {type == 1 ? "type 1" : "type 2", big_endian ? "big" : "little"});
-    }
-  }
-}
-
-TEST(ParticleTypes, BinaryFilesWithGadget4sOwnHeader) {
-  for (const std::size_t types : {5u, 6u})
-    for (const int type : {1, 2})
-      for (const bool big_endian : {false, true}) {
-        TempDir dir;
-        ReadReport report;
-        expect_particles(read_snapshot(binary_file(dir, type, big_endian, types), &report), false);
-        expect_contains(report.format, {"GADGET-4 binary", type == 1 ? "type 1" : "type 2"});
-        expect_contains(test::text_of(report.notes), {"no cosmology", "configuration"});
-      }
-}
-
 struct Hdf5Style {
   const char* cosmology = "Header";  // group that holds it
   bool masses = true;
@@ -184,7 +151,36 @@ std::string hdf5_file(const TempDir& dir, const Hdf5Style& style) {
   return path;
 }
 
-TEST(ParticleTypes, Hdf5WithCosmologyInEitherGroup) {
+class ParticleTypes : public InTempDir {
+ protected:
+  const std::string path = hdf5_file(dir, {});
+};
+
+TEST_F(ParticleTypes, BinaryFilesOfBothTypesAndByteOrders) {
+  for (const int type : {1, 2}) {
+    for (const bool big_endian : {false, true}) {
+      TempDir dir;
+      ReadReport report;
+      expect_particles(read_snapshot(binary_file(dir, type, big_endian), &report));
+      EXPECT_EQ(report.counts, (std::array<std::uint64_t, 6>{2, 3, 0, 0, 1, 0}));
+      expect_contains(report.format, {type == 1 ? "type 1" : "type 2", big_endian ? "big" : "little"});
+    }
+  }
+}
+
+TEST_F(ParticleTypes, BinaryFilesWithGadget4sOwnHeader) {
+  for (const std::size_t types : {5u, 6u})
+    for (const int type : {1, 2})
+      for (const bool big_endian : {false, true}) {
+        TempDir dir;
+        ReadReport report;
+        expect_particles(read_snapshot(binary_file(dir, type, big_endian, types), &report), false);
+        expect_contains(report.format, {"GADGET-4 binary", type == 1 ? "type 1" : "type 2"});
+        expect_contains(text_of(report.notes), {"no cosmology", "configuration"});
+      }
+}
+
+TEST_F(ParticleTypes, Hdf5WithCosmologyInEitherGroup) {
   for (const char* group : {"Header", "Parameters"}) {
     TempDir dir;
     expect_particles(read_snapshot(hdf5_file(dir, {.cosmology = group})));
@@ -203,17 +199,16 @@ void make_swifts(const std::string& path, std::initializer_list<const char*> lac
 }
 
 void expect_swifts(const std::string& path) {
-  ReadReport report;
-  const Snapshot s = read_snapshot(path, &report);
+  const auto [s, report] = read_with_report(path);
   EXPECT_EQ(report.format, "SWIFT HDF5");
   EXPECT_TRUE(s.header.comoving);
   EXPECT_FALSE(s.header.units.with_h);
   EXPECT_EQ(s.header.time, 0.5);
   EXPECT_EQ(s.velocities[5][0], 50);  // peculiar
-  expect_contains(test::text_of(report.notes), {"SWIFT's names", "without h", "peculiar"});
+  expect_contains(text_of(report.notes), {"SWIFT's names", "without h", "peculiar"});
 }
 
-TEST(ParticleTypes, InitialConditionsForSwift) {
+TEST_F(ParticleTypes, InitialConditionsForSwift) {
   TempDir of_monofonic, of_swiftsimio, with_h;
   const std::string first = hdf5_file(of_monofonic, {}), second = hdf5_file(of_swiftsimio, {});
   make_swifts(first, {"Omega0", "OmegaLambda", "HubbleParam"});
@@ -227,9 +222,7 @@ TEST(ParticleTypes, InitialConditionsForSwift) {
 }
 
 // SWIFT has the scale factor of its initial conditions in a file of parameters.
-TEST(ParticleTypes, InitialConditionsForSwiftWithoutAScaleFactor) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, InitialConditionsForSwiftWithoutAScaleFactor) {
   make_swifts(path, {"Omega0", "OmegaLambda", "HubbleParam", "Time", "Redshift"});
   ReadReport report;
   EXPECT_FALSE(read_snapshot(path, &report).header.comoving);
@@ -241,9 +234,7 @@ TEST(ParticleTypes, InitialConditionsForSwiftWithoutAScaleFactor) {
   EXPECT_EQ(s.velocities[5][0], 50);
 }
 
-TEST(ParticleTypes, NegativeIdsKeepTheirBits) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, NegativeIdsKeepTheirBits) {
   const std::int32_t id = -5;
   write_rows(open_dataset(open_group(opened(path), "PartType4"), "ParticleIDs"), 0, 1, H5T_NATIVE_INT32, &id);
   EXPECT_EQ(read_snapshot(path).ids[5], 0xffffffffu - 4);
@@ -264,21 +255,17 @@ void set_header(const std::string& path, const char* name, std::optional<double>
 }
 
 // swiftsimio puts the mass of the first particle into the table, whatever the others have.
-TEST(ParticleTypes, MassesOfTheirOwnHoldOverTheTable) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, MassesOfTheirOwnHoldOverTheTable) {
   const std::vector<float> masses = {0.5f, 1.5f, 2.5f};
   write_rows(create_dataset(open_group(opened(path), "PartType1"), "Masses", H5T_IEEE_F32LE, 3, 1, 0), 0, 3,
              H5T_NATIVE_FLOAT, masses.data());
   const Snapshot s = read_snapshot(path);
   EXPECT_EQ(std::vector<float>(s.masses.begin() + 2, s.masses.begin() + 5), masses);
-  expect_contains(test::text_of(describe_file(path)), {"3, masses of their own", "or kpc/h"});
+  expect_contains(text_of(describe_file(path)), {"3, masses of their own", "or kpc/h"});
 }
 
 // One of Time and Redshift gives the other; no OmegaLambda is not one of 0.
-TEST(ParticleTypes, WhatAHeaderLacksIsDerivedAndTold) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, WhatAHeaderLacksIsDerivedAndTold) {
   set_header(path, "Redshift", {});
   expect_particles(read_snapshot(path));
   set_header(path, "Redshift", 1.0);
@@ -290,12 +277,10 @@ TEST(ParticleTypes, WhatAHeaderLacksIsDerivedAndTold) {
   set_header(path, "HubbleParam", {});
   ReadReport report;
   EXPECT_NEAR(read_snapshot(path, &report).header.omega_lambda, 0.7, 1e-12);
-  expect_contains(test::text_of(report.notes), {"no OmegaLambda: 0.7, of a flat", "no HubbleParam"});
+  expect_contains(text_of(report.notes), {"no OmegaLambda: 0.7, of a flat", "no HubbleParam"});
 }
 
-TEST(ParticleTypes, UnitsUnderGizmosNames) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, UnitsUnderGizmosNames) {
   set_header(path, "UnitLength_In_CGS", 3.0857e18);
   set_header(path, "UnitMass_In_CGS", 1.9884e33);
   set_header(path, "UnitVelocity_In_CGS", 100);
@@ -305,21 +290,15 @@ TEST(ParticleTypes, UnitsUnderGizmosNames) {
   EXPECT_EQ(s.header.newton(), 4300);
 }
 
-TEST(ParticleTypes, OthersSubsetsArePartsToo) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, OthersSubsetsArePartsToo) {
   const std::array<double, 6> fractions = {1, 0.01, 1, 1, 1, 1};
   write_attribute(open_group(opened(path), "Header"), "SubSampleFractions", fractions.data(), 6);
   write_attribute(open_group(opened(path), "Header"), "OutputType", std::string("SubSampled"));
-  ReadReport report;
-  read_snapshot(path, &report);
-  EXPECT_EQ(report.selection.fraction, 0.01);
+  EXPECT_EQ(read_with_report(path).report.selection.fraction, 0.01);
 }
 
 // numpy's bool in h5py is an enumeration.
-TEST(ParticleTypes, AFlagMayBeABool) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, AFlagMayBeABool) {
   {
     H5Id header = open_group(opened(path), "Header");
     H5Id type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose), one(H5Screate(H5S_SCALAR), H5Sclose);
@@ -332,15 +311,13 @@ TEST(ParticleTypes, AFlagMayBeABool) {
   EXPECT_FALSE(read_snapshot(path).header.comoving);
 }
 
-TEST(ParticleTypes, PkdgravsLayoutIsRefused) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, PkdgravsLayoutIsRefused) {
   write_attribute(create_group(opened(path), "Units"), "KpcUnit", 1.0);
-  expect_contains(error_of([&] { read_snapshot(path); }), {"PKDGRAV3"});
+  expect_unreadable(path, {"PKDGRAV3"});
 }
 
 // 2LPTic and N-GenIC write the high words at the place of type 2, others none.
-TEST(ParticleTypes, TotalsOf32BitsAreCompleted) {
+TEST_F(ParticleTypes, TotalsOf32BitsAreCompleted) {
   for (const std::uint32_t high : {0u, 2u}) {
     TempDir dir;
     const std::array<std::uint32_t, 6> counts = {0, 3'000'000'000, 0, 0, 0, 0};
@@ -356,9 +333,7 @@ TEST(ParticleTypes, TotalsOf32BitsAreCompleted) {
   }
 }
 
-TEST(ParticleTypes, WhyASetIsIsolated) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, WhyASetIsIsolated) {
   set_header(path, "Redshift", 0.0);
   ReadReport report;
   EXPECT_FALSE(read_snapshot(path, &report).header.comoving);
@@ -367,13 +342,13 @@ TEST(ParticleTypes, WhyASetIsIsolated) {
 }
 
 // OUTPUT_COORDINATES_AS_INTEGERS of GADGET-4, with POSITIONS_IN_32BIT and _64BIT.
-TEST(ParticleTypes, IntegerCoordinatesCountPartsOfTheBox) {
+TEST_F(ParticleTypes, IntegerCoordinatesCountPartsOfTheBox) {
   for (const bool wide : {false, true}) {
     TempDir dir;
     const std::string path = hdf5_file(dir, {});
     set_header(path, "BoxSize", 32.0);  // by which the division is exact
     for (const char* name : {"PartType0", "PartType1", "PartType4"}) {
-      const std::vector<double> x = test::numbers_in(path, name + std::string("/Coordinates"));
+      const std::vector<double> x = numbers_in(path, name + std::string("/Coordinates"));
       std::vector<std::uint64_t> integers;
       for (const double one : x) integers.push_back(static_cast<std::uint64_t>(one * 0x1p27) << (wide ? 32 : 0));
       H5Id group = open_group(opened(path), name);
@@ -383,37 +358,30 @@ TEST(ParticleTypes, IntegerCoordinatesCountPartsOfTheBox) {
     }
     expect_particles(read_snapshot(path));
     set_header(path, "ComovingIntegrationOn", 0.0);
-    expect_contains(error_of([&] { read_snapshot(path); }), {"IntCoordinates", "isolated", "COORDINATES_AS_INTEGERS"});
+    expect_unreadable(path, {"IntCoordinates", "isolated", "COORDINATES_AS_INTEGERS"});
   }
 }
 
-TEST(ParticleTypes, TracersAreNamed) {
-  TempDir dir;
-  const std::string path = hdf5_file(dir, {});
+TEST_F(ParticleTypes, TracersAreNamed) {
   for (const char* name : {"Coordinates", "Velocities", "Masses"})
     H5Ldelete(open_group(opened(path), "PartType4"), name, H5P_DEFAULT);
-  expect_contains(error_of([&] { read_snapshot(path); }),
-                  {"'PartType4' have no coordinates", "holds ParticleIDs", "copy"});
+  expect_unreadable(path, {"'PartType4' have no coordinates", "holds ParticleIDs", "copy"});
 }
 
-TEST(ParticleTypes, WithoutMassesIsAnError) {
-  TempDir dir;
-  expect_contains(error_of([&] { read_snapshot(hdf5_file(dir, {.masses = false})); }),
-                  {"particles of type 0 have no masses", "MassTable[0] is 0", "PartType0/Masses"});
+TEST_F(ParticleTypes, WithoutMassesIsAnError) {
+  expect_error([&] { read_snapshot(hdf5_file(dir, {.masses = false})); },
+               {"particles of type 0 have no masses", "MassTable[0] is 0", "PartType0/Masses"});
 }
 
-TEST(ParticleTypes, WithoutIdsAreNumbered) {
-  TempDir dir;
-  ReadReport report;
-  const Snapshot s = read_snapshot(hdf5_file(dir, {.ids = false}), &report);
+TEST_F(ParticleTypes, WithoutIdsAreNumbered) {
+  const auto [s, report] = read_with_report(hdf5_file(dir, {.ids = false}));
   EXPECT_EQ(s.ids, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
-  expect_contains(test::text_of(report.notes),
+  expect_contains(text_of(report.notes),
                   {"type 4 have no ids", "states no units", "km/s are assumed", "the mean density is"});
 }
 
-TEST(ParticleTypes, DescribedOneByOne) {
-  TempDir dir;
-  expect_contains(test::text_of(describe_file(hdf5_file(dir, {}))),
+TEST_F(ParticleTypes, DescribedOneByOne) {
+  expect_contains(text_of(describe_file(hdf5_file(dir, {}))),
                   {"particles    6", "type 0", "2, masses of their own", "3, mass 0.5 each", "PartType4/Masses"});
 }
 

@@ -1,16 +1,13 @@
 // Snapshots open in h5py, yt, pynbody and swiftsimio with the right cosmology, units, positions, velocities and masses.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "src/io/snapshot_io.hpp"
 #include "tests/commands.hpp"
-#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
+
+using namespace test;
 
 struct Case {
   const char* name;
@@ -23,9 +20,9 @@ class PythonReaders : public testing::TestWithParam<Case> {};
 
 TEST_P(PythonReaders, ShowWhatWasWritten) {
   const Case& c = GetParam();
-  test::TempDir dir;
-  const Snapshot s = test::make_snapshot(500, c.equal_masses);
-  const auto files = write_snapshot(dir / "s.hdf5", s, test::make_provenance(), c.options);
+  TempDir dir;
+  const Snapshot s = make_snapshot(500, c.equal_masses);
+  const auto files = write_snapshot(dir / "s.hdf5", s, make_provenance(), c.options);
   const std::size_t row = 321;
   const auto& x = s.positions[row];
   const auto& v = s.velocities[row];
@@ -36,8 +33,8 @@ TEST_P(PythonReaders, ShowWhatWasWritten) {
       s.header.redshift, s.header.omega0, s.header.omega_lambda, s.header.hubble,
       c.options.velocities == VelocityNumbers::kHalf ? 5e-4 : 1e-4);
   const auto [code, output] =
-      test::call_shell(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'", test::python(),
-                                   test::source_directory(), c.package, files[0], dir / "expected.json"));
+      call_shell(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'", python(), source_directory(),
+                             c.package, files[0], dir / "expected.json"));
   if (code == 77 || code == 127) GTEST_SKIP() << c.package << ": " << output;
   EXPECT_EQ(code, 0) << output;
 }

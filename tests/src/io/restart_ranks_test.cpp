@@ -1,24 +1,16 @@
 // Restarts that other numbers of ranks read than wrote them.
-#include <gtest/gtest.h>
-
 #include "tests/small_disk.hpp"
 #include "tests/src/io/restart_state.hpp"
 
 namespace maki {
 namespace {
 
-using test::error_of;
-using test::escaper_rows;
-using test::particle_rows;
-using test::same_bits;
+using namespace test;
 
 constexpr std::uint32_t kParticles = 1001, kEscapers = 7;
 
-class RestartRanks : public testing::Test {
+class RestartRanks : public InSharedDir {
  protected:
-  const Communicator world = Communicator::world();
-  const test::SharedDir dir{world};
-
   // Those of the first `size` ranks; of the others some communicator too.
   Communicator first(int size) const { return world.split(world.rank() < size ? 0 : 1, world.rank()); }
   bool is_in(int size) const { return world.rank() < size; }
@@ -34,10 +26,10 @@ class RestartRanks : public testing::Test {
     const Communicator ranks = first(writers);
     const int r = world.rank();
     if (is_in(writers))
-      test::write_restart(dir.path(), test::info_of_step(step), test::some_numbers(),
-                          {particle_rows(uneven(kParticles, r, writers), uneven(kParticles, r + 1, writers)),
-                           escaper_rows(uneven(kEscapers, r, writers), uneven(kEscapers, r + 1, writers))},
-                          2, ranks);
+      write_restart(dir.path(), info_of_step(step), some_numbers(),
+                    {particle_rows(uneven(kParticles, r, writers), uneven(kParticles, r + 1, writers)),
+                     escaper_rows(uneven(kEscapers, r, writers), uneven(kEscapers, r + 1, writers))},
+                    2, ranks);
     world.barrier();
   }
 };
@@ -54,7 +46,7 @@ TEST_F(RestartRanks, AnyNumberReadsIt) {
         const auto from = readers == writers ? uneven : begin;
         EXPECT_EQ(back.info.step, step);
         EXPECT_EQ(back.info.particles.size(), static_cast<std::size_t>(writers));
-        EXPECT_EQ(back.numbers, test::some_numbers());
+        EXPECT_EQ(back.numbers, some_numbers());
         EXPECT_TRUE(
             same_bits(back.particles, particle_rows(from(kParticles, r, readers), from(kParticles, r + 1, readers))));
         EXPECT_TRUE(
@@ -69,14 +61,13 @@ TEST_F(RestartRanks, OneRankThatCannotWriteFailsAll) {
   write_with(world.size(), 1);
   const int r = world.rank();
   const std::string text = error_of([&] {
-    const test::SmallFiles small(20000, r == world.size() - 1);
-    test::write_restart(dir.path(), test::info_of_step(2), test::some_numbers(),
-                        {particle_rows(static_cast<std::uint32_t>(r) * 5000, static_cast<std::uint32_t>(r + 1) * 5000),
-                         {}},
-                        2, world);
+    const SmallFiles small(20000, r == world.size() - 1);
+    write_restart(dir.path(), info_of_step(2), some_numbers(),
+                  {particle_rows(static_cast<std::uint32_t>(r) * 5000, static_cast<std::uint32_t>(r + 1) * 5000), {}},
+                  2, world);
   });
   for (const std::string& other : gather_texts(world, text)) EXPECT_EQ(text, other);
-  test::expect_contains(text, {"cannot write", "File too large", "raise the limit"});
+  expect_contains(text, {"cannot write", "File too large", "raise the limit"});
   world.barrier();
   EXPECT_EQ(dir.entries(), 1u);
   const RestartInfo former = find_restarts(dir.path(), world).back();

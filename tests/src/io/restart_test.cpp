@@ -1,32 +1,21 @@
 // Restarts come back bit by bit; one that is not whole is none, and one that cannot be written harms no other.
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <fstream>
-
 #include "src/io/restart.hpp"
 #include "src/io/safe_file.hpp"
 #include "tests/small_disk.hpp"
-#include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
+using namespace test;
+using Restarts = InTempDir;
 namespace fs = std::filesystem;
-using test::error_of;
-using test::escaper_rows;
-using test::expect_contains;
-using test::particle_rows;
-using test::same_bits;
-using test::some_numbers;
-using test::TempDir;
-using test::write;
 
 std::vector<std::uint64_t> steps_in(const std::string& directory) {
   std::vector<std::uint64_t> steps;
@@ -40,8 +29,7 @@ void expect_whole(const std::string& directory, std::uint64_t step) {
   EXPECT_EQ(error_of([&] { read_restart(info); }), "");
 }
 
-TEST(Restart, TheOneThatAllSitesHaveStays) {
-  TempDir dir;
+TEST_F(Restarts, TheOneThatAllSitesHaveStays) {
   for (const std::uint64_t step : {3u, 6u, 9u, 12u, 15u}) write(dir.path(), step, 10, 100);
   const auto prune = [&](std::uint64_t needed) {
     restart_folder::prune(dir.path(), find_restarts(dir / "restart_000015").at(0), 2, needed);
@@ -54,17 +42,15 @@ TEST(Restart, TheOneThatAllSitesHaveStays) {
   EXPECT_EQ(steps_in(dir.path()), (Steps{12, 15}));
 }
 
-TEST(Restart, ThoseOfAnotherRunStay) {
-  TempDir dir;
-  RestartInfo other = test::info_of_step(5);
+TEST_F(Restarts, ThoseOfAnotherRunStay) {
+  RestartInfo other = info_of_step(5);
   other.run = "another";
-  test::write_restart(dir.path(), other, some_numbers(), {particle_rows(0, 10), escaper_rows(0, 3)}, 2);
+  write_restart(dir.path(), other, some_numbers(), {particle_rows(0, 10), escaper_rows(0, 3)}, 2);
   for (const std::uint64_t step : {3u, 6u, 9u}) write(dir.path(), step, 10);
   EXPECT_EQ(steps_in(dir.path()), (Steps{5, 6, 9}));
 }
 
-TEST(Restart, ComesBackBitByBit) {
-  TempDir dir;
+TEST_F(Restarts, ComesBackBitByBit) {
   for (const std::uint32_t particles : {0u, 1u, 1000u}) {
     const std::string path = write(dir.path(), 17, particles);
     EXPECT_EQ(path, dir / "restart_000017");
@@ -75,15 +61,15 @@ TEST(Restart, ComesBackBitByBit) {
     EXPECT_TRUE(same_bits(back.escapers, escaper_rows(0, 3)));
     EXPECT_EQ(back.numbers, some_numbers());
     EXPECT_EQ(back.info.step, 17u);
-    EXPECT_EQ(back.info.time, test::info_of_step(17).time);
-    EXPECT_EQ(back.info.provenance.configuration, test::info_of_step(17).provenance.configuration);
+    EXPECT_EQ(back.info.time, info_of_step(17).time);
+    EXPECT_EQ(back.info.provenance.configuration, info_of_step(17).provenance.configuration);
     EXPECT_EQ(find_restarts(path).at(0).step, 17u);  // the folder itself
     EXPECT_EQ(find_restarts(path + "/").at(0).step, 17u);
   }
 }
 
-TEST(Restart, TheDeviceGetsItBackToo) {
-  const Stream& stream = test::test_stream();
+TEST_F(Restarts, TheDeviceGetsItBackToo) {
+  const Stream& stream = test_stream();
   const ParticleRows rows = particle_rows(0, 100);
   Particles particles;
   copy_from_rows(stream, rows, particles);
@@ -92,8 +78,7 @@ TEST(Restart, TheDeviceGetsItBackToo) {
   EXPECT_TRUE(same_bits(back, rows));
 }
 
-TEST(Restart, TheLastOnesAreKept) {
-  TempDir dir;
+TEST_F(Restarts, TheLastOnesAreKept) {
   for (const std::uint64_t step : {5, 100, 999999, 1000001}) write(dir.path(), step);
   EXPECT_EQ(steps_in(dir.path()), (Steps{999999, 1000001}));
   EXPECT_EQ(dir.entries(), 2u);
@@ -103,8 +88,7 @@ TEST(Restart, TheLastOnesAreKept) {
   EXPECT_EQ(steps_in(dir.path()), (Steps{1000003}));
 }
 
-TEST(Restart, WhatIsNotWholeIsNone) {
-  TempDir dir;
+TEST_F(Restarts, WhatIsNotWholeIsNone) {
   write(dir.path(), 1);
   write(dir.path(), 2);
   fs::remove(dir / "restart_000002/complete.toml");
@@ -116,8 +100,7 @@ TEST(Restart, WhatIsNotWholeIsNone) {
   EXPECT_EQ(dir.entries(), 2u);
 }
 
-TEST(Restart, OneThatCannotBeReadAtTheMomentStays) {
-  TempDir dir;
+TEST_F(Restarts, OneThatCannotBeReadAtTheMomentStays) {
   write(dir.path(), 1);
   write(dir.path(), 2);
   const std::string folder = dir / "restart_000002", file = folder + "/complete.toml";
@@ -131,7 +114,7 @@ TEST(Restart, OneThatCannotBeReadAtTheMomentStays) {
   EXPECT_EQ(without_descriptors, restart_folder::Found::kUnreadable);
   fs::rename(file, dir / "aside");
   fs::create_symlink("complete.toml", file);  // leads to itself
-  expect_contains(error_of([&] { find_restarts(dir.path()); }), {"cannot read", file.c_str(), "name another"});
+  expect_error([&] { find_restarts(dir.path()); }, {"cannot read", file.c_str(), "name another"});
   write(dir.path(), 3, 10, 1);
   EXPECT_EQ(remove_restarts_after(dir.path(), 3), (std::vector<std::string>{}));
   fs::rename(dir / "aside", file);
@@ -139,8 +122,7 @@ TEST(Restart, OneThatCannotBeReadAtTheMomentStays) {
 }
 
 // Threads would have stacks that no memory holds.
-TEST(Restart, WithoutAThreadToWriteItHasAnOutcome) {
-  TempDir dir;
+TEST_F(Restarts, WithoutAThreadToWriteItHasAnOutcome) {
   const ParticleRows particles = particle_rows(0, 10);
   const EscaperRows escapers = escaper_rows(0, 3);
   pthread_attr_t usual, vast;
@@ -150,7 +132,7 @@ TEST(Restart, WithoutAThreadToWriteItHasAnOutcome) {
   pthread_setattr_default_np(&vast);
   RestartWriter writer;
   const std::string thrown = error_of([&] {
-    writer.begin(dir.path(), test::info_of_step(1), some_numbers(), {particles, escapers}, 2);
+    writer.begin(dir.path(), info_of_step(1), some_numbers(), {particles, escapers}, 2);
   });
   pthread_setattr_default_np(&usual);
   ASSERT_EQ(thrown, "") << "other ranks may have their threads";
@@ -158,8 +140,7 @@ TEST(Restart, WithoutAThreadToWriteItHasAnOutcome) {
   EXPECT_EQ(dir.entries(), 0u);
 }
 
-TEST(Restart, LaterOnesAreRemoved) {
-  TempDir dir;
+TEST_F(Restarts, LaterOnesAreRemoved) {
   for (const std::uint64_t step : {1, 2, 3, 4}) write(dir.path(), step, 10, 9);
   fs::remove(dir / "restart_000001/complete.toml");
   EXPECT_EQ(remove_restarts_after(dir.path(), 2), (std::vector<std::string>{"restart_000003", "restart_000004"}));
@@ -168,8 +149,7 @@ TEST(Restart, LaterOnesAreRemoved) {
 }
 
 // Restarts of the same format had files of measured FFTW plans too, with their checksums.
-TEST(Restart, ReadsThoseWithPlans) {
-  TempDir dir;
+TEST_F(Restarts, ReadsThoseWithPlans) {
   const std::string folder = write(dir.path(), 8), path = folder + "/complete.toml";
   std::ofstream(folder + "/plans_0.txt") << "(fftw-3.3.10 fftwf_wisdom)";
   std::string text = bytes_of_file(path);
@@ -179,30 +159,28 @@ TEST(Restart, ReadsThoseWithPlans) {
   EXPECT_EQ(error_of([&] { read_restart(find_restarts(dir.path()).at(0)); }), "");
 }
 
-TEST(Restart, RefusesDamageAndOtherFormats) {
-  TempDir dir;
+TEST_F(Restarts, RefusesDamageAndOtherFormats) {
   const std::string file = write(dir.path(), 8) + "/rank_0.hdf5";
-  test::flip_bit(file, fs::file_size(file) - 100, 0);
+  flip_bit(file, fs::file_size(file) - 100, 0);
   RestartInfo info = find_restarts(dir.path()).at(0);
-  expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "damaged", "checksum", "earlier"});
+  expect_error([&] { read_restart(info); }, {file.c_str(), "damaged", "checksum", "earlier"});
   fs::remove(file);
-  expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "No such file"});
+  expect_error([&] { read_restart(info); }, {file.c_str(), "No such file"});
   std::ofstream(dir / "restart_000008/complete.toml") << "format = 99\nstep = 8\nversion = \"Maki 9\"\n"
                                                          "git_hash = \"abc12\"\n";
   info = find_restarts(dir.path()).at(0);
-  expect_contains(error_of([&] { read_restart(info); }), {"restart_000008", "format 99", "Maki 9, commit abc12"});
+  expect_error([&] { read_restart(info); }, {"restart_000008", "format 99", "Maki 9, commit abc12"});
 }
 
-TEST(Restart, AFullDiskLeavesTheFormerOnes) {
-  TempDir dir;
-  const test::SmallDisk disk(dir.path());
+TEST_F(Restarts, AFullDiskLeavesTheFormerOnes) {
+  const SmallDisk disk(dir.path());
   if (!disk)
     GTEST_SKIP()
         << "mounting a small file system needs root; RestartRanks.OneRankThatCannotWriteFailsAll covers the same path";
   write(dir.path(), 1);
   write(dir.path(), 2);
-  expect_contains(error_of([&] { write(dir.path(), 3, 100000); }),
-                  {"cannot write", "restart_000003", "No space left on device", "free space"});
+  expect_error([&] { write(dir.path(), 3, 100000); },
+               {"cannot write", "restart_000003", "No space left on device", "free space"});
   EXPECT_EQ(dir.entries(), 2u);
   expect_whole(dir.path(), 1);
   expect_whole(dir.path(), 2);
@@ -211,8 +189,7 @@ TEST(Restart, AFullDiskLeavesTheFormerOnes) {
 }
 
 // A process that ends in the middle of a write, here by the signal of a file that grows too large.
-TEST(Restart, KilledWhileWriting) {
-  TempDir dir;
+TEST_F(Restarts, KilledWhileWriting) {
   write(dir.path(), 1);
   const pid_t child = fork();
   if (child == 0) {
@@ -234,8 +211,8 @@ TEST(Restart, KilledWhileWriting) {
   expect_whole(dir.path(), 2);
 }
 
-TEST(Restart, SaysWhereThereIsNoDirectory) {
-  expect_contains(error_of([&] { find_restarts("/nowhere/at/all"); }), {"/nowhere/at/all", "No such file"});
+TEST_F(Restarts, SaysWhereThereIsNoDirectory) {
+  expect_error([&] { find_restarts("/nowhere/at/all"); }, {"/nowhere/at/all", "No such file"});
 }
 
 }  // namespace

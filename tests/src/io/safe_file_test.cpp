@@ -1,11 +1,9 @@
 #include "src/io/safe_file.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <optional>
 
 #include "src/io/run_directory.hpp"
@@ -17,13 +15,13 @@
 namespace maki {
 namespace {
 
-using test::error_of;
-using test::expect_contains;
-using test::TempDir;
-using test::text_of;
+using namespace test;
+using SafeFiles = InTempDir;
+using EnsureOutputDirectory = InTempDir;
+using DirectoryLocks = InTempDir;
+using DirectoryOfARun = InTempDir;
 
-TEST(SafeFile, AppearsWhenCommitted) {
-  TempDir dir;
+TEST_F(SafeFiles, AppearsWhenCommitted) {
   SafeFile file(dir / "a.txt");
   file.write("one ");
   file.write("two");
@@ -33,8 +31,7 @@ TEST(SafeFile, AppearsWhenCommitted) {
   EXPECT_EQ(dir.entries(), 1u);
 }
 
-TEST(SafeFile, LeavesNothingWhenAbandoned) {
-  TempDir dir;
+TEST_F(SafeFiles, LeavesNothingWhenAbandoned) {
   {
     SafeFile file(dir / "a.txt");
     file.write("half");
@@ -43,8 +40,7 @@ TEST(SafeFile, LeavesNothingWhenAbandoned) {
   EXPECT_EQ(dir.entries(), 0u);
 }
 
-TEST(SafeFile, MovesWithItsTemporaryFile) {
-  TempDir dir;
+TEST_F(SafeFiles, MovesWithItsTemporaryFile) {
   SafeFile first(dir / "a.txt");
   SafeFile second(std::move(first));
   second.write("x");
@@ -52,10 +48,9 @@ TEST(SafeFile, MovesWithItsTemporaryFile) {
   EXPECT_EQ(text_of(dir / "a.txt"), "x");
 }
 
-TEST(SafeFile, RefusesToReplaceUnlessTold) {
-  TempDir dir;
+TEST_F(SafeFiles, RefusesToReplaceUnlessTold) {
   std::ofstream(dir / "a.txt") << "old";
-  expect_contains(error_of([&] { SafeFile file(dir / "a.txt"); }), {"a.txt", "exists", "overwriting"});
+  expect_error([&] { SafeFile file(dir / "a.txt"); }, {"a.txt", "exists", "overwriting"});
   EXPECT_EQ(text_of(dir / "a.txt"), "old");
   SafeFile file(dir / "a.txt", true);
   file.write("new");
@@ -64,8 +59,7 @@ TEST(SafeFile, RefusesToReplaceUnlessTold) {
   EXPECT_EQ(dir.entries(), 1u);
 }
 
-TEST(SafeFile, ReplacesTheFileOfALinkAndNoPipe) {
-  TempDir dir;
+TEST_F(SafeFiles, ReplacesTheFileOfALinkAndNoPipe) {
   std::ofstream(dir / "a.txt") << "old";
   std::filesystem::create_symlink("a.txt", dir / "link");
   SafeFile file(dir / "link", true);
@@ -74,32 +68,29 @@ TEST(SafeFile, ReplacesTheFileOfALinkAndNoPipe) {
   EXPECT_EQ(text_of(dir / "a.txt"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
   ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
-  expect_contains(error_of([&] { SafeFile pipe(dir / "pipe", true); }), {"pipe", "is a device or a pipe"});
+  expect_error([&] { SafeFile pipe(dir / "pipe", true); }, {"pipe", "is a device or a pipe"});
 }
 
-TEST(SafeFile, DoesNotReplaceAFileThatAppearedMeanwhile) {
-  TempDir dir;
+TEST_F(SafeFiles, DoesNotReplaceAFileThatAppearedMeanwhile) {
   {
     SafeFile file(dir / "a.txt");
     std::ofstream(dir / "a.txt") << "other";
-    expect_contains(error_of([&] { file.commit(); }), {"a.txt", "exists"});
+    expect_error([&] { file.commit(); }, {"a.txt", "exists"});
   }
   EXPECT_EQ(text_of(dir / "a.txt"), "other");
   EXPECT_EQ(dir.entries(), 1u);
 }
 
-TEST(SafeFile, SaysWhyTheDirectoryWillNotDo) {
-  TempDir dir;
-  expect_contains(error_of([&] { SafeFile file(dir / "none/a.txt"); }),
-                  {"cannot write", "none/a.txt", "No such file or directory", "make the directory"});
+TEST_F(SafeFiles, SaysWhyTheDirectoryWillNotDo) {
+  expect_error([&] { SafeFile file(dir / "none/a.txt"); },
+               {"cannot write", "none/a.txt", "No such file or directory", "make the directory"});
   std::ofstream(dir / "file") << "x";
-  expect_contains(error_of([&] { SafeFile file(dir / "file/a.txt"); }), {"Not a directory"});
-  expect_contains(error_of([&] { SafeFile file(dir.path()); }), {"it is a directory"});
+  expect_error([&] { SafeFile file(dir / "file/a.txt"); }, {"Not a directory"});
+  expect_error([&] { SafeFile file(dir.path()); }, {"it is a directory"});
 }
 
 // Root may write anywhere, and gives up its rights for a while.
-TEST(SafeFile, SaysThatADirectoryIsNotWritable) {
-  TempDir dir;
+TEST_F(SafeFiles, SaysThatADirectoryIsNotWritable) {
   ASSERT_EQ(chmod(dir.path().c_str(), 0555), 0);
   const bool root = geteuid() == 0;
   if (root) {
@@ -115,36 +106,32 @@ TEST(SafeFile, SaysThatADirectoryIsNotWritable) {
   chmod(dir.path().c_str(), 0755);
 }
 
-TEST(EnsureOutputDirectory, MakesParentsAndAcceptsWhatIsThere) {
-  TempDir dir;
+TEST_F(EnsureOutputDirectory, MakesParentsAndAcceptsWhatIsThere) {
   ensure_output_directory(dir / "a/b/c");
   ensure_output_directory(dir / "a/b/c");
   EXPECT_TRUE(std::filesystem::is_directory(dir / "a/b/c"));
 }
 
-TEST(EnsureOutputDirectory, RefusesAFileInTheWay) {
-  TempDir dir;
+TEST_F(EnsureOutputDirectory, RefusesAFileInTheWay) {
   std::ofstream(dir / "out") << "x";
-  expect_contains(error_of([&] { ensure_output_directory(dir / "out"); }), {"out", "a file has that name", "remove"});
-  expect_contains(error_of([&] { ensure_output_directory(dir / "out/deeper"); }), {"out/deeper", "Not a directory"});
+  expect_error([&] { ensure_output_directory(dir / "out"); }, {"out", "a file has that name", "remove"});
+  expect_error([&] { ensure_output_directory(dir / "out/deeper"); }, {"out/deeper", "Not a directory"});
 }
 
-TEST(DirectoryLock, IsHeldByOneAndLeavesNothing) {
-  TempDir dir;
+TEST_F(DirectoryLocks, IsHeldByOneAndLeavesNothing) {
   EXPECT_EQ(is_locked(dir / ""), std::nullopt) << "it may have been removed";
   std::ofstream(dir / ".maki.lock").close();  // of a process that was killed
   EXPECT_EQ(is_locked(dir / ""), false);
   std::optional<DirectoryLock> first(dir / "");
   EXPECT_EQ(is_locked(dir / ""), true);
-  expect_contains(error_of([&] { DirectoryLock second(dir / ""); }),
-                  {"in use", "another run", fmt::format("process {} on", getpid()), "output_directory", ".maki.lock"});
+  expect_error([&] { DirectoryLock second(dir / ""); },
+               {"in use", "another run", fmt::format("process {} on", getpid()), "output_directory", ".maki.lock"});
   first.reset();
   EXPECT_NO_THROW(DirectoryLock(dir / ""));
   EXPECT_EQ(dir.entries(), 0u);
 }
 
-TEST(DirectoryLock, KeepsARunOutOfADirectoryInUse) {
-  TempDir dir;
+TEST_F(DirectoryLocks, KeepsARunOutOfADirectoryInUse) {
   RunFileOptions options;
   options.directory = dir / "";
   options.overwrite = true;
@@ -152,7 +139,7 @@ TEST(DirectoryLock, KeepsARunOutOfADirectoryInUse) {
   {
     DirectoryLock other(options.directory);
     std::ofstream(dir / "stop") << "for the other one";
-    expect_contains(error_of([&] { RunFiles files(options, {}); }), {"in use"});
+    expect_error([&] { RunFiles files(options, {}); }, {"in use"});
     EXPECT_TRUE(std::filesystem::exists(dir / "stop"));
   }
   EXPECT_NO_THROW(RunFiles(options, {}));
@@ -177,8 +164,7 @@ struct ToldRun : RunFiles {
   std::string told;
 };
 
-TEST(DirectoryOfARun, ThatIsRenamedIsNotSoughtInItsSuccessor) {
-  TempDir dir;
+TEST_F(DirectoryOfARun, ThatIsRenamedIsNotSoughtInItsSuccessor) {
   std::optional<ToldRun> first(std::in_place, dir / "run", "first");
   first->step();
   std::filesystem::rename(dir / "run", dir / "old");
@@ -205,8 +191,7 @@ TEST(DirectoryOfARun, ThatIsRenamedIsNotSoughtInItsSuccessor) {
   refused();  // the second has ended
 }
 
-TEST(DirectoryOfARun, ThatIsGoneIsMadeAgain) {
-  TempDir dir;
+TEST_F(DirectoryOfARun, ThatIsGoneIsMadeAgain) {
   ToldRun run(dir / "run", "mine");
   run.step();
   std::filesystem::remove_all(dir / "run");
@@ -222,8 +207,7 @@ TEST(DirectoryOfARun, ThatIsGoneIsMadeAgain) {
   EXPECT_EQ(is_locked(dir / "run"), true);
 }
 
-TEST(DirectoryOfARun, IsLockedAgainWhereTheLockFileWasRemoved) {
-  TempDir dir;
+TEST_F(DirectoryOfARun, IsLockedAgainWhereTheLockFileWasRemoved) {
   ToldRun run(dir / "run", "mine");
   run.step();
   std::filesystem::remove(dir / "run/.maki.lock");
@@ -232,7 +216,7 @@ TEST(DirectoryOfARun, IsLockedAgainWhereTheLockFileWasRemoved) {
   EXPECT_EQ(is_locked(dir / "run"), true);
   std::filesystem::remove(dir / "run/.maki.lock");
   const DirectoryLock other(dir / "run");
-  expect_contains(error_of([&] { run.step(); }), {"another run", "or its lock file was"});
+  expect_error([&] { run.step(); }, {"another run", "or its lock file was"});
 }
 
 TEST(LineFile, GoesOnInTheFileThatHasItsName) {
@@ -264,7 +248,7 @@ std::string add_lines(LineFile& file) {
 
 TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
   TempDir dir;
-  const test::SmallDisk disk(dir.path());
+  const SmallDisk disk(dir.path());
   if (!disk) GTEST_SKIP() << "mounting a small file system needs root";
   const std::string path = dir / "log.txt";
   LineFile file(path);
@@ -275,7 +259,7 @@ TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
   EXPECT_LT(text_of(path).size(), all.size());
   expect_contains(file.news(), {"cannot write", path.c_str(), "No space left on device", "wait in memory"});
   EXPECT_EQ(file.news(), "") << "is told once";
-  expect_contains(error_of([&] { file.settle(); }), {"cannot write", path.c_str(), "lines at its end are missing"});
+  expect_error([&] { file.settle(); }, {"cannot write", path.c_str(), "lines at its end are missing"});
   disk.clear();
   file.add("last");
   EXPECT_EQ(text_of(path), all + "last\n");
@@ -285,7 +269,7 @@ TEST(DiskThatIsFull, LinesWaitUntilThereIsRoom) {
 
 TEST(DiskThatIsFull, AFileThatIsOpenedAnewBeginsWithAWholeLine) {
   TempDir dir;
-  const test::SmallDisk disk(dir.path());
+  const SmallDisk disk(dir.path());
   if (!disk) GTEST_SKIP() << "mounting a small file system needs root";
   const std::string path = dir / "log.txt";
   LineFile file(path);
@@ -304,7 +288,7 @@ TEST(DiskThatIsFull, SomeLinesWaitAndNoMore) {
   LineFile file("/dev/full");
   const std::string line(LineFile::most_waiting / 2, 'x');
   file.add(line);
-  expect_contains(error_of([&] { file.add(line); }), {"cannot write", "/dev/full", "2 lines", "see whether the disk"});
+  expect_error([&] { file.add(line); }, {"cannot write", "/dev/full", "2 lines", "see whether the disk"});
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 // Files do not depend on how many ranks write them, nor on how many read them.
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
 #include <optional>
 
-#include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_writer.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"
@@ -13,15 +10,7 @@
 namespace maki {
 namespace {
 
-using test::begin_of;
-using test::error_of;
-using test::expect_contains;
-using test::make_provenance;
-using test::make_snapshot;
-using test::rows_of;
-using test::SharedDir;
-using test::Shares;
-using test::text_of;
+using namespace test;
 
 constexpr auto k1 = SnapshotFormat::kGadgetBinary1;
 constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
@@ -68,11 +57,9 @@ void expect_same_header(const SnapshotHeader& read, const SnapshotHeader& writte
   EXPECT_DOUBLE_EQ(read.units.velocity_cgs, written.units.velocity_cgs);
 }
 
-class SnapshotRanks : public testing::Test {
+class SnapshotRanks : public InSharedDir {
  protected:
-  const Communicator ranks = Communicator::world();
-  const int rank = ranks.rank(), size = ranks.size();
-  const SharedDir dir{ranks};
+  const int rank = world.rank(), size = world.size();
 
   Snapshot share(const Snapshot& all, Shares how) const {
     return rows_of(all, begin_of(how, all.size(), rank, size), begin_of(how, all.size(), rank + 1, size));
@@ -95,12 +82,12 @@ TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
       WriteOptions options = kind.options;
       options.overwrite = true;
       const Snapshot own = share(all, how);
-      const auto files = write_snapshot(dir / "many", own, make_provenance(), options, extras(own), ranks);
+      const auto files = write_snapshot(dir / "many", own, make_provenance(), options, extras(own), world);
       ASSERT_EQ(files.size(), static_cast<std::size_t>(options.files));
       for (std::size_t i = 0; i < whole.size(); ++i)
         EXPECT_TRUE(text_of(whole[i]) == text_of(files[i])) << files[i] << ", kind " << &kind - kKinds.data();
     }
-    ranks.barrier();
+    world.barrier();
     for (const auto& file : whole) std::filesystem::remove(file);
   }
 }
@@ -108,7 +95,7 @@ TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
 // Ranks that would give it different times pass the same chunks.
 TEST_F(SnapshotRanks, PassChunksTogether) {
   const Snapshot all = make_snapshot(150000, false), own = share(all, Shares::kEven);
-  SnapshotWriter writer(ranks);
+  SnapshotWriter writer(world);
   writer.begin(dir / "s.hdf5", {std::make_shared<SnapshotSource>(own)}, make_provenance(), {.deflate = 1});
   std::optional<SnapshotOutcome> outcome;
   for (int turn = 0; !outcome; ++turn) outcome = writer.look((rank + turn) % 2 == 0 ? 0 : 1e9);
@@ -123,9 +110,9 @@ TEST_F(SnapshotRanks, ReadTheirSharesInOrder) {
     const Snapshot all = make_snapshot(kind.particles, kind.equal_masses);
     WriteOptions options = kind.options;
     options.overwrite = true;
-    write_snapshot(dir / "s", share(all, Shares::kGaps), make_provenance(), options, {}, ranks);
-    const Communicator readers = ranks.split(rank < 1 ? 0 : rank < 4 ? 1 : 2, rank);  // 1, 3 and the rest
-    for (const Communicator& some : {ranks, readers}) {
+    write_snapshot(dir / "s", share(all, Shares::kGaps), make_provenance(), options, {}, world);
+    const Communicator readers = world.split(rank < 1 ? 0 : rank < 4 ? 1 : 2, rank);  // 1, 3 and the rest
+    for (const Communicator& some : {world, readers}) {
       ReadReport report, of_one;
       const Snapshot own = read_snapshot(dir / (options.files > 1 ? "s.1" : "s"), &report, some);
       const std::size_t begin = share_begin(all.size(), some.rank(), some.size());
@@ -153,11 +140,11 @@ TEST_F(SnapshotRanks, ReadTheirSharesInOrder) {
       EXPECT_EQ(report.files, of_one.files);
       EXPECT_EQ(report.counts, of_one.counts);
     }
-    ranks.barrier();
+    world.barrier();
     if (rank == 0) {
       for (const auto& entry : std::filesystem::directory_iterator(dir.path())) std::filesystem::remove(entry);
     }
-    ranks.barrier();
+    world.barrier();
   }
 }
 
@@ -166,10 +153,10 @@ TEST_F(SnapshotRanks, WriteSubsetsAlike) {
   const Snapshot all = make_snapshot(3000, false);
   const WriteOptions options{.selection = {.fraction = 0.2}};
   if (rank == 0) write_snapshot(dir / "one", all, make_provenance(), options);
-  const auto files = write_snapshot(dir / "many", share(all, Shares::kGaps), make_provenance(), options, {}, ranks);
-  ranks.barrier();
+  const auto files = write_snapshot(dir / "many", share(all, Shares::kGaps), make_provenance(), options, {}, world);
+  world.barrier();
   EXPECT_TRUE(text_of(dir / "one") == text_of(files[0]));
-  EXPECT_NEAR(static_cast<double>(count_particles(files[0], ranks)), 600, 5 * std::sqrt(600));
+  EXPECT_NEAR(static_cast<double>(count_particles(files[0], world)), 600, 5 * std::sqrt(600));
 }
 
 // Types of particles that lie across the ranks' shares, and notes that only some ranks have reason to make.
@@ -177,7 +164,7 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
   const Snapshot all = make_snapshot(30, false);
   if (rank == 0) {
     write_snapshot(dir / "s.hdf5", all, {});
-    H5Id file = test::opened(dir / "s.hdf5");
+    H5Id file = opened(dir / "s.hdf5");
     H5Id header = open_group(file, "Header");
     H5Adelete(header, "NumPart_ThisFile");
     const std::uint32_t counts[6] = {0, 30, 0, 7, 0, 0};
@@ -191,14 +178,10 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
       write_rows(dataset, 0, 7, H5T_NATIVE_DOUBLE, values.data());
     }
   }
-  ranks.barrier();
+  world.barrier();
   ReadReport report, of_one;
-  const Snapshot own = read_snapshot(dir / "s.hdf5", &report, ranks), whole = read_snapshot(dir / "s.hdf5", &of_one);
-  const Snapshot expected = rows_of(whole, share_begin(37, rank, size), share_begin(37, rank + 1, size));
-  EXPECT_EQ(own.ids, expected.ids);
-  EXPECT_EQ(own.positions, expected.positions);
-  EXPECT_EQ(own.velocities, expected.velocities);
-  EXPECT_EQ(own.masses, expected.masses);
+  const Snapshot own = read_snapshot(dir / "s.hdf5", &report, world), whole = read_snapshot(dir / "s.hdf5", &of_one);
+  expect_shares_of(whole, own, world);
   EXPECT_EQ(whole.ids[35], 36u);
   EXPECT_EQ(report.notes, of_one.notes);
   EXPECT_GE(report.notes.size(), 1u);
@@ -219,13 +202,13 @@ TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
   for (const auto& [text, spoil] : faults) {
     Snapshot all = make_snapshot(1000, false);
     spoil(all);
-    write_snapshot(dir / "s", share(all, Shares::kEven), {}, {.overwrite = true}, {}, ranks);
-    const std::string found = error(dir / "s", ranks);
+    write_snapshot(dir / "s", share(all, Shares::kEven), {}, {.overwrite = true}, {}, world);
+    const std::string found = error(dir / "s", world);
     EXPECT_EQ(found, error(dir / "s", Communicator::self()));
-    test::expect_contains(found, {text});
-    ranks.barrier();
+    expect_contains(found, {text});
+    world.barrier();
   }
-  EXPECT_EQ(error(dir / "none", ranks), error(dir / "none", Communicator::self()));
+  EXPECT_EQ(error(dir / "none", world), error(dir / "none", Communicator::self()));
 }
 
 TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
@@ -233,41 +216,37 @@ TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
   all.positions[990] = all.positions[10], all.positions[995] = all.positions[700];
   all.positions[501][2] = -1, all.positions[20][0] = -3;
   all.ids[900] = all.ids[901] = all.ids[3];
-  write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, ranks);
+  write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, world);
   ReadReport report, of_one;
-  const Snapshot own = read_snapshot(dir / "s", &report, ranks), whole = read_snapshot(dir / "s", &of_one);
-  EXPECT_EQ(own.positions, rows_of(whole, share_begin(1000, rank, size), share_begin(1000, rank + 1, size)).positions);
+  const Snapshot own = read_snapshot(dir / "s", &report, world), whole = read_snapshot(dir / "s", &of_one);
+  EXPECT_EQ(own.positions, even_share(whole, world).positions);
   EXPECT_EQ(whole.positions[501][2], 49);
   EXPECT_EQ(report.notes, of_one.notes);
   ASSERT_EQ(report.notes.size(), 3u);
-  test::expect_contains(report.notes[0], {"Warning: 2 particles outside", "id 67", "by up to 3"});
-  test::expect_contains(report.notes[1], {"Warning: 4 particles share their point", "ids 37 and 2977"});
-  test::expect_contains(report.notes[2], {"Warning: 3 particles share their id", "id 16;"});
+  expect_contains(report.notes[0], {"Warning: 2 particles outside", "id 67", "by up to 3"});
+  expect_contains(report.notes[1], {"Warning: 4 particles share their point", "ids 37 and 2977"});
+  expect_contains(report.notes[2], {"Warning: 3 particles share their id", "id 16;"});
 }
 
 // What only one rank gets wrong stops all.
 TEST_F(SnapshotRanks, FailToWriteTogether) {
   Snapshot own = share(make_snapshot(100), Shares::kEven);
   if (rank == size - 1) own.ids.push_back(1);
-  test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {}, {}, ranks); }), {"differ in length"});
+  expect_error([&] { write_snapshot(dir / "s", own, {}, {}, {}, world); }, {"differ in length"});
   own.ids.resize(own.size());
-  test::expect_contains(error_of([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }),
-                        {"make the directory"});
+  expect_error([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, world); }, {"make the directory"});
   if (rank == size - 1) own.ids.back() = std::uint64_t{1} << 32;
-  test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, ranks); }),
-                        {"the id 4294967296 does not fit"});
+  expect_error([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, world); },
+               {"the id 4294967296 does not fit"});
   EXPECT_EQ(dir.entries(), 0u);
 }
 
 // A disk that fills up, or fails for one of the ranks, gives all ranks one Error and leaves nothing behind.
 
-class FullDiskRanks : public testing::Test {
+class FullDiskRanks : public InSharedDir {
  protected:
-  const Communicator ranks = Communicator::world();
-  const test::SharedDir dir{ranks};
   const Snapshot all = make_snapshot(100000);
-  const Snapshot own = test::rows_of(all, share_begin(all.size(), ranks.rank(), ranks.size()),
-                                     share_begin(all.size(), ranks.rank() + 1, ranks.size()));
+  const Snapshot own = even_share(all, world);
   const std::vector<WriteOptions> kinds{{},
                                         {.deflate = 1},
                                         {.files = 2},
@@ -276,30 +255,29 @@ class FullDiskRanks : public testing::Test {
 
   // The message, which is the same on all ranks.
   std::string write(const WriteOptions& options) const {
-    const std::string text = error_of([&] { write_snapshot(dir / "s", own, {}, options, {}, ranks); });
-    for (const std::string& other : gather_texts(ranks, text)) EXPECT_EQ(text, other);
+    const std::string text = error_of([&] { write_snapshot(dir / "s", own, {}, options, {}, world); });
+    for (const std::string& other : gather_texts(world, text)) EXPECT_EQ(text, other);
     EXPECT_TRUE(text.empty() || dir.entries() == 0);
-    ranks.barrier();
+    world.barrier();
     return text;
   }
 };
 
 TEST_F(FullDiskRanks, FailTogether) {
-  std::optional<test::SmallDisk> disk;
-  if (ranks.rank() == 0) disk.emplace(dir.path());
-  if (broadcast_text(ranks, disk && *disk ? "yes" : "") != "yes") {
+  std::optional<SmallDisk> disk;
+  if (world.rank() == 0) disk.emplace(dir.path());
+  if (broadcast_text(world, disk && *disk ? "yes" : "") != "yes") {
     GTEST_SKIP() << "mounting a small file system needs root; OneRankMayNotWrite covers the same path";
   }
-  for (const auto& options : kinds) {
+  for (const auto& options : kinds)
     expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "No space left on device", "free space"});
-  }
 }
 
 TEST_F(FullDiskRanks, OneRankMayNotWrite) {
-  for (const int rank : {0, ranks.size() - 1}) {
+  for (const int rank : {0, world.size() - 1}) {
     for (const auto& options : kinds) {
       if (options.deflate > 0 && rank > 0) continue;  // rank 0 writes for all
-      const test::SmallFiles small(200000, ranks.rank() == rank);
+      const SmallFiles small(200000, world.rank() == rank);
       expect_contains(write(options), {"cannot write", (dir / "s").c_str(), "(File too large)", "raise the limit"});
     }
   }

@@ -2,24 +2,17 @@
 #include "src/io/snapshot_writer.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <future>
 #include <thread>
 
-#include "kernels/error.hpp"
-#include "src/io/hdf5_file.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
 
-using test::expect_contains;
-using test::make_snapshot;
-using test::rows_of;
-using test::TempDir;
+using namespace test;
 
 // Gives its particles to other threads only when it is told to.
 class HeldSource : public SnapshotSource {
@@ -47,7 +40,7 @@ TEST(SnapshotWriter, WritesBesideItsCaller) {
     TempDir dir;
     const auto source = std::make_shared<HeldSource>(set);
     SnapshotWriter writer;
-    const std::vector<std::string> names = writer.begin(dir / "s.hdf5", {source}, test::make_provenance(), options);
+    const std::vector<std::string> names = writer.begin(dir / "s.hdf5", {source}, make_provenance(), options);
     EXPECT_TRUE(writer.busy());
     EXPECT_FALSE(writer.look());
     for (const std::string& name : names) EXPECT_FALSE(std::filesystem::exists(name));
@@ -70,7 +63,7 @@ TEST(SnapshotWriter, PassesChunksForTheSecondsGiven) {
   const auto source = std::make_shared<HeldSource>(set);
   source->release();
   SnapshotWriter writer;
-  writer.begin(dir / "s.hdf5", {source}, test::make_provenance(), {.deflate = 1});
+  writer.begin(dir / "s.hdf5", {source}, make_provenance(), {.deflate = 1});
   EXPECT_EQ(writer.seconds_left(), 0);  // none is known yet
   while (writer.seconds_left() == 0) ASSERT_FALSE(writer.look());
   ASSERT_FALSE(writer.look(1e9));
@@ -86,7 +79,7 @@ TEST(SnapshotWriter, TellsWhatTheThreadCouldNotDo) {
     source->fails = true;
     source->release();
     SnapshotWriter writer;
-    writer.begin(dir / "s.hdf5", {source}, test::make_provenance(), options);
+    writer.begin(dir / "s.hdf5", {source}, make_provenance(), options);
     const SnapshotOutcome outcome = writer.wait();
     expect_contains(outcome.problem, {"cannot write", (dir / "s.").c_str(), "the source has run dry"});
     EXPECT_EQ(dir.entries(), 0u);
@@ -102,7 +95,7 @@ TEST(SnapshotWriter, LeavesNoHalfFile) {
     {
       const auto source = std::make_shared<HeldSource>(set);
       SnapshotWriter writer;
-      writer.begin(dir / "s.hdf5", {source}, test::make_provenance(), options);
+      writer.begin(dir / "s.hdf5", {source}, make_provenance(), options);
       source->release();
     }
     const bool whole = options.deflate == 0 && options.coordinates == CoordinateNumbers::kDouble;
@@ -135,12 +128,12 @@ TEST(SitesSnapshot, IsOneSetOfAFileASite) {
         const Snapshot whole = make_snapshot(1000, equal_masses);
         const auto count = static_cast<int>(ends.size());
         std::vector<std::string> names(ends.size());
-        test::replay_sites(count, [&](sites::Sites& sites) {
+        replay_sites(count, [&](sites::Sites& sites) {
           const auto me = static_cast<std::size_t>(sites.me());
           WriteOptions options;
           options.deflate = deflate;
           names[me] = write_snapshot(dir / "snapshot_003.hdf5", rows_of(whole, me == 0 ? 0 : ends[me - 1], ends[me]),
-                                     test::make_provenance(), options, {}, {Communicator::self(), sites})
+                                     make_provenance(), options, {}, {Communicator::self(), sites})
                           .at(0);
         });
         EXPECT_EQ(dir.entries(), ends.size());
@@ -153,7 +146,7 @@ TEST(SitesSnapshot, IsOneSetOfAFileASite) {
           EXPECT_EQ(report.counts[1], 1000u);
           EXPECT_NEAR(report.mean_density_ratio, 1, 1e-3);
           EXPECT_EQ(count_particles(name), 1000u);
-          expect_contains(test::text_of(describe_file(name)), {"1000"});
+          expect_contains(text_of(describe_file(name)), {"1000"});
         }
       }
     }
@@ -164,7 +157,7 @@ TEST(SitesSnapshot, IsOneSetOfAFileASite) {
 TEST(Hdf5Turn, KeepsOtherThreadsOut) {
   TempDir dir;
   const Snapshot set = make_snapshot(100);
-  const auto write = [&](const char* name) { write_snapshot(dir / name, set, test::make_provenance()); };
+  const auto write = [&](const char* name) { write_snapshot(dir / name, set, make_provenance()); };
   write("s.hdf5");
   std::optional<Hdf5Turn> turn(std::in_place);
   std::vector<std::future<void>> others;
@@ -185,9 +178,9 @@ TEST(SitesSnapshot, HasOneKindOfMassesAndIds) {
   Snapshot whole = make_snapshot(100);
   whole.masses.back() *= 2;
   whole.ids.back() = std::uint64_t{1} << 40;
-  test::replay_sites(2, [&](sites::Sites& sites) {
+  replay_sites(2, [&](sites::Sites& sites) {
     const std::size_t begin = sites.me() == 0 ? 0 : 60, end = sites.me() == 0 ? 60 : 100;
-    write_snapshot(dir / "s.hdf5", rows_of(whole, begin, end), test::make_provenance(), {}, {},
+    write_snapshot(dir / "s.hdf5", rows_of(whole, begin, end), make_provenance(), {}, {},
                    {Communicator::self(), sites});
   });
   expect_same(read_snapshot(dir / "s.hdf5"), whole);

@@ -63,9 +63,4 @@ inline std::string sky_map_key(const std::string& path, const char* name) {
   return text;
 }
 
-inline std::vector<double> shell_distances(const std::string& path) {
-  const H5Id file = open_hdf5(path);
-  return read_attribute<double>(open_group(file, "Header"), "ShellDistances");
-}
-
 }  // namespace maki::test

@@ -1,14 +1,8 @@
 // Files of light cones: maps of the sky, and spools.
 #include "src/lightcone/cone_state.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
-#include <functional>
 #include <random>
 
-#include "kernels/error.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
@@ -16,9 +10,10 @@
 namespace maki {
 namespace {
 
-using test::TempDir;
+using namespace test;
+using SkyMaps = InTempDir;
 
-TEST(SkyMap, FilesHoldWhatWasAdded) {
+TEST_F(SkyMaps, FilesHoldWhatWasAdded) {
   for (const int nside : {2, 64}) {  // rows of one pixel, and of 1024
     const TempDir folder;
     const Communicator ranks = Communicator::self();
@@ -37,28 +32,26 @@ TEST(SkyMap, FilesHoldWhatWasAdded) {
       map.add(found);
     }
     write_sky_map({folder / "map.fits", quantum, "1e10 Msun/h", {{"ZNEAR", "", 0.5}}, false}, map, ranks);
-    EXPECT_EQ(test::read_sky_map(folder / "map.fits"), wanted);
-    EXPECT_EQ(test::sky_map_key(folder / "map.fits", "ORDERING"), "'RING    '");
-    EXPECT_EQ(test::sky_map_key(folder / "map.fits", "LASTPIX"), std::to_string(12 * nside * nside - 1));
+    EXPECT_EQ(read_sky_map(folder / "map.fits"), wanted);
+    EXPECT_EQ(sky_map_key(folder / "map.fits", "ORDERING"), "'RING    '");
+    EXPECT_EQ(sky_map_key(folder / "map.fits", "LASTPIX"), std::to_string(12 * nside * nside - 1));
     EXPECT_EQ(folder.entries(), 1u) << "no temporary file is left";
   }
 }
 
-TEST(SkyMap, NamesWithBracketsAreNames) {
-  const TempDir folder;
+TEST_F(SkyMaps, NamesWithBracketsAreNames) {
   const SkyMap map(Communicator::self(), 1);
-  write_sky_map({folder / "map[1].fits", 1, "", {}, false}, map, Communicator::self());
-  EXPECT_TRUE(std::filesystem::exists(folder / "map[1].fits"));
+  write_sky_map({dir / "map[1].fits", 1, "", {}, false}, map, Communicator::self());
+  EXPECT_TRUE(std::filesystem::exists(dir / "map[1].fits"));
 }
 
-TEST(SkyMap, FilesThatCannotBeWrittenAreErrors) {
-  const TempDir folder;
+TEST_F(SkyMaps, FilesThatCannotBeWrittenAreErrors) {
   const SkyMap map(Communicator::self(), 1);
-  EXPECT_THROW(write_sky_map({folder / "none/map.fits", 1, "", {}, false}, map, Communicator::self()), Error);
-  EXPECT_EQ(folder.entries(), 0u);
+  EXPECT_THROW(write_sky_map({dir / "none/map.fits", 1, "", {}, false}, map, Communicator::self()), Error);
+  EXPECT_EQ(dir.entries(), 0u);
 }
 
-TEST(SkyMap, MassesOfTheHeaviestParticlesAreWholeCounts) {
+TEST_F(SkyMaps, MassesOfTheHeaviestParticlesAreWholeCounts) {
   for (const float mass : {1.0f, 0.3f, 1.2345e7f, 7e-5f}) {
     const double counts = mass / sky_quantum(mass, 1e9);
     EXPECT_EQ(counts, std::floor(counts));
@@ -73,10 +66,10 @@ TEST(ShellFile, HoldsVelocitiesByTheParticlesOwnScaleFactor) {
   LightConeOptions options;
   options.shells = {{0, 0.5}, {0, 1000}};
   const ConeObserver observer{};
-  const ShellFacts facts{options, observer, 0, test::make_snapshot(1).header};
+  const ShellFacts facts{options, observer, 0, make_snapshot(1).header};
   const ShellParticle particle{{300, 400, 0}, {100, 0, -50}, 1, 7, 0.8};
-  const std::string path = write_shell(folder / "shell.hdf5", {particle}, facts, test::make_provenance(), {});
-  const std::vector<test::ReadParticle> found = test::read_shell(path);
+  const std::string path = write_shell(folder / "shell.hdf5", {particle}, facts, make_provenance(), {});
+  const std::vector<ReadParticle> found = read_shell(path);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].id, 7u);
   EXPECT_NEAR(found[0].scale_factor, 0.8, 1e-7);
@@ -84,7 +77,7 @@ TEST(ShellFile, HoldsVelocitiesByTheParticlesOwnScaleFactor) {
   EXPECT_NEAR(found[0].velocity[2] * std::sqrt(0.8), -50, 1e-3);
 }
 
-TEST(SkyMap, CountsOfOnePixelAreJoined) {
+TEST_F(SkyMaps, CountsOfOnePixelAreJoined) {
   std::vector<PixelCount> counts = {{7, 1}, {3, 2}, {7, 5}, {9, 1}, {3, 1}};
   join_pixels(counts);
   ASSERT_EQ(counts.size(), 3u);
@@ -97,7 +90,7 @@ TEST(SkyMap, CountsOfOnePixelAreJoined) {
 }
 
 // Joining is a sort of all that wait.
-TEST(SkyMap, CountsThatWaitAreJoinedSeldom) {
+TEST_F(SkyMaps, CountsThatWaitAreJoinedSeldom) {
   constexpr std::uint64_t kPixels = 50000, kRounds = 40;
   PixelCounts counts(1000);
   std::size_t most = 0;
@@ -118,7 +111,7 @@ TEST(SkyMap, CountsThatWaitAreJoinedSeldom) {
   EXPECT_TRUE(counts.take().empty());
 }
 
-TEST(SkyMap, PixelsAreThoseOfTheDirection) {
+TEST_F(SkyMaps, PixelsAreThoseOfTheDirection) {
   EXPECT_EQ(sky_pixel(64, {0, 0, 7}), sky_pixel(64, {1e-9, 0, 3}));
   EXPECT_LT(sky_pixel(64, {0.001, 0.001, 1}), 4u) << "the first ring is about +z";
   EXPECT_GE(sky_pixel(64, {0.001, 0.001, -1}), sky_pixels(64) - 4);
@@ -137,9 +130,12 @@ std::vector<ShellParticle> particles(std::uint64_t first, std::uint64_t count) {
   return all;
 }
 
-TEST(Spool, GivesBackWhatWasAppended) {
-  const TempDir folder;
-  const std::string path = folder / spool::name_of(3, 2);
+class Spool : public InTempDir {
+ protected:
+  const std::string path = dir / spool::name_of(3, 2);
+};
+
+TEST_F(Spool, GivesBackWhatWasAppended) {
   std::vector<ShellParticle> all;
   spool::read(path, mark_of({}), all);
   EXPECT_TRUE(all.empty()) << "no file, no particles";
@@ -152,9 +148,7 @@ TEST(Spool, GivesBackWhatWasAppended) {
   for (std::uint64_t i = 0; i < 15; ++i) EXPECT_EQ(all[i].id, i);
 }
 
-TEST(Spool, IsCutBackToAnEarlierLength) {
-  const TempDir folder;
-  const std::string path = folder / spool::name_of(0, 0);
+TEST_F(Spool, IsCutBackToAnEarlierLength) {
   spool::append(path, particles(0, 10));
   const std::uint64_t then = spool::bytes(path);
   spool::append(path, particles(10, 5));
@@ -166,40 +160,35 @@ TEST(Spool, IsCutBackToAnEarlierLength) {
   ASSERT_EQ(all.size(), 11u);
   EXPECT_EQ(all.back().id, 20u);
   spool::cut(path, 0);
-  EXPECT_EQ(folder.entries(), 0u);
+  EXPECT_EQ(dir.entries(), 0u);
 }
 
-TEST(Spool, AMarkMovesOnWhereASpoolIsOpenedAgain) {
-  const TempDir folder;
-  const std::string path = folder / spool::name_of(0, 0);
+TEST_F(Spool, AMarkMovesOnWhereASpoolIsOpenedAgain) {
   spool::append(path, particles(0, 15));
   spool::RunningMark again = spool::reopen(path, mark_of(particles(0, 10)));
   EXPECT_EQ(again.mark(), mark_of(particles(0, 10))) << "what follows is not looked at";
   again.add(particles(10, 5));
   EXPECT_EQ(again.mark(), mark_of(particles(0, 15)));
-  EXPECT_EQ(spool::reopen(folder / "none", {}).mark(), mark_of({}));
+  EXPECT_EQ(spool::reopen(dir / "none", {}).mark(), mark_of({}));
 }
 
-TEST(Spool, AFlippedBitAndACutEndAreNoticed) {
-  const TempDir folder;
-  const std::string path = folder / spool::name_of(0, 0);
+TEST_F(Spool, AFlippedBitAndACutEndAreNoticed) {
   spool::append(path, particles(0, 200000));  // 11 MB, several blocks
   const spool::Mark all = mark_of(particles(0, 200000));
   std::vector<ShellParticle> found;
-  const auto expect_error = [&](const spool::Mark& mark, const char* word) {
-    for (const auto& use : {std::function<void()>([&] { spool::reopen(path, mark); }),
-                            std::function<void()>([&] { spool::read(path, mark, found); })})
-      test::expect_contains(test::error_of(use), {word});
+  const auto expect_noticed = [&](const spool::Mark& mark, const char* word) {
+    expect_error([&] { spool::reopen(path, mark); }, {word});
+    expect_error([&] { spool::read(path, mark, found); }, {word});
   };
-  test::flip_bit(path, 9000000, 2);
-  expect_error(all, "damaged");
+  flip_bit(path, 9000000, 2);
+  expect_noticed(all, "damaged");
   EXPECT_EQ(spool::reopen(path, mark_of(particles(0, 100))).mark().bytes, 5600u) << "an earlier part is whole";
   spool::cut(path, 5600);
-  expect_error(all, "cut off");
-  test::expect_contains(test::error_of([&] { spool::sync(path, all.bytes); }), {"cut off", "5600 of its 11200000"});
+  expect_noticed(all, "cut off");
+  expect_error([&] { spool::sync(path, all.bytes); }, {"cut off", "5600 of its 11200000"});
 }
 
-TEST(Spool, NamesTellShellAndRank) {
+TEST_F(Spool, NamesTellShellAndRank) {
   EXPECT_EQ(spool::name_of(3, 2), "conesnap_003.2.spool");
   EXPECT_EQ(spool::shell_of("conesnap_003.2.spool"), 3);
   EXPECT_EQ(spool::rank_of("conesnap_1234.17.spool"), 17);
@@ -207,11 +196,10 @@ TEST(Spool, NamesTellShellAndRank) {
     EXPECT_EQ(spool::rank_of(other), -1) << other;
 }
 
-TEST(Spool, AFolderThatIsMissingIsAnError) {
-  const TempDir folder;
-  const std::string path = folder / "none/conesnap_000.0.spool";
-  test::expect_contains(test::error_of([&] { spool::append(path, particles(0, 1)); }), {"cannot write", path.c_str()});
-  test::expect_contains(test::error_of([&] { spool::reopen(path, mark_of(particles(0, 1))); }), {"cannot read"});
+TEST_F(Spool, AFolderThatIsMissingIsAnError) {
+  const std::string path = dir / "none/conesnap_000.0.spool";
+  expect_error([&] { spool::append(path, particles(0, 1)); }, {"cannot write", path.c_str()});
+  expect_error([&] { spool::reopen(path, mark_of(particles(0, 1))); }, {"cannot read"});
 }
 
 TEST(ConeState, IsRemovedWhereThatOfTheFirstRankIsGone) {

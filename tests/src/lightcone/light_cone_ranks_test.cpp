@@ -1,26 +1,19 @@
 // The light cone of a box is the same set on any number of ranks, and of what the particles do between its steps.
 #include "src/lightcone/light_cone.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
 #include <functional>
-#include <map>
 #include <utility>
 
 #include "src/lightcone/cone_state.hpp"
-#include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
-#include "src/run/start_run.hpp"
-#include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki {
 namespace {
 
-using test::ReadParticle;
-using test::TempDir;
+using namespace test;
+using LightConeOnRanks = InSharedDir;
 
 constexpr const char* kBox = R"(
 [box]
@@ -40,7 +33,7 @@ nside = 16
 // A light cone beside a run, and where each particle was at the ends of its steps.
 struct Watcher : RunObserver {
   Watcher(const LightConeOptions& options, const LightCone::Place& place, const Timeline& of)
-      : timeline(of), cone(options, 0, place, test::make_provenance()) {}
+      : timeline(of), cone(options, 0, place, make_provenance()) {}
   void drifted(const Drift& drift) override {
     for (const std::string& file : cone.drifted(drift, timeline)) files.push_back(file);
     if (after_drift) after_drift();
@@ -71,30 +64,28 @@ std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& 
   watcher->store = store;
   watcher->after_drift = after_drift;
   const SimulationOptions options = simulation_options(run);
-  Simulation simulation(test::test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);
+  Simulation simulation(test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);
   simulation.run();
   return watcher;
 }
 
-TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
-  const Communicator world = Communicator::world();
-  const test::SharedDir shared(world);
-  const auto here = run_box(shared.path(), world);
+TEST_F(LightConeOnRanks, IsTheSameSetAsOnOne) {
+  const auto here = run_box(dir.path(), world);
   EXPECT_EQ(here->files.size(), 8u) << "four shells, each with particles and a map";
   if (world.rank() > 0) return;
   const TempDir alone;
   run_box(alone.path(), Communicator::self());
   std::size_t particles = 0;
   for (const char* name : {"conesnap_000.hdf5", "conesnap_001.hdf5", "conesnap_002.hdf5", "conesnap_003.hdf5"}) {
-    const auto wanted = test::read_shell(alone / name), found = test::read_shell(shared / name);
+    const auto wanted = read_shell(alone / name), found = read_shell(dir / name);
     EXPECT_EQ(found, wanted) << name;
     particles += found.size();
   }
   EXPECT_GT(particles, 50000u);
   for (const char* name : {"map_000.fits", "map_003.fits"}) {
-    const std::string bytes = test::text_of(alone / name);
+    const std::string bytes = text_of(alone / name);
     EXPECT_GT(bytes.size(), 12u * 16 * 16 * 8);
-    EXPECT_TRUE(bytes == test::text_of(shared / name)) << name;
+    EXPECT_TRUE(bytes == text_of(dir / name)) << name;
   }
 }
 
@@ -136,8 +127,8 @@ void expect_every_image_once(const std::vector<std::string>& settings) {
   std::size_t particles = 0;
   for (int k = 0; k < 4; ++k) {
     const std::string file = folder / ("conesnap_00" + std::to_string(k) + ".hdf5");
-    const std::vector<double> edges = test::shell_distances(file);
-    for (const ReadParticle& particle : test::read_shell(file)) {
+    const auto edges = read_attribute<double>(open_group(open_hdf5(file), "Header"), "ShellDistances");
+    for (const ReadParticle& particle : read_shell(file)) {
       ++found[particle.id];
       ++particles;
       EXPECT_GE(particle.distance(), edges[0] - 1e-9);
@@ -151,25 +142,23 @@ void expect_every_image_once(const std::vector<std::string>& settings) {
   EXPECT_EQ(wanted.size(), 4096u);
 }
 
-TEST(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
+TEST_F(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
   if (Communicator::world().size() > 1) GTEST_SKIP() << "one rank";
   expect_every_image_once({});
   expect_every_image_once({"time.end_redshift=-0.05"});  // a step begins before z = 0 and ends after it
 }
 
-TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
-  const Communicator world = Communicator::world();
-  const test::SharedDir shared(world);
-  run_box(shared.path(), world);
+TEST_F(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
+  run_box(dir.path(), world);
   if (world.rank() > 0) return;
   for (int k = 0; k < 4; ++k) {
     const std::string number = "00" + std::to_string(k);
     std::vector<double> wanted(sky_pixels(16));
-    const H5Id file = open_hdf5(shared / ("conesnap_" + number + ".hdf5"));
+    const H5Id file = open_hdf5(dir / ("conesnap_" + number + ".hdf5"));
     const double mass = read_attribute<double>(open_group(file, "Header"), "MassTable").at(1);
-    for (const ReadParticle& particle : test::read_shell(shared / ("conesnap_" + number + ".hdf5")))
+    for (const ReadParticle& particle : read_shell(dir / ("conesnap_" + number + ".hdf5")))
       wanted[sky_pixel(16, particle.position)] += mass;
-    const std::vector<double> map = test::read_sky_map(shared / ("map_" + number + ".fits"));
+    const std::vector<double> map = read_sky_map(dir / ("map_" + number + ".fits"));
     ASSERT_EQ(map.size(), wanted.size());
     double worst = 0;
     for (std::size_t i = 0; i < map.size(); ++i) worst = std::max(worst, std::fabs(map[i] - wanted[i]));
@@ -177,9 +166,7 @@ TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
   }
 }
 
-TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
-  const Communicator world = Communicator::world();
-  const test::SharedDir dir(world);
+TEST_F(LightConeOnRanks, ItsFolderIsMadeAgain) {
   const std::string folder = dir.path() + "/lightcone_00";
   bool removed = false;
   const auto watcher = run_box(folder, world, false, {}, [&] {
@@ -188,9 +175,7 @@ TEST(LightConeOnRanks, ItsFolderIsMadeAgain) {
   EXPECT_EQ(watcher->files.size(), 8u) << "four shells and their maps";
 }
 
-TEST(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
-  const Communicator world = Communicator::world();
-  const test::SharedDir dir(world);
+TEST_F(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
   const auto remove_spools = [&] {
     world.barrier();
     if (world.rank() == 0)
@@ -198,8 +183,8 @@ TEST(LightConeOnRanks, ASpoolThatIsRemovedEndsTheRunAtOnce) {
         if (spool::rank_of(name) >= 0) std::filesystem::remove(dir.path() + "/" + name);
     world.barrier();
   };
-  test::expect_contains(test::error_of([&] { run_box(dir.path(), world, false, {}, remove_spools); }),
-                        {".spool'", "removed or cut off during the run", "maki resume"});
+  expect_error([&] { run_box(dir.path(), world, false, {}, remove_spools); },
+               {".spool'", "removed or cut off during the run", "maki resume"});
 }
 
 // States of light cones that are read on other numbers of ranks.
@@ -214,45 +199,43 @@ spool::RunningMark mark_of(int rank) {
 
 // A folder with spools of seven ranks, all of which the state of the last rank names: so it comes about where a run has
 // changed its number of ranks twice.
-class StateOfOtherRanks : public ::testing::Test {
+class StateOfOtherRanks : public InSharedDir {
  protected:
   void SetUp() override {
     ConeState state;
-    for (int rank = 0; world_.rank() == world_.size() - 1 && rank < kSpools; ++rank) {
+    for (int rank = 0; world.rank() == world.size() - 1 && rank < kSpools; ++rank) {
       spool::append(path(rank), std::vector<ShellParticle>(static_cast<std::size_t>(rank) + 1));
       state.spools[spool::name_of(0, rank)] = mark_of(rank).mark();
     }
     state.maps[0] = {0, {1, 2, 3}};
-    write_cone_state(folder_, 12, state, world_);
+    write_cone_state(folder_, 12, state, world);
   }
   std::string path(int rank) const { return folder_ + "/" + spool::name_of(0, rank); }
 
-  const Communicator world_ = Communicator::world();
-  const test::SharedDir dir_{world_};
-  const std::string folder_ = dir_.path();
+  const std::string folder_ = dir.path();
 };
 
 TEST_F(StateOfOtherRanks, GivesEachSpoolToTheRankThatSeesToIt) {
-  const auto spools = reopen_spools(folder_, read_cone_states(folder_, 12, world_), world_);
+  const auto spools = reopen_spools(folder_, read_cone_states(folder_, 12, world), world);
   for (int rank = 0; rank < kSpools; ++rank) {
     const auto found = spools.find(spool::name_of(0, rank));
-    ASSERT_EQ(found != spools.end(), rank % world_.size() == world_.rank()) << rank;
+    ASSERT_EQ(found != spools.end(), rank % world.size() == world.rank()) << rank;
     if (found == spools.end()) continue;
     EXPECT_EQ(found->second.mark(), mark_of(rank).mark());
   }
-  EXPECT_EQ(damage_of_cone(folder_, 12, world_), "");
+  EXPECT_EQ(damage_of_cone(folder_, 12, world), "");
 }
 
 TEST_F(StateOfOtherRanks, IsDamagedWhereASpoolOrAStateIs) {
-  EXPECT_NE(damage_of_cone(folder_, 11, world_).find("no state of step 11"), std::string::npos);
-  world_.barrier();
-  if (world_.rank() == 0) spool::cut(path(3), 100);
-  world_.barrier();
-  EXPECT_NE(damage_of_cone(folder_, 12, world_).find("conesnap_000.3.spool' has been cut off"), std::string::npos);
-  world_.barrier();
-  if (world_.rank() == 0) spool::cut(path(3), 0);
-  world_.barrier();
-  EXPECT_NE(damage_of_cone(folder_, 12, world_).find("conesnap_000.3.spool"), std::string::npos);
+  expect_contains(damage_of_cone(folder_, 11, world), {"no state of step 11"});
+  world.barrier();
+  if (world.rank() == 0) spool::cut(path(3), 100);
+  world.barrier();
+  expect_contains(damage_of_cone(folder_, 12, world), {"conesnap_000.3.spool' has been cut off"});
+  world.barrier();
+  if (world.rank() == 0) spool::cut(path(3), 0);
+  world.barrier();
+  expect_contains(damage_of_cone(folder_, 12, world), {"conesnap_000.3.spool"});
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
@@ -18,10 +17,8 @@ Accelerator node(const std::string& name) {
   return *read_machine(test::source_directory() + "/configs/machines/" + name + ".toml").accelerator;
 }
 
-FdpsRun run_of(double particles, double group) {
-  FdpsRun run;
-  run.particles = particles, run.group = group;
-  return run;
+FdpsRun run_of(double particles, double group, double processes = 1) {
+  return {.particles = particles, .group = group, .processes = processes};
 }
 
 // The least over <n_i>, as figures compare machines.
@@ -84,11 +81,7 @@ TEST(Fdps, Figure10TenTimesSlowerHostAndBusAreFourTimesSlower) {
 
 TEST(Fdps, Figure11WeakScalingIsFlatToAHundredThousand) {
   const Accelerator k = node("fdps_reference");
-  const auto at = [&](double processes) {
-    FdpsRun run = run_of(0x1p20, 250);
-    run.processes = processes;
-    return fdps_step(run, k);
-  };
+  const auto at = [&](double processes) { return fdps_step(run_of(0x1p20, 250, processes), k); };
   EXPECT_LT(at(1e5).whole() / at(1e2).whole(), 1.2);
   EXPECT_GT(at(1e6).whole(), 1.2 * at(1e5).whole());
   const FdpsStep last = at(1e7);
@@ -97,11 +90,7 @@ TEST(Fdps, Figure11WeakScalingIsFlatToAHundredThousand) {
 
 TEST(Fdps, Figure12StrongScaling) {
   const Accelerator k = node("fdps_reference");
-  const auto at = [&](double all, double processes) {
-    FdpsRun run = run_of(all / processes, 250);
-    run.processes = processes;
-    return fdps_step(run, k);
-  };
+  const auto at = [&](double all, double processes) { return fdps_step(run_of(all / processes, 250, processes), k); };
   EXPECT_LT(at(0x1p40, 1e6).whole(), at(0x1p40, 1e5).whole() / 6);  // goes on to 10^6
   EXPECT_LT(at(0x1p30, 300).neighbours, 0.12 * at(0x1p30, 300).whole());
   EXPECT_GT(at(0x1p30, 3000).neighbours, 0.25 * at(0x1p30, 3000).whole());  // shallower from 3000 on
@@ -115,20 +104,15 @@ TEST(Fdps, Figure12StrongScaling) {
 TEST(Fdps, ListsAreAsLongAsEq30Says) {
   EXPECT_NEAR(list_length(0x1p22, 230, 0.5), 4022, 10);
   EXPECT_EQ(imported(run_of(1e6, 250)), 0);
-  FdpsRun run = run_of(1e6, 250);
-  run.processes = 1e4;
-  EXPECT_NEAR(close_processes(run), 18 + 84.8 + 113.1, 0.1);  // eq. 43 at theta = 0.5
-  run.processes = 8;
-  EXPECT_EQ(close_processes(run), 7);
+  EXPECT_NEAR(close_processes(run_of(1e6, 250, 1e4)), 18 + 84.8 + 113.1, 0.1);  // eq. 43 at theta = 0.5
+  EXPECT_EQ(close_processes(run_of(1e6, 250, 8)), 7);
 }
 
 TEST(Fdps, ManyProcessesNeedANetwork) {
   Accelerator alone = node("fdps_reference");
   alone.inject_rate = 0;
-  FdpsRun run = run_of(1e6, 250);
-  EXPECT_NO_THROW(fdps_step(run, alone));
-  run.processes = 2;
-  EXPECT_THROW(fdps_step(run, alone), Error);
+  EXPECT_NO_THROW(fdps_step(run_of(1e6, 250), alone));
+  EXPECT_THROW(fdps_step(run_of(1e6, 250, 2), alone), Error);
 }
 
 }  // namespace

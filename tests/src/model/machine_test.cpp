@@ -1,11 +1,6 @@
 // Machines for the models: their files, their sites, and the tables that reports make of them.
 #include "src/model/reports.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/model/machine.hpp"
@@ -14,6 +9,8 @@
 
 namespace maki::model {
 namespace {
+
+using namespace test;
 
 TEST(Machine, OneSiteServesAnyNumber) {
   Machine machine;
@@ -36,7 +33,7 @@ const std::string kNetwork =
 const std::string kSite = "[[site]]\nname = \"one\"\ntree = 5e-9\nfft = 4e-9\nmesh = 1e-6\n";
 
 std::string complaint(const std::string& text) {
-  return test::error_of([&] { parse_machine(text, "machine.toml"); });
+  return error_of([&] { parse_machine(text, "machine.toml"); });
 }
 
 TEST(MachineFile, ReadsNumbersAndUnits) {
@@ -51,21 +48,21 @@ TEST(MachineFile, ReadsNumbersAndUnits) {
 }
 
 TEST(MachineFile, SaysWhatIsWrong) {
-  EXPECT_NE(complaint("name = ").find("line 1: not valid TOML"), std::string::npos);
-  EXPECT_NE(complaint(kNetwork + "wan_rat = 3\n").find("did you mean 'wan_rate'"), std::string::npos);
-  EXPECT_NE(complaint("[network]\nwan_rate = \"3 parsec\"\n").find("line 2: wan_rate: "), std::string::npos);
-  EXPECT_NE(complaint("[network]\nwan_rate = -3\n").find("not above zero"), std::string::npos);
-  EXPECT_NE(complaint("[network]\nwan_rate = 3\n").find("[network] is not complete"), std::string::npos);
-  EXPECT_NE(complaint("[[site]]\nname = \"a\"\ntree = 1\n").find("lacks a constant"), std::string::npos);
-  EXPECT_NE(complaint("[accelerator]\nhost_rate = 1\n").find("not complete"), std::string::npos);
-  EXPECT_NE(complaint("network = 3\n").find("network is no table"), std::string::npos);
-  EXPECT_NE(complaint("[netwrk]\n").find("did you mean 'network'"), std::string::npos);
+  expect_contains(complaint("name = "), {"line 1: not valid TOML"});
+  expect_contains(complaint(kNetwork + "wan_rat = 3\n"), {"did you mean 'wan_rate'"});
+  expect_contains(complaint("[network]\nwan_rate = \"3 parsec\"\n"), {"line 2: wan_rate: "});
+  expect_contains(complaint("[network]\nwan_rate = -3\n"), {"not above zero"});
+  expect_contains(complaint("[network]\nwan_rate = 3\n"), {"[network] is not complete"});
+  expect_contains(complaint("[[site]]\nname = \"a\"\ntree = 1\n"), {"lacks a constant"});
+  expect_contains(complaint("[accelerator]\nhost_rate = 1\n"), {"not complete"});
+  expect_contains(complaint("network = 3\n"), {"network is no table"});
+  expect_contains(complaint("[netwrk]\n"), {"did you mean 'network'"});
 }
 
 // Each machine that is shipped makes every report that it has constants for.
 TEST(MachineFile, AllOfConfigsAreGood) {
   int count = 0;
-  for (const auto& file : std::filesystem::directory_iterator(test::source_directory() + "/configs/machines")) {
+  for (const auto& file : std::filesystem::directory_iterator(source_directory() + "/configs/machines")) {
     SCOPED_TRACE(file.path());
     const Machine machine = read_machine(file.path());
     EXPECT_FALSE(machine.name.empty());

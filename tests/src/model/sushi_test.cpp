@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <string>
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"

@@ -1,15 +1,10 @@
 // maki report: the page of a finished run, of one that is cut off, and what it says where files are missing or damaged.
-
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <boost/property_tree/xml_parser.hpp>
-#include <chrono>
 #include <optional>
 #include <sstream>
-#include <thread>
 
-#include "kernels/error.hpp"
 #include "src/io/property_tree.hpp"
 #include "src/report/figures.hpp"
 #include "src/report/status.hpp"
@@ -19,6 +14,7 @@
 namespace maki::report {
 namespace {
 
+using namespace test;
 namespace fs = std::filesystem;
 
 // One run for all tests; each has a copy of its directory.
@@ -27,12 +23,12 @@ class ReportOfARun : public testing::Test {
   static fs::path base() { return base_->path(); }
   static void SetUpTestSuite() {
     base_.emplace();
-    std::ofstream(base() / "tiny.toml") << test::kTinyUniverse;
-    const test::Result run =
-        test::call("run " + (base() / "tiny.toml").string() + " run.output_directory=" + (base() / "run").string() +
-                   " output.error_targets=20 output.groups=true gravity.reuse=1 time.end_redshift=30");
+    std::ofstream(base() / "tiny.toml") << kTinyUniverse;
+    const CallResult run =
+        call("run " + (base() / "tiny.toml").string() + " run.output_directory=" + (base() / "run").string() +
+             " output.error_targets=20 output.groups=true gravity.reuse=1 time.end_redshift=30");
     ASSERT_EQ(run.code, 0) << run.output;
-    test::expect_words(run, {"Report: ", "report.html"});
+    expect_words(run, {"Report: ", "report.html"});
   }
   static void TearDownTestSuite() { base_.reset(); }
   void SetUp() override {
@@ -41,58 +37,39 @@ class ReportOfARun : public testing::Test {
   }
   static std::string directory() { return (base() / "copy").string(); }
   static fs::path file(const std::string& name) { return base() / "copy" / name; }
-  static std::vector<std::string> metrics() {
-    std::vector<std::string> lines;
-    std::ifstream in(file("metrics.jsonl"));
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-  }
+  static std::vector<std::string> metrics() { return lines_of(file("metrics.jsonl")); }
   static void write_metrics(const std::vector<std::string>& lines) {
     std::ofstream out(file("metrics.jsonl"));
     for (const std::string& line : lines) out << line << '\n';
   }
 
  private:
-  inline static std::optional<test::TempDir> base_;
+  inline static std::optional<TempDir> base_;
 };
 
 TEST_F(ReportOfARun, HasEveryPart) {
-  const std::string page = test::text_of(file("report.html").string());
-  test::expect_contains(page, {"Came to its end at z = 30",
-                               "4096 particles",
-                               "periodic box of 10 Mpc/h",
-                               "seed 1",
-                               "Settings that differ from the defaults",
-                               "gravity.softening",
-                               "Power spectrum; dashed: linear theory",
-                               "Growth since z = 49",
-                               "Power spectrum over HALOFIT",
-                               "data:image/png;base64,",
-                               "z = 45 (image_001.png)",
-                               "Layzer-Irvine",
-                               "Energy conservation",
-                               "Errors of forces",
-                               "long steps",
-                               "Seconds of a step",
-                               "evaluate",
-                               "Device memory",
-                               "bytes a particle",
-                               "What the run said",
-                               "prefers-color-scheme: dark"});
-  EXPECT_EQ(page.find("Missing or damaged"), std::string::npos);
+  const std::string page = text_of(file("report.html").string());
+  expect_contains(page, {"Came to its end at z = 30", "4096 particles", "periodic box of 10 Mpc/h", "seed 1",
+                         "Settings that differ from the defaults", "gravity.softening"});
+  expect_contains(page, {"Power spectrum; dashed: linear theory", "Growth since z = 49", "Power spectrum over HALOFIT",
+                         "data:image/png;base64,", "z = 45 (image_001.png)", "Layzer-Irvine"});
+  expect_contains(page, {"Energy conservation", "Errors of forces", "long steps", "Seconds of a step"});
+  expect_contains(page,
+                  {"evaluate", "Device memory", "bytes a particle", "What the run said", "prefers-color-scheme: dark"});
+  expect_lacks(page, {"Missing or damaged"});
   EXPECT_LT(page.size(), 1000000u);
 }
 
 TEST_F(ReportOfARun, IsWellFormedAndNeedsNoNetwork) {
-  std::string page = test::text_of(file("report.html").string());
-  EXPECT_EQ(page.find("<script"), std::string::npos);
+  std::string page = text_of(file("report.html").string());
+  expect_lacks(page, {"<script"});
   for (std::size_t at = page.find("http"); at != page.npos; at = page.find("http", at + 1))
     EXPECT_EQ(page.substr(at, 26), "http://www.w3.org/2000/svg") << "only the name of SVG looks like an address";
   std::istringstream in(page.substr(page.find("<html")));
   boost::property_tree::ptree tree;
   EXPECT_NO_THROW(boost::property_tree::read_xml(in, tree));
   EXPECT_EQ(tree.get<std::string>("html.head.title"), "Maki: tiny");
-  EXPECT_EQ(page.find("nan"), std::string::npos);
+  expect_lacks(page, {"nan"});
 }
 
 TEST_F(ReportOfARun, SaysWhatIsMissingOrDamaged) {
@@ -103,9 +80,9 @@ TEST_F(ReportOfARun, SaysWhatIsMissingOrDamaged) {
   lines[3] = lines[3].substr(0, 40);
   write_metrics(lines);
   const std::string page = report_page(directory()).html;
-  test::expect_contains(page, {"Missing or damaged", "log.txt is missing", "image_000.png", "power_001.txt",
-                               "a row has 3 numbers below 10 names", "line 4 of metrics.jsonl cannot be read",
-                               "Came to its end"});
+  expect_contains(page,
+                  {"Missing or damaged", "log.txt is missing", "image_000.png", "power_001.txt",
+                   "a row has 3 numbers below 10 names", "line 4 of metrics.jsonl cannot be read", "Came to its end"});
 }
 
 TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
@@ -116,7 +93,7 @@ TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
   for (std::size_t i = 0; i < lines.size(); ++i) out << lines[i] << (i + 1 < lines.size() ? "\n" : "");
   out.close();
   const std::string page = report_page(directory()).html;
-  test::expect_contains(page, {"Not finished", "Sums of the steps that have a line"});
+  expect_contains(page, {"Not finished", "Sums of the steps that have a line"});
   EXPECT_EQ(page.find("cannot be read"), std::string::npos) << "half a line is none yet";
 }
 
@@ -170,37 +147,37 @@ TEST_F(ReportOfARun, TellsWhereARunWentOn) {
                   R"("provenance": {"version": "Maki 9", "git_hash": "abc", "device": "gpu"}})");
   write_metrics(lines);
   const std::string page = report_page(directory()).html;
-  test::expect_contains(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished",
-                               "the sum over the 2 processes", "of which metrics.jsonl has no end"});
+  expect_contains(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished",
+                         "the sum over the 2 processes", "of which metrics.jsonl has no end"});
 }
 
 TEST_F(ReportOfARun, OnlyOfARun) {
-  test::expect_contains(test::error_of([] { report_page(base().string()); }), {"metrics.jsonl", "output directory"});
+  expect_error([] { report_page(base().string()); }, {"metrics.jsonl", "output directory"});
   std::ofstream(file("metrics.jsonl")) << "{}\n";
-  test::expect_contains(test::error_of([] { report_page(directory()); }), {"tells of no run"});
+  expect_error([] { report_page(directory()); }, {"tells of no run"});
 }
 
 TEST_F(ReportOfARun, IsWatchedWhenFinished) {
-  const test::Result once = test::call("watch --once " + directory());
+  const CallResult once = call("watch --once " + directory());
   EXPECT_EQ(once.code, 0);
-  test::expect_words(once, {"tiny  4096 particles", "z 30.0000", "100 % of steps", "phases", "energy", "memory",
-                            "Came to its end at z = 30"});
-  EXPECT_EQ(test::call("watch " + directory()).code, 0) << "it ends with the run";
+  expect_words(once, {"tiny  4096 particles", "z 30.0000", "100 % of steps", "phases", "energy", "memory",
+                      "Came to its end at z = 30"});
+  EXPECT_EQ(call("watch " + directory()).code, 0) << "it ends with the run";
 }
 
 TEST_F(ReportOfARun, IsWatchedWhenItDied) {
   std::vector<std::string> lines = metrics();
   lines.resize(lines.size() - 3);
   write_metrics(lines);
-  test::expect_words(test::call("watch --once " + directory()), {"Under way"});
+  expect_words(call("watch --once " + directory()), {"Under way"});
   fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() - std::chrono::hours(1));
-  test::expect_words(test::call("watch --once " + directory()), {"It seems to have stopped writing"});
+  expect_words(call("watch --once " + directory()), {"It seems to have stopped writing"});
   std::ofstream(file(".maki.lock")).close();  // a killed run leaves it; without it nobody knows
-  const test::Result dead = test::call("watch " + directory());
+  const CallResult dead = call("watch " + directory());
   EXPECT_EQ(dead.code, 1);
-  test::expect_words(dead, {"The run has died: no line for 1 h ", "It has left no restart"});
+  expect_words(dead, {"The run has died: no line for 1 h ", "It has left no restart"});
   fs::create_directory(file("restart_000007"));
-  test::expect_words(test::call("watch " + directory()), {"To go on: maki resume " + directory()});
+  expect_words(call("watch " + directory()), {"To go on: maki resume " + directory()});
 }
 
 TEST_F(ReportOfARun, IsWatchedByAClockThatIsNotTheFiles) {
@@ -258,9 +235,9 @@ TEST(Watch, PatienceGrowsWithTheSteps) {
 }
 
 TEST(Watch, NamesADirectoryThatIsNone) {
-  const test::Result none = test::call("watch /no/such/directory");
+  const CallResult none = call("watch /no/such/directory");
   EXPECT_EQ(none.code, 1);
-  test::expect_words(none, {"there is no directory '/no/such/directory'"});
+  expect_words(none, {"there is no directory '/no/such/directory'"});
 }
 
 TEST(ReportFigures, RedshiftMarksAreFewAndInside) {

@@ -1,9 +1,5 @@
 #include "src/run/estimate.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "src/config/parse.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"
@@ -11,8 +7,7 @@
 namespace maki {
 namespace {
 
-using test::error_of;
-using test::expect_contains;
+using namespace test;
 
 Config box() { return parse_config("[box]\nsize = \"500 Mpc/h\"\n[initial]\nparticles_per_side = 512\n", "box", {}); }
 constexpr std::uint64_t kParticles = 512ull * 512 * 512;
@@ -31,9 +26,7 @@ TEST(Estimate, OfARankIsMoreThanItsShare) {
 
 // Shares of ranks become as uneven as memory allows; lists have the rest.
 TEST(Estimate, SharesAreAsUnevenAsMemoryAllows) {
-  MachineMemory memory;
-  memory.host_is_device = false;
-  memory.ranks = 8;
+  MachineMemory memory{.device = "test", .host_is_device = false, .ranks = 8};
   const auto uneven_with = [&](double room) {
     memory.device_free = room * estimate_memory(box(), kParticles, 8).device();
     const double uneven = most_uneven(box(), kParticles, memory);
@@ -71,17 +64,16 @@ TEST(Estimate, OfASiteIsOfItsShare) {
 
 // Once, where lists are what never matters: bounded, or as small as the last that fits.
 TEST(Estimate, SaysTheLargestRunOnce) {
-  MachineMemory memory;
-  memory.device_free = 64e9;
+  const MachineMemory memory{.device = "test", .device_free = 64e9};
   const auto last_line = [&](const Config& config) {
     return describe(config, estimate_memory(config, kParticles), kParticles, &memory).back();
   };
   Config small_groups = box();  // whose lists are long
   small_groups.gravity.group_size = 32;
-  EXPECT_NE(last_line(small_groups).find("particles, or "), std::string::npos) << last_line(small_groups);
+  expect_contains(last_line(small_groups), {"particles, or "});
   Config bounded = box();
   bounded.gravity.list_memory = Quantity{1, "MB"};
-  EXPECT_EQ(last_line(bounded).find(", or "), std::string::npos) << last_line(bounded);
+  expect_lacks(last_line(bounded), {", or "});
   EXPECT_TRUE(last_line(bounded).ends_with("^3 particles")) << last_line(bounded);
 }
 
@@ -138,7 +130,7 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   const std::string note = disk_note(config, one, 0.9 * needed);
   expect_contains(note, {"3 snapshots", "3 restarts", "run.restarts_kept", "GB free"});
   EXPECT_GT(free_disk("no/such/directory"), 0);
-  expect_contains(test::text_of(describe(over, site, kParticles, nullptr)),
+  expect_contains(text_of(describe(over, site, kParticles, nullptr)),
                   {"host, states for restarts", "disk, 5 restarts"});
 }
 
@@ -192,10 +184,10 @@ TEST(Estimate, CountsAShellOnTheHost) {
   EXPECT_LT(estimate_memory(config, kParticles).host_cones, 0.5 * two.host_cones);
   config.run.restarts_kept = 0;
   EXPECT_LT(estimate_memory(config, kParticles).spools, 0.5 * two.spools) << "of one shell alone";
-  expect_contains(test::text_of(describe(config, two, kParticles, nullptr)),
+  expect_contains(text_of(describe(config, two, kParticles, nullptr)),
                   {"host, a shell of a light cone", "disk, their spools"});
   config.lightcone.edges = {};
-  expect_contains(error_of([&] { estimate_memory(config, kParticles); }), {"lightcone.edges has 0 edges"});
+  expect_error([&] { estimate_memory(config, kParticles); }, {"lightcone.edges has 0 edges"});
 }
 
 // Crossings come in batches of a quarter of the particles, on the device and on the host, wherever the shells are.
@@ -208,7 +200,7 @@ TEST(Estimate, CountsCrossingsOfAStep) {
   EXPECT_EQ(cones.host_crossings - 30e6, 0.25 * (56 + 72 + 2 * 56) * kParticles);
   EXPECT_GE(cones.host(), cones.host_states + cones.host_snapshot + cones.host_crossings);
   EXPECT_GE(cones.shared(), cones.device() + cones.host_states + cones.host_snapshot + cones.host_crossings);
-  expect_contains(test::text_of(describe(config, cones, kParticles, nullptr)), {"host, what a light cone meets"});
+  expect_contains(text_of(describe(config, cones, kParticles, nullptr)), {"host, what a light cone meets"});
   // Counts on their way to a map: at most two for a pixel, or those of a shell's particles; each twice, of 16 bytes.
   const auto for_maps = [&](std::int64_t nside) {
     config.lightcone.nside = nside;
@@ -229,11 +221,8 @@ TEST(Estimate, CountsRowsOfGroupsOfManyRanks) {
   EXPECT_LT(many.host_first, 8.0 * kParticles);
   EXPECT_LT(many.host_output, 10.0 * kParticles);
   // Once on the first rank's machine, not for each rank.
-  MachineMemory memory;
-  memory.host_is_device = false;
-  memory.ranks = memory.ranks_here = 64;
-  memory.device_free = 1e15;
-  memory.host_free = (many.host() + many.host_first / 64) / 0.94;
+  const double host_free = (many.host() + many.host_first / 64) / 0.94;
+  MachineMemory memory{"test", false, 1e15, host_free, 64, 64};
   EXPECT_TRUE(judge_memory(many, memory).fits);
   memory.ranks_here = 8;
   EXPECT_FALSE(judge_memory(many, memory).fits);
@@ -252,17 +241,14 @@ TEST(Estimate, CountsForceChecks) {
 }
 
 TEST(Estimate, VerdictsNameTheShareOfARank) {
-  MachineMemory memory;
-  memory.device = "test";
-  memory.device_free = memory.host_free = 4e9;
-  memory.ranks = memory.ranks_here = 8;
+  MachineMemory memory{.device = "test", .device_free = 4e9, .host_free = 4e9, .ranks = 8, .ranks_here = 8};
   const MemoryEstimate estimate = estimate_memory(box(), kParticles, 8);
   EXPECT_FALSE(judge_memory(estimate_memory(box(), kParticles), memory).fits);  // on one rank
   EXPECT_TRUE(judge_memory(estimate_memory(box(), kParticles, 64), memory).fits);
   memory.device_free = 1e9;
-  expect_contains(error_of([&] { require_memory(box(), estimate, kParticles, memory); }),
-                  {"on 8 ranks: each", "its machine's share", "1.00 GB are free"});
-  expect_contains(test::text_of(describe(box(), estimate, kParticles, &memory)),
+  expect_error([&] { require_memory(box(), estimate, kParticles, memory); },
+               {"on 8 ranks: each", "its machine's share", "1.00 GB are free"});
+  expect_contains(text_of(describe(box(), estimate, kParticles, &memory)),
                   {"on each of 8 ranks", "local essential trees", "a machine, all its ranks"});
 }
 

@@ -2,15 +2,15 @@
 #include "src/run/initial_sets.hpp"
 #include "src/run/setup.hpp"
 
-#include <gtest/gtest.h>
-
 #include "src/config/parse.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "src/run/products.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
 namespace {
+
+using SetupRanks = test::InSharedDir;
+using GroupMembers = test::OverRanks;
 
 void expect_same_run(const std::string& text, const std::vector<std::string>& settings) {
   const auto world = Communicator::world();
@@ -25,7 +25,7 @@ void expect_same_run(const std::string& text, const std::vector<std::string>& se
   test::expect_shares_of(alone.initial, run.initial, world);
 }
 
-TEST(SetupRanks, EveryInitialConditionIsTheSame) {
+TEST_F(SetupRanks, EveryInitialConditionIsTheSame) {
   const std::string cosmological = "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 8\n";
   for (const std::string kind : {"lpt", "pancake"}) expect_same_run(cosmological, {"initial.kind=" + kind});
   const std::string isolated = "[run]\nkind = \"isolated\"\n[gravity]\nsoftening = 0.01\n";
@@ -41,23 +41,20 @@ TEST(SetupRanks, EveryInitialConditionIsTheSame) {
 }
 
 // All ranks write the initial conditions to one file, as `maki ic` does, and read it again.
-TEST(SetupRanks, FilesOfInitialConditions) {
-  const auto world = Communicator::world();
-  const test::SharedDir directory(world);
+TEST_F(SetupRanks, FilesOfInitialConditions) {
   const std::string text = "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 8\n";
   const Prepared run = prepare(parse_config(text, "t"), true, world);
-  write_snapshot(directory / "shares.hdf5", run.initial, {}, {.deflate = 0}, {}, world);
+  write_snapshot(dir / "shares.hdf5", run.initial, {}, {.deflate = 0}, {}, world);
   if (world.rank() == 0) {
     const Prepared alone = prepare(parse_config(text, "t"), true, Communicator::self());
-    write_snapshot(directory / "alone.hdf5", alone.initial, {}, {.deflate = 0});
-    EXPECT_EQ(test::text_of(directory / "shares.hdf5"), test::text_of(directory / "alone.hdf5"));
+    write_snapshot(dir / "alone.hdf5", alone.initial, {}, {.deflate = 0});
+    EXPECT_EQ(test::text_of(dir / "shares.hdf5"), test::text_of(dir / "alone.hdf5"));
   }
   world.barrier();
-  expect_same_run("[initial]\nkind = \"file\"\n", {"initial.file=" + (directory / "shares.hdf5")});
+  expect_same_run("[initial]\nkind = \"file\"\n", {"initial.file=" + (dir / "shares.hdf5")});
 }
 
-TEST(SetupRanks, TheBoxHoldsTheSetsOfAllRanks) {
-  const auto world = Communicator::world();
+TEST_F(SetupRanks, TheBoxHoldsTheSetsOfAllRanks) {
   Snapshot share;  // only the first rank and the last hold anything
   if (world.rank() == 0) share.positions = {{-2.9, 0.5, 0}};
   if (world.rank() + 1 == world.size()) share.positions.push_back({1.9, -1, 0.1});
@@ -68,17 +65,16 @@ TEST(SetupRanks, TheBoxHoldsTheSetsOfAllRanks) {
 
 // Members of groups are found on whichever rank they are.
 
-TEST(GroupMembers, AreFoundOnAllRanks) {
-  const Communicator ranks = Communicator::world();
+TEST_F(GroupMembers, AreFoundOnAllRanks) {
   Snapshot own;  // every rank's particles, some ranks without any
-  for (std::uint64_t id = 1; id <= 2500000 && ranks.rank() % 3 != 2; ++id)
-    if (id % static_cast<std::uint64_t>(ranks.size()) == static_cast<std::uint64_t>(ranks.rank()))
+  for (std::uint64_t id = 1; id <= 2500000 && world.rank() % 3 != 2; ++id)
+    if (id % static_cast<std::uint64_t>(world.size()) == static_cast<std::uint64_t>(world.rank()))
       own.ids.push_back(2500001 - id);
   own.positions.resize(own.ids.size());
   std::vector<std::uint64_t> members;  // in no order, shared out among the ranks
-  const Share share = share_of(1250000, ranks.rank(), ranks.size());
+  const Share share = share_of(1250000, world.rank(), world.size());
   for (std::uint64_t i = share.first; i < share.end; ++i) members.push_back(i * 7919 % 1250000 * 2);
-  const std::vector<bool> found = members_among(SnapshotSource(own), members, ranks);
+  const std::vector<bool> found = members_among(SnapshotSource(own), members, world);
   ASSERT_EQ(found.size(), own.size());
   for (std::size_t i = 0; i < found.size(); ++i)
     ASSERT_EQ(found[i], own.ids[i] % 2 == 0 && own.ids[i] < 2500000) << own.ids[i];

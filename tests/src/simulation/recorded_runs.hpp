@@ -11,7 +11,6 @@
 #include <memory>
 #include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "src/config/parse.hpp"
@@ -25,6 +24,8 @@
 #include "tests/test_stream.hpp"
 
 namespace maki::testing {
+
+using test::even_share;
 
 struct RecorderOptions {
   std::uint64_t restart_steps = 0;                                   // steps between states that are kept; 0: none is
@@ -78,9 +79,18 @@ inline Prepared prepared(const char* toml, const std::vector<std::string>& setti
   return prepare(parse_config(toml, "test.toml", settings), true, Communicator::self());
 }
 
-inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
-  return test::rows_of(set, share_begin(set.size(), ranks.rank(), ranks.size()),
-                       share_begin(set.size(), ranks.rank() + 1, ranks.size()));
+// 16^3 particles in 50 Mpc/h from z = 9 on.
+inline Prepared small_box(std::vector<std::string> settings) {
+  settings.insert(settings.begin(), {"box.size=50 Mpc/h", "particles_per_side=16", "initial.redshift=9"});
+  return prepared("", settings);
+}
+
+inline void add_particle(Snapshot& set, const std::array<double, 3>& position, const std::array<float, 3>& velocity,
+                         float mass, std::uint64_t id) {
+  set.positions.push_back(position);
+  set.velocities.push_back(velocity);
+  set.masses.push_back(mass);
+  set.ids.push_back(id);
 }
 
 // Of an isolated set in a box about the origin: the tree without a mesh, or the direct sum.
@@ -110,6 +120,12 @@ template <class Start>
 Ends run_on(const Prepared& run, const Start& start, const SimulationOptions& options, const RunPlace& place,
             const RecorderOptions& recorded = {}) {
   return run_on(start, options, timeline_of(run), place, recorded);
+}
+
+// From its initial conditions, on one rank and over all these.
+inline Ends run_alone(const Prepared& run) { return run_on(run, run.initial, simulation_options(run), {}); }
+inline Ends run_over_ranks(const Communicator& ranks, const Prepared& run) {
+  return run_on(run, even_share(run.initial, ranks), simulation_options(run), ranks);
 }
 
 // Options of a run's files in `directory`, without its progress.

@@ -1,15 +1,10 @@
 // What a run tells: metrics, log lines and progress; and what it hears: requests to stop.
-#include <gtest/gtest.h>
-
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
-#include <string>
 
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/progress.hpp"
@@ -17,11 +12,15 @@
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/stop_request.hpp"
 #include "tests/messages.hpp"
+#include "tests/places.hpp"
 #include "tests/temp_dir.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki {
 namespace {
+
+using namespace test;
+using StopRequests = InTempDir;
 
 StepMetrics example() {
   StepMetrics metrics;
@@ -44,19 +43,19 @@ TEST(Metrics, LineIsAnObjectWithTheFieldsOfItsKind) {
   const PhaseTimers timers;
   StepMetrics metrics = example();
   std::string line = line_of(metrics, timers);
-  test::expect_contains(line, {"\"step\": 12", "\"z\": 1,", "\"rebuilt\": true", "\"interactions\": 123456789012"});
-  EXPECT_EQ(line.find("energy_error"), std::string::npos);
+  expect_contains(line, {"\"step\": 12", "\"z\": 1,", "\"rebuilt\": true", "\"interactions\": 123456789012"});
+  expect_lacks(line, {"energy_error"});
   metrics.energy = EnergyReport{1, -2, 3, 1e-5};
   metrics.comoving = false;
   line = line_of(metrics, timers);
-  EXPECT_EQ(line.find("\"z\""), std::string::npos);
-  test::expect_contains(line, {"\"energy_error\": 1e-05"});
+  expect_lacks(line, {"\"z\""});
+  expect_contains(line, {"\"energy_error\": 1e-05"});
 }
 
 TEST(Metrics, NumbersThatAreNotFiniteAreNull) {
   StepMetrics metrics = example();
   metrics.max_acceleration = std::numeric_limits<double>::infinity();
-  EXPECT_NE(line_of(metrics, {}).find("\"max_acceleration\": null"), std::string::npos);
+  expect_contains(line_of(metrics, {}), {"\"max_acceleration\": null"});
 }
 
 TEST(Metrics, PhasesHavePaths) {
@@ -74,7 +73,7 @@ TEST(Metrics, PhasesHavePaths) {
 
 TEST(Metrics, TextIsQuoted) {
   const std::string line = head_line({"4f"}, Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""});
-  test::expect_contains(line, {R"(a = \"b\"\u000ac = 'd\\e'\u000a)"});
+  expect_contains(line, {R"(a = \"b\"\u000ac = 'd\\e'\u000a)"});
 }
 
 TEST(StepLog, LinesStandUnderTheirNames) {
@@ -87,28 +86,25 @@ TEST(StepLog, LinesStandUnderTheirNames) {
 }
 
 TEST(StepLog, ANoteOfOverwritingThatIsLostIsAnError) {
-  const test::TempDir dir;
+  const TempDir dir;
   std::filesystem::create_symlink("/dev/full", dir / "metrics.jsonl");
-  test::expect_contains(test::error_of([&] { note_overwriting(dir.path()); }), {"metrics.jsonl", "No space left"});
+  expect_error([&] { note_overwriting(dir.path()); }, {"metrics.jsonl", "No space left"});
 }
 
 TEST(Progress, SaysWhereTheRunStands) {
   const std::string line = progress_line({120, true, 0.25, 300, 0.5, 60, 262144}, 0.5);
-  test::expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
+  expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
 }
 
 // What progress says to a file, by lines.
 std::vector<std::string> said(ProgressForm form, const std::function<void(Progress&)>& work) {
-  const test::TempDir folder;
+  const TempDir folder;
   std::FILE* file = std::fopen((folder / "said").c_str(), "w");
   Progress progress(file, 10, form);
   work(progress);
   progress.finish();
   std::fclose(file);
-  std::ifstream in(folder / "said");
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
+  return lines_of(folder / "said");
 }
 
 TEST(Progress, IsPlainLinesOffATerminal) {
@@ -127,7 +123,7 @@ TEST(Progress, IsObjectsForPrograms) {
     progress.event("{\"output\": 1}");
   });
   ASSERT_EQ(lines.size(), 4u) << "steps 0 and 2, at most one a second";
-  test::expect_contains(lines[1], {"{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,", "\"seconds_left\": 10"});
+  expect_contains(lines[1], {"{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,", "\"seconds_left\": 10"});
   EXPECT_EQ(lines[2], "{\"message\": \"wrote \\\"it\\\"\"}");
   EXPECT_EQ(lines[3], "{\"output\": 1}");
 }
@@ -154,44 +150,35 @@ TEST(LinkLines, HaveWhatIsLoggedWhileTheyExist) {
   wan::log(wan::LogLevel::kInfo, "afterwards");
 }
 
-TEST(StopRequest, NothingAskedForIsNoReason) {
-  const test::TempDir directory;
-  const StopRequest request(directory.path(), 0);
-  EXPECT_EQ(request.reason(1e9), "");
-}
-
-TEST(StopRequest, SignalsAreRequests) {
-  const test::TempDir directory;
+TEST_F(StopRequests, SignalsAreRequests) {
   const auto before = std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
   const std::map<int, std::string> names = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},   {SIGHUP, "SIGHUP"},
                                             {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"}};
   for (const auto& [signal, name] : names) {
-    const StopRequest request(directory.path(), 0);
+    const StopRequest request(dir.path(), 0);
     std::raise(signal);
     EXPECT_EQ(request.reason(0), name);
   }
-  const StopRequest fresh(directory.path(), 0);
+  const StopRequest fresh(dir.path(), 0);
   EXPECT_EQ(fresh.reason(0), "");  // an old signal is forgotten
   std::signal(SIGHUP, before);
 }
 
-TEST(StopRequest, AHangUpThatNohupIgnoresIsNone) {
-  const test::TempDir directory;
+TEST_F(StopRequests, AHangUpThatNohupIgnoresIsNone) {
   const auto before = std::signal(SIGHUP, SIG_IGN);
   {
-    const StopRequest request(directory.path(), 0);
+    const StopRequest request(dir.path(), 0);
     std::raise(SIGHUP);
     EXPECT_EQ(request.reason(0), "");
   }
   EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
 }
 
-TEST(StopRequest, StopFileCountsFromWhenItIsSeenAndEndsWithTheRun) {
-  const test::TempDir directory;
-  const std::string file = directory / "stop";
+TEST_F(StopRequests, StopFileCountsFromWhenItIsSeenAndEndsWithTheRun) {
+  const std::string file = dir / "stop";
   std::ofstream(file).put('x');  // before the run has begun
   {
-    const StopRequest request(directory.path(), 0);
+    const StopRequest request(dir.path(), 0);
     EXPECT_NE(request.reason(0), "");
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(request.reason(0), kStopFileReason);  // from then on, until other sites know
@@ -201,22 +188,21 @@ TEST(StopRequest, StopFileCountsFromWhenItIsSeenAndEndsWithTheRun) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
-TEST(StopRequest, TimeLimitCountsTheNextPieceOfWork) {
+TEST_F(StopRequests, TimeLimitCountsTheNextPieceOfWork) {
   const auto begin = std::chrono::steady_clock::now() - std::chrono::hours(1);
-  const test::TempDir directory;
-  EXPECT_EQ(StopRequest(directory.path(), 7200, begin).reason(60), "");
-  EXPECT_NE(StopRequest(directory.path(), 7200, begin).reason(4000), "");
-  EXPECT_NE(StopRequest(directory.path(), 3000, begin).reason(0), "");
+  EXPECT_EQ(StopRequest(dir.path(), 0).reason(1e9), "");
+  EXPECT_EQ(StopRequest(dir.path(), 7200, begin).reason(60), "");
+  EXPECT_NE(StopRequest(dir.path(), 7200, begin).reason(4000), "");
+  EXPECT_NE(StopRequest(dir.path(), 3000, begin).reason(0), "");
 }
 
 int seen = 0;
 void see(int) { ++seen; }
 
-TEST(StopRequest, HandlersOfOthersAreBackAfterwards) {
-  const test::TempDir directory;
+TEST_F(StopRequests, HandlersOfOthersAreBackAfterwards) {
   const auto before = std::signal(SIGTERM, see);
   {
-    const StopRequest request(directory.path(), 0);
+    const StopRequest request(dir.path(), 0);
     std::raise(SIGTERM);
     EXPECT_EQ(request.reason(0), "SIGTERM");
   }

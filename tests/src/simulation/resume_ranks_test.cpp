@@ -1,40 +1,28 @@
 // Runs over ranks and over sites that go on from a state: with what was on its way between sites, and what was learned.
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
-#include "kernels/error.hpp"
-#include "src/run/run_options.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki::testing {
 namespace {
 
-class ResumeOfMany : public ::testing::Test {
+class ResumeOfMany : public test::OverRanks {
  protected:
   void SetUp() override {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   }
   // From the beginning, or from a state.
-  Ends run(int sites, const std::vector<std::string>& settings, const KeptState* from = nullptr,
+  Ends run(int sites, std::vector<std::string> settings, const KeptState* from = nullptr,
            std::uint64_t restart_steps = 1) {
-    std::vector<std::string> all = {"particles_per_side=16",  "initial.redshift=9",
-                                    "gravity.mesh=32",        "energy_interval=1",
-                                    "end_redshift=5",         "output.redshifts=[]",
-                                    "run.deterministic=true", "sites.max_boundary_move=0",
-                                    "time.max_dlna=0.02"};
-    all.insert(all.end(), settings.begin(), settings.end());
-    const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", all);
+    settings.insert(settings.begin(), {"gravity.mesh=32", "energy_interval=1", "end_redshift=5", "output.redshifts=[]",
+                                       "run.deterministic=true", "sites.max_boundary_move=0", "time.max_dlna=0.02"});
+    const Prepared run = small_box(settings);
     const RecorderOptions recorded{.restart_steps = restart_steps};
     if (sites > 1) return run_over_sites(world, sites, run, recorded, from);
     const SimulationOptions options = simulation_options(run);
     return from ? run_on(run, *from, options, world, recorded)
                 : run_on(run, even_share(run.initial, world), options, world, recorded);
   }
-
-  const Communicator world = Communicator::world();
 };
 
 void expect_close(double a, double b) { EXPECT_NEAR(a, b, 1e-5 * std::fabs(b) + 1e-12); }

@@ -1,31 +1,17 @@
 // A run that goes on from a restart is the run that was never stopped.
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "kernels/error.hpp"
-#include "src/io/snapshot_io.hpp"
-#include "src/run/run_options.hpp"
 #include "src/simulation/run_files.hpp"
-#include "tests/places.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki::testing {
 namespace {
 
-Prepared universe(const std::vector<std::string>& settings = {}) {
-  std::vector<std::string> all = {
-      "particles_per_side=16",           "initial.redshift=9",     "gravity.mesh=32",   "energy_interval=3",
-      "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]", "time.max_dlna=0.02"};
-  all.insert(all.end(), settings.begin(), settings.end());
-  return prepared("[box]\nsize = \"50 Mpc/h\"\n[time]\nend_redshift = 6.5\n", all);
+Prepared universe(std::vector<std::string> settings = {}) {
+  settings.insert(settings.begin(), {"gravity.mesh=32", "energy_interval=3", "max_physical_softening=20 kpc/h",
+                                     "output.redshifts=[8.5]", "time.end_redshift=6.5", "time.max_dlna=0.02"});
+  return small_box(settings);
 }
 
 // From the start, with the states of all boundaries.
@@ -117,9 +103,8 @@ TEST(Resume, WhereTheOpeningAngleChanges) {
 // A run that is stopped keeps its state before momenta are brought to the time of the positions.
 TEST(Resume, AStoppedUniverse) {
   const Prepared run = universe({"gravity.reuse=1"});
-  const SimulationOptions options = simulation_options(run);
-  const Ends whole = run_on(run, run.initial, options, {});
-  const Ends stopped = run_on(run, run.initial, options, {}, {.stop_after = 7});
+  const Ends whole = run_alone(run);
+  const Ends stopped = run_on(run, run.initial, simulation_options(run), {}, {.stop_after = 7});
   EXPECT_EQ(stopped.result.stopped_by, "the test");
   EXPECT_EQ(stopped.outputs.back(), -1);
   ASSERT_EQ(stopped.kept.size(), 1u);
@@ -173,12 +158,7 @@ TEST(Resume, OutputsOfThePastStay) {
 class ResumeFiles : public ::testing::Test {
  protected:
   ResumeFiles() { options_.restart_steps = 4; }
-  std::vector<std::string> lines(const std::string& name) const {
-    std::ifstream file(std::filesystem::path(options_.directory) / name);
-    std::vector<std::string> all;
-    for (std::string line; std::getline(file, line);) all.push_back(line);
-    return all;
-  }
+  std::vector<std::string> lines(const std::string& name) const { return test::lines_of(folder_ / ("run/" + name)); }
   // Those of steps in metrics.jsonl.
   std::vector<std::string> steps() const {
     std::vector<std::string> all = lines("metrics.jsonl");
@@ -218,7 +198,7 @@ TEST_F(ResumeFiles, LogAndMetricsGoOn) {
   const std::vector<std::string> metrics = steps();
   ASSERT_EQ(metrics.size(), end.result.steps + 1);
   for (std::size_t i = 0; i < metrics.size(); ++i)
-    EXPECT_NE(metrics[i].find("\"step\": " + std::to_string(i) + ","), std::string::npos) << metrics[i];
+    test::expect_contains(metrics[i], {"\"step\": " + std::to_string(i) + ","});
   EXPECT_EQ(metrics_with("\"resumed_at\": " + std::to_string(found[0].step)), 1u);
   EXPECT_EQ(metrics_with("\"file\": \"snapshot_001.hdf5\""), 1u) << "what was written after the restart comes once";
   EXPECT_EQ(std::ranges::count_if(lines("log.txt"),
@@ -303,7 +283,7 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
     return files.messages.back();
   };
   std::string told = what_is_told(1, false);
-  EXPECT_NE(told.find("Step 1: wrote"), std::string::npos) << told;
+  test::expect_contains(told, {"Step 1: wrote"});
   std::uint64_t step = 1;
   do told = what_is_told(++step, true);  // once more where the thread was faster
   while (told.find(": wrote") != told.npos && step < 50);

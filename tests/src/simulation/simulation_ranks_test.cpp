@@ -2,20 +2,17 @@
 #include "src/run/run_options.hpp"
 #include "src/simulation/simulation.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 
-#include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
-#include "tests/places.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
-#include "tests/test_stream.hpp"
 
 namespace maki::testing {
 namespace {
+
+using SimulationRanks = test::InSharedDir;
+using IsolatedOverSites = test::OverRanks;
 
 // What these ranks, or sites of them, have at the end beside one rank: no more than twice the energy error and `energy`,
 // and positions `apart`, rms.
@@ -29,14 +26,9 @@ void expect_like(const Communicator& ranks, const Ends& many, const Ends& one, d
   EXPECT_LT(rms_distance(positions, expected, side), apart);
 }
 
-TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
-  const Communicator ranks = Communicator::world();
-  const Prepared run =
-      prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "end_redshift=7",
-                                                "gravity.mesh=32", "energy_interval=2"});
-  const SimulationOptions options = simulation_options(run);
-  const Ends one = run_on(run, run.initial, options, {});
-  const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
+TEST_F(SimulationRanks, APeriodicRunIsThatOfOneRank) {
+  const Prepared run = small_box({"end_redshift=7", "gravity.mesh=32", "energy_interval=2"});
+  const Ends one = run_alone(run), many = run_over_ranks(world, run);
   EXPECT_EQ(one.result.particles, run.particles);
   EXPECT_EQ(many.result.steps, one.result.steps);
   // The start is the same to the last bit where no force has a part in it.
@@ -44,19 +36,17 @@ TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
   EXPECT_NEAR(many.steps[0].energy->potential, one.steps[0].energy->potential,
               1e-4 * std::fabs(one.steps[0].energy->potential));
   for (const StepMetrics& step : many.steps) EXPECT_EQ(step.particles, run.particles);
-  expect_like(ranks, many, one, run.side, 1e-5 * run.side);
+  expect_like(world, many, one, run.side, 1e-5 * run.side);
 }
 
 // Trees that are never made anew leave particles far beyond their slabs: the mesh is then not that of one site to the
 // last bit, which is said once.
-TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
-  const Communicator world = Communicator::world();
+TEST_F(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
   if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   for (const char* reuse : {"gravity.reuse=1", "gravity.reuse=1000"}) {
     const bool strays = std::string(reuse).size() > 15;
-    Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
-                            {"particles_per_side=16", "initial.redshift=9", "end_redshift=7.7", "gravity.mesh=64",
-                             "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
+    Prepared run =
+        small_box({"end_redshift=7.7", "gravity.mesh=64", "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
     for (auto& velocity : run.initial.velocities) velocity[0] += 3000;  // all move by some cells
     const Ends ends = run_over_sites(world, 2, run);
     const auto told = std::count_if(ends.messages.begin(), ends.messages.end(), [](const std::string& text) {
@@ -67,13 +57,10 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
 }
 
 // The same steps as at one site, and the same particles; what is known of all is the same everywhere.
-TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
-  const Communicator world = Communicator::world();
+TEST_F(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
-  const Prepared run =
-      prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "end_redshift=7",
-                                                "gravity.mesh=64", "energy_interval=2"});
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Prepared run = small_box({"end_redshift=7", "gravity.mesh=64", "energy_interval=2"});
+  const Ends one = run_alone(run);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
     EXPECT_EQ(many.result.steps, one.result.steps);
@@ -86,90 +73,77 @@ TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
 }
 
 // All particles on one rank at the start; some go to others, and some ranks may stay empty.
-TEST(SimulationRanks, AColdSphereOnOneRankIsThatOfOneRank) {
-  const Communicator ranks = Communicator::world();
+TEST_F(SimulationRanks, AColdSphereOnOneRankIsThatOfOneRank) {
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"cold_sphere\"\n",
                                 {"particles=1000", "gravity.softening=0.05", "end_time=0.5", "energy_interval=5"});
   const SimulationOptions options = simulation_options(run);
   const Ends one = run_on(run, run.initial, options, {});
-  const bool has_all = ranks.rank() == ranks.size() / 2;
-  const Ends many = run_on(run, test::rows_of(run.initial, 0, has_all ? run.initial.size() : 0), options, ranks);
-  expect_like(ranks, many, one, run.side, 1e-4 * run.side, 1e-3);
+  const bool has_all = world.rank() == world.size() / 2;
+  const Ends many = run_on(run, test::rows_of(run.initial, 0, has_all ? run.initial.size() : 0), options, world);
+  expect_like(world, many, one, run.side, 1e-4 * run.side, 1e-3);
 }
 
 // Fewer particles than ranks; and particles that leave the largest box, each set aside by the rank that has it.
-TEST(SimulationRanks, EscapersAreCountedOverRanks) {
-  const Communicator ranks = Communicator::world();
+TEST_F(SimulationRanks, EscapersAreCountedOverRanks) {
   Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"two_body\"\n",
                           {"gravity.softening=0.01", "end_time=6", "box.size=8"});
-  for (int k = 0; k < 2; ++k) {
-    run.initial.positions.push_back({0, 0, k == 0 ? 0.3 : -0.3});
-    run.initial.velocities.push_back({0, 0, k == 0 ? 10.0f : -10.0f});
-    run.initial.masses.push_back(1e-6f);
-    run.initial.ids.push_back(static_cast<std::uint64_t>(99 + k));
-  }
-  const SimulationOptions options = simulation_options(run);
-  const Ends one = run_on(run, run.initial, options, {});
-  const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
+  add_particle(run.initial, {0, 0, 0.3}, {0, 0, 10}, 1e-6f, 99);
+  add_particle(run.initial, {0, 0, -0.3}, {0, 0, -10}, 1e-6f, 100);
+  const Ends one = run_alone(run), many = run_over_ranks(world, run);
   EXPECT_EQ(many.messages, one.messages);
   EXPECT_EQ(many.result.particles, 2u);
-  EXPECT_EQ(all_positions(ranks, many.state).size(), 4u);
+  EXPECT_EQ(all_positions(world, many.state).size(), 4u);
   EXPECT_LT(many.result.worst_energy_error, 1e-3);
-  if (ranks.size() < 2 || ranks.size() > 4) return;
-  const Ends over_sites = run_over_sites(ranks, ranks.size(), run);
+  if (world.size() < 2 || world.size() > 4) return;
+  const Ends over_sites = run_over_sites(world, world.size(), run);
   EXPECT_EQ(over_sites.messages, one.messages);
-  expect_like(ranks, over_sites, one, 1e9, 1e-2);
+  expect_like(world, over_sites, one, 1e9, 1e-2);
 }
 
-TEST(SimulationRanks, ASignalToOneRankStopsAll) {
-  const Communicator ranks = Communicator::world();
+TEST_F(SimulationRanks, ASignalToOneRankStopsAll) {
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                                 {"particles=500", "gravity.softening=0.05", "end_time=5", "fixed_step=0.01"});
-  const test::SharedDir folder(ranks);
-  RunFileOptions files_options = files_in(folder / "run");
+  RunFileOptions files_options = files_in(dir / "run");
   files_options.metrics_interval = 2;
-  RunFiles files(files_options, test::make_provenance(), ranks);
-  if (ranks.rank() == ranks.size() - 1) std::raise(SIGTERM);
-  Simulation simulation(test::test_stream(), even_share(run.initial, ranks), simulation_options(run), timeline_of(run),
-                        files, ranks);
+  RunFiles files(files_options, test::make_provenance(), world);
+  if (world.rank() == world.size() - 1) std::raise(SIGTERM);
+  Simulation simulation(test::test_stream(), even_share(run.initial, world), simulation_options(run), timeline_of(run),
+                        files, world);
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
   EXPECT_EQ(result.stopped_by, "SIGTERM");
   EXPECT_EQ(result.steps, 1u);
-  if (ranks.rank() == 0) {
+  if (world.rank() == 0) {
     EXPECT_EQ(read_snapshot(files.path("stopped.hdf5")).size(), 500u);
   }
 }
 
 // An error on one rank is in the log, though the first rank cannot write it; one on all ranks is there once.
-TEST(SimulationRanks, TheErrorOfAnyRankIsInTheLog) {
-  const Communicator ranks = Communicator::world();
-  if (ranks.size() < 2) GTEST_SKIP() << "needs another rank than the first";
-  const test::SharedDir folder(ranks);
-  RunFileOptions options = files_in(folder / "run");
+TEST_F(SimulationRanks, TheErrorOfAnyRankIsInTheLog) {
+  if (world.size() < 2) GTEST_SKIP() << "needs another rank than the first";
+  RunFileOptions options = files_in(dir / "run");
   options.run = "a run";
-  RunFiles files(options, test::make_provenance(), ranks);
+  RunFiles files(options, test::make_provenance(), world);
   files.step({}, PhaseTimers(), 0);
-  if (ranks.rank() == ranks.size() - 1) files.fail("out of memory");
-  ranks.barrier();
+  if (world.rank() == world.size() - 1) files.fail("out of memory");
+  world.barrier();
   files.fail("a lost rank");
-  ranks.barrier();
-  const std::string rank = "rank " + std::to_string(ranks.size() - 1) + ": ";
+  world.barrier();
+  const std::string rank = "rank " + std::to_string(world.size() - 1) + ": ";
   const std::string log = test::text_of(files.path("log.txt")), metrics = test::text_of(files.path("metrics.jsonl"));
-  EXPECT_NE(log.find("] " + rank + "The run ends by an error: out of memory"), log.npos);
-  EXPECT_NE(metrics.find("{\"error\": \"" + rank + "out of memory\"}\n"), metrics.npos);
-  EXPECT_EQ(metrics.find("rank 1: a lost rank"), metrics.npos);
+  test::expect_contains(log, {"] " + rank + "The run ends by an error: out of memory"});
+  test::expect_contains(metrics, {"{\"error\": \"" + rank + "out of memory\"}\n"});
+  test::expect_lacks(metrics, {"rank 1: a lost rank"});
 }
 
 // Runs of isolated sets over sites made of ranks, beside the same on one.
 
 // No mesh, and no cutoff: every site's tree goes to all others.
-TEST(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
-  const Communicator world = Communicator::world();
+TEST_F(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                                 {"particles=1500", "gravity.softening=0.05", "end_time=1", "energy_interval=4"});
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends one = run_alone(run);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
     ASSERT_EQ(many.result.steps, one.result.steps);
@@ -189,28 +163,26 @@ TEST(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
 
 // A rank whose lists do not fit makes them in batches in each step until all rebuild; other ranks of its site keep
 // theirs meanwhile, and may import anew.
-TEST(IsolatedOverSites, ListsInBatchesAtSomeRanks) {
-  const Communicator world = Communicator::world();
+TEST_F(IsolatedOverSites, ListsInBatchesAtSomeRanks) {
   if (world.size() < 4) GTEST_SKIP() << "needs two sites of several ranks";
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"cold_sphere\"\n",
                                 {"particles=6000", "virial_ratio=0.05", "gravity.softening=0.02", "end_time=1.6",
                                  "time.eta=0.6", "gravity.list_memory=\"70000 B\""});
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends one = run_alone(run);
   const Ends ends = run_over_sites(world, 2, run);
   EXPECT_EQ(ends.result.particles, 6000u);
   EXPECT_NEAR(ends.result.worst_energy_error, one.result.worst_energy_error, 0.1 * one.result.worst_energy_error);
 }
 
 // All sites double the box together, at the start and on the way, and the run goes on as at one site.
-TEST(IsolatedOverSites, ABoxDoublesOverSites) {
-  const Communicator world = Communicator::world();
+TEST_F(IsolatedOverSites, ABoxDoublesOverSites) {
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
   Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                           {"particles=600", "gravity.softening=0.05", "end_time=2.5", "energy_interval=1"});
   run.side /= 2;
   for (std::size_t i = 0; i < 6; ++i)
     run.initial.velocities[i] = {i < 4 ? 15.0f + static_cast<float>(i) : 0.0f, i < 4 ? 0.0f : -40.0f, 0};
-  const Ends one = run_on(run, run.initial, simulation_options(run), {});
+  const Ends one = run_alone(run);
   ASSERT_EQ(one.messages.size(), 3u);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
@@ -221,8 +193,7 @@ TEST(IsolatedOverSites, ABoxDoublesOverSites) {
 }
 
 // From before the box doubles, from between, and from after particles were set aside.
-TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
-  const Communicator world = Communicator::world();
+TEST_F(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
   if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four sites are enough";
   Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                           {"particles=300", "gravity.softening=0.05", "end_time=1.5", "energy_interval=4",

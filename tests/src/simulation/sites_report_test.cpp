@@ -1,6 +1,5 @@
 // What a run over sites tells of its network: the metrics, and the table at the end.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "src/simulation/run_files.hpp"
 #include "src/simulation/sites_report.hpp"
@@ -11,21 +10,21 @@
 namespace maki {
 namespace {
 
+using namespace test;
+
 constexpr auto at(sites::Phase phase) { return static_cast<std::size_t>(phase); }
 
 // Step n of a site: 10 n seconds of which n are waited for trees, and 0.5 for the mesh of every second step.
 OwnRecord own(std::uint64_t step) {
-  OwnRecord own;
-  own.step = step;
-  own.rebuilt = step == 1;
-  own.long_step_end = step % 2 == 0;
-  own.seconds = 10.0 * static_cast<double>(step);
-  own.force_seconds = 4;
-  own.tree_seconds = 6.0 * static_cast<double>(step);
-  own.mesh_seconds = own.long_step_end ? 2 : 0;
-  own.particles = 1000;
-  own.interactions = 5000;
-  return own;
+  return {.step = step,
+          .rebuilt = step == 1,
+          .long_step_end = step % 2 == 0,
+          .seconds = 10.0 * static_cast<double>(step),
+          .force_seconds = 4,
+          .tree_seconds = 6.0 * static_cast<double>(step),
+          .mesh_seconds = step % 2 == 0 ? 2.0 : 0.0,
+          .particles = 1000,
+          .interactions = 5000};
 }
 
 SitesTraffic traffic(std::uint64_t step) {
@@ -45,10 +44,10 @@ SitesRecord record_of_sites(std::uint64_t step) {
 }
 
 TEST(SitesReport, TellsOfAllSites) {
-  test::replay_sites(2, [&](sites::Sites& sites) {
+  replay_sites(2, [&](sites::Sites& sites) {
     SitesReport report(sites);
     report.step(own(0), {}, traffic(0));
-    EXPECT_NE(report.json().find(R"("all": {})"), std::string::npos) << report.json();
+    expect_contains(report.json(), {R"("all": {})"});
     report.step(own(1), record_of_sites(1), traffic(1));
     SitesTraffic of_output = traffic(0);
     of_output[at(sites::Phase::kOutput)] = {1, 50, 1, 60, 0, 1, 0.25};
@@ -64,12 +63,12 @@ TEST(SitesReport, TellsOfAllSites) {
     EXPECT_DOUBLE_EQ(sums.mesh, 1.5);
     EXPECT_EQ(sums.outputs[at(sites::Phase::kOutput)].bytes_sent, 50u);
     const std::string json = report.json();
-    test::expect_contains(json, {R"("waited": 2.500000, "waits": 3)", R"("mesh": [0.500000, 1, 4000, 3000, 0])",
-                                 R"("output": [0.000000, 0, 0)",
-                                 R"("trees": [2.000000, 2, 200, 400, 14])",  // with those of the output
-                                 R"("own": {"seconds": 20.000000, "force": 4.000000)", R"("transform": 0.500000)",
-                                 R"("told_of": 1)", R"("north": {"force": 4.000000)",
-                                 R"("east": {"force": 3.000000, "particles": 2000)", R"("end": 1})"});
+    expect_contains(json, {R"("waited": 2.500000, "waits": 3)", R"("mesh": [0.500000, 1, 4000, 3000, 0])",
+                           R"("output": [0.000000, 0, 0)",
+                           R"("trees": [2.000000, 2, 200, 400, 14])",  // with those of the output
+                           R"("own": {"seconds": 20.000000, "force": 4.000000)", R"("transform": 0.500000)",
+                           R"("told_of": 1)", R"("north": {"force": 4.000000)",
+                           R"("east": {"force": 3.000000, "particles": 2000)", R"("end": 1})"});
     EXPECT_EQ(std::count(json.begin(), json.end(), '{'), std::count(json.begin(), json.end(), '}'));
   });
 }
@@ -106,10 +105,10 @@ TEST(SitesTable, EfficiencyIsTheWorkOverAllRanks) {
 TEST(SitesTable, HasPredictionsBeside) {
   const std::string text = sites_table({sums_of(2, 2, 0.5, 0.1), sums_of(1, 2, 0.25, 0.1)}, {"north", "east"},
                                        {std::uint64_t{1} << 24, 128, 0.5});
-  test::expect_contains(text, {"E(2) = 0.", "13 exchanges", "16.7772", "7.8643", " 256     128 "});
+  expect_contains(text, {"E(2) = 0.", "13 exchanges", "16.7772", "7.8643", " 256     128 "});
   for (const std::string name : {"north", "east", "one site, estimate"})
     EXPECT_NE(text.find(name), std::string::npos) << name;
-  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+  expect_lacks(text, {"nan"});
 }
 
 // What Maki's model knows of such a run.
@@ -125,8 +124,8 @@ ModelledRun two_sites() {
 
 // RunFiles as a run at two sites calls it, steps and end, without a simulation.
 TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
-  const test::TempDir folder;
-  test::replay_sites(2, [&](sites::Sites& sites) {
+  const TempDir folder;
+  replay_sites(2, [&](sites::Sites& sites) {
     RunFileOptions options;
     options.directory = folder / sites.name(sites.me());
     options.overwrite = true;
@@ -146,12 +145,11 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);
-    test::expect_contains(test::text_of(files.path("metrics.jsonl")), {R"("sites": {"waited": 1.0)"});
-    test::expect_contains(test::text_of(files.path("sites_report.txt")), {"Efficiency E(2)"});
+    expect_contains(text_of(files.path("metrics.jsonl")), {R"("sites": {"waited": 1.0)"});
+    expect_contains(text_of(files.path("sites_report.txt")), {"Efficiency E(2)"});
     // Trees were waited for 1 and 2 s in two steps, the mesh of others 0.5 s in none that used it.
-    test::expect_contains(test::text_of(files.path("log.txt")),
-                          {"Efficiency E(2)", "Links: the path is up again, 1", "Links: the path is up again, 2",
-                           "waiting for others", "1.5000"});
+    expect_contains(text_of(files.path("log.txt")), {"Efficiency E(2)", "Links: the path is up again, 1",
+                                                     "Links: the path is up again, 2", "waiting for others", "1.5000"});
   });
 }
 

@@ -52,12 +52,14 @@ struct Watcher : RunObserver {
 const std::string kWalk = "lists.staging";
 const std::vector<std::string> kLeftOut = {"mesh.", "fft.", kWalk};
 
-void watch_run(const Prepared& run, const SimulationOptions& options, Watcher& watcher) {
+Watcher watch_run(const Prepared& run, const SimulationOptions& options) {
+  Watcher watcher;
   pool_trim();
   reset_transfer_counters();
   pool_watch({kLeftOut, {kWalk}});
   Simulation simulation(test::test_stream(), run.initial, options, timeline_of(run), watcher);
   simulation.run();
+  return watcher;
 }
 
 struct Worst {
@@ -98,6 +100,15 @@ void expect_no_allocations(const Watcher& watcher) {
   EXPECT_EQ(watcher.steps.back().marks, watcher.steps[warm_up].marks);  // events of the timers
 }
 
+void expect_steady(const Watcher& watcher, int least_kept_boundaries) {
+  const Worst worst = worst_of(watcher);
+  EXPECT_LE(worst.steady, kSteadyBytes);
+  EXPECT_LE(worst.rebuild, kSteadyBytes);
+  EXPECT_GT(worst.rebuild, 0u);
+  EXPECT_GE(worst.kept_boundaries, least_kept_boundaries);
+  expect_no_allocations(watcher);
+}
+
 // The standard preset in 50 Mpc/h.
 Prepared box(int particles_per_side, int redshift) {
   return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n", "box.toml",
@@ -111,14 +122,7 @@ TEST(SteadyStep, OfABoxCopiesAtMost4KiBAndAllocatesNothing) {
   SimulationOptions options = simulation_options(run);
   options.end = 1 / (1 + 5.0);
   options.step_options.max_dlna = 0.01;  // steps between the mesh's too
-  Watcher watcher;
-  watch_run(run, options, watcher);
-  const Worst worst = worst_of(watcher);
-  EXPECT_LE(worst.steady, kSteadyBytes);
-  EXPECT_LE(worst.rebuild, kSteadyBytes);
-  EXPECT_GT(worst.rebuild, 0u);
-  EXPECT_GT(worst.kept_boundaries, 3);
-  expect_no_allocations(watcher);
+  expect_steady(watch_run(run, options), 4);
 }
 
 TEST(SteadyStep, OfAnIsolatedSetCopiesAtMost4KiBAndAllocatesNothing) {
@@ -126,13 +130,7 @@ TEST(SteadyStep, OfAnIsolatedSetCopiesAtMost4KiBAndAllocatesNothing) {
       prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n", "sphere.toml",
                            {"particles=10000", "truncation_radius=10", "gravity.softening=0.02", "fixed_step=0.01",
                             "end_time=0.45", "energy_interval=7"}));
-  Watcher watcher;
-  watch_run(run, simulation_options(run), watcher);
-  const Worst worst = worst_of(watcher);
-  EXPECT_LE(worst.steady, kSteadyBytes);
-  EXPECT_LE(worst.rebuild, kSteadyBytes);
-  EXPECT_GT(worst.rebuild, 0u);
-  expect_no_allocations(watcher);
+  expect_steady(watch_run(run, simulation_options(run)), 0);
 }
 
 void expect_budget(const Watcher& watcher, std::size_t particles, const char* what) {
@@ -153,9 +151,7 @@ TEST(Memory, OfAnEarlyBoxIsWithinTheBudget) {
   options.end = 1 / (1 + 44.0);
   options.energy_interval = 2;
   options.gravity.fixed_reuse = 2;
-  Watcher watcher;
-  watch_run(run, options, watcher);
-  expect_budget(watcher, run.particles, "64^3, z = 49 to 44");
+  expect_budget(watch_run(run, options), run.particles, "64^3, z = 49 to 44");
   // The walk's room, 64 MiB at most, is that of the device and would hide the rest in so small a set.
   MemoryEstimate estimate = estimate_memory(run.config, run.particles);
   const double walk = std::exchange(estimate.walk, 0);
@@ -171,9 +167,7 @@ TEST(Memory, OfALateBoxIsWithinTheBudget) {
   options.end = 0.5;
   options.step_options.eta = 0.8;
   options.step_options.max_dlna = options.step_options.long_dlna = 0.06;
-  Watcher watcher;
-  watch_run(run, options, watcher);
-  expect_budget(watcher, run.particles, "32^3, z = 9 to 1");
+  expect_budget(watch_run(run, options), run.particles, "32^3, z = 9 to 1");
 }
 
 }  // namespace

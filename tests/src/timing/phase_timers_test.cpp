@@ -1,7 +1,5 @@
 #include "src/timing/phase_timers.hpp"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <thread>
 #include "tests/messages.hpp"

@@ -1,8 +1,6 @@
 // What a check of sites says, from what was found.
 #include "wan/sites/link_check.hpp"
 
-#include <gtest/gtest.h>
-
 #include "build_info.hpp"
 #include "git_hash.hpp"
 #include "kernels/error.hpp"
@@ -14,8 +12,7 @@
 namespace maki {
 namespace {
 
-using test::error_of;
-using test::expect_contains;
+using namespace test;
 
 sites::RingPlan plan_of(const std::vector<std::string>& settings = {}, int me = 0) {
   const Config config = parse_config(R"(
@@ -35,12 +32,6 @@ pacing = "800 Mbit/s"
 )",
                                      "t", settings);
   return make_ring_plan(config, {config.sites.ring[static_cast<std::size_t>(me)], me, 3}, "maki run");
-}
-
-std::string all_of(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
 }
 
 // Of a machine with these limits, at one end of the links.
@@ -80,7 +71,7 @@ TEST(RingPlan, IsWhatTheConfigurationSays) {
   EXPECT_EQ(link_to(plan, 1).path.streams, 32);
   EXPECT_EQ(link_to(plan, 1).security.key_files, std::vector<std::string>{"our.key"});
   expect_contains(plan.agreement, {"what is to do = maki run\n", "cosmology.sigma8 = 0.829\n"});
-  EXPECT_EQ(plan.agreement.find("our.key"), std::string::npos);
+  expect_lacks(plan.agreement, {"our.key"});
   EXPECT_EQ(plan.agreement, plan_of({"sites.key=x", "sites.amsterdam.listen=", "run.threads=2"}, 1).agreement);
   EXPECT_EQ(plan.version, MAKI_VERSION " (" MAKI_GIT_HASH ")");
 }
@@ -100,7 +91,7 @@ TEST(RingPlan, BothEndsOfALinkHaveTheSame) {
   EXPECT_EQ(link_to(oslo, 1).security.key_files, std::vector<std::string>{"t"});
   EXPECT_EQ(link_to(oslo, 0).security.key_files, std::vector<std::string>{"o"});
   EXPECT_EQ(link_to(oslo, 0).path.streams, 32);
-  expect_contains(error_of([&] { plan_of(settings, 0); }), {"neither sites.oslo.key nor sites.key is set"});
+  expect_error([&] { plan_of(settings, 0); }, {"neither sites.oslo.key nor sites.key is set"});
 }
 
 TEST(RingPlan, NeighboursThatCannotMeetAreRefused) {
@@ -123,11 +114,11 @@ TEST(CheckReport, WhatIsWrongIsNamed) {
   links[1] = {};
   links[1].site = 2;
   links[1].error = "nobody called";
-  expect_contains(all_of(problems_of(plan_of(), links)),
+  expect_contains(text_of(problems_of(plan_of(), links)),
                   {"gravity.theta is 0.5", "oslo was not reached: nobody called"});
   expect_contains(link_table(plan_of(), links), {"DIFFERENT", "NOT REACHED"});
   links[1].reachable = true;  // but not measured
-  EXPECT_EQ(test::times(link_table(plan_of(), links), "+0.000 s"), 1u);
+  EXPECT_EQ(times(link_table(plan_of(), links), "+0.000 s"), 1u);
 }
 
 TEST(CheckReport, ClocksAndWaitingSitesAreNotes) {
@@ -135,7 +126,7 @@ TEST(CheckReport, ClocksAndWaitingSitesAreNotes) {
   links[0].clock_difference = -3600;
   links[1].waits_to_run = true;
   EXPECT_TRUE(problems_of(plan_of(), links).empty());
-  expect_contains(all_of(notes_on(plan_of(), links)), {"tokyo is 3600 s behind", "oslo waits to run"});
+  expect_contains(text_of(notes_on(plan_of(), links)), {"tokyo is 3600 s behind", "oslo waits to run"});
 }
 
 TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {

@@ -11,8 +11,8 @@ namespace {
 class SitesProgram : public TwoPrograms {
  protected:
   void expect_refused(const Results& results, const std::vector<std::string>& words) const {
-    for (const Result& result : results) expect_end(result, 1, {"maki: error:"});
-    expect_words({0, results[0].output + results[1].output}, words);
+    expect_end(results, 1, {"maki: error:"});
+    expect_contains(results[0].output + results[1].output, words);
     EXPECT_FALSE(fs::exists(path("output"))) << "a run that is refused leaves nothing";
   }
   std::string run(const std::string& settings = "") const { return "run " + config() + " " + settings; }
@@ -46,9 +46,8 @@ TEST_F(SitesProgram, AnotherKeyIsRefused) {
 
 // The records of all sites that the metrics have, by step.
 std::map<std::string, std::string> known_to_all(const std::string& metrics) {
-  std::ifstream in(metrics);
   std::map<std::string, std::string> known;
-  for (std::string line; std::getline(in, line);)
+  for (const std::string& line : lines_of(metrics))
     if (const auto step = json_member(line, "step")) known[*step] = line.substr(line.find("\"told_of\""));
   return known;
 }
@@ -71,8 +70,8 @@ TEST_F(SitesProgram, TwoSitesMakeOneRun) {
   EXPECT_EQ(power_at("a"), power_at("b"));
   const std::string report = text_of(path("output/two/a/sites_report.txt"));
   EXPECT_EQ(report, text_of(path("output/two/b/sites_report.txt")));
-  EXPECT_NE(report.find("Efficiency E(2) = "), std::string::npos) << report;
-  EXPECT_EQ(report.find("transforms counted"), std::string::npos) << report;
+  expect_contains(report, {"Efficiency E(2) = "});
+  expect_lacks(report, {"transforms counted"});
   const auto known = known_to_all(path("output/two/a/metrics.jsonl"));
   EXPECT_GT(known.size(), 2u);
   EXPECT_EQ(known, known_to_all(path("output/two/b/metrics.jsonl")));
@@ -85,8 +84,8 @@ TEST_F(SitesProgram, ARelayChangesNothing) {
   const auto states = [&](const std::string& settings) {
     const std::string common =
         run("sites.max_boundary_move=0 run.deterministic=true run.overwrite=true output.image=false " + settings);
-    const Results results = both(common, common);
-    for (const Result& result : results) expect_end(result, 0);
+    const Results results = both(common);
+    expect_end(results, 0);
     return std::pair{particles_in(collect("snapshot_000")), results[1].output};
   };
   const auto [direct, said] = states("");
@@ -95,7 +94,7 @@ TEST_F(SitesProgram, ARelayChangesNothing) {
                                path("relay.log"));
   const auto [relayed, said_then] = states("sites.a.address= sites.b.address= sites.a.relay=" + relay +
                                            " sites.a.relay_target=a sites.a.relay_key=" + path("other.key"));
-  EXPECT_NE(said_then.find("by the relay " + relay), std::string::npos) << said_then;
+  expect_contains(said_then, {"by the relay " + relay});
   EXPECT_EQ(direct.size(), 4096u);
   EXPECT_TRUE(relayed == direct);
 }
@@ -103,7 +102,7 @@ TEST_F(SitesProgram, ARelayChangesNothing) {
 // An isolated set: no box that repeats itself, no mesh. The run at one site, and its end again from a restart.
 TEST_F(SitesProgram, APlummerSphereAtTwoSites) {
   const auto expect_near = [&](const Results& results, const std::vector<std::string>& words) {
-    for (const Result& result : results) expect_end(result, 0, words);
+    expect_end(results, 0, words);
     const ById one = particles_in(path("output/sphere/snapshot_001.hdf5")),
                two = particles_in(collect("snapshot_001", "output/sphere/a", "output/sphere/b"));
     ASSERT_EQ(two.size(), one.size());
@@ -115,22 +114,20 @@ TEST_F(SitesProgram, APlummerSphereAtTwoSites) {
   };
   expect_end(call("run sphere_at_one.toml"), 0);
   const std::string command = "run sphere.toml run.restart_steps=5";
-  expect_near(both(command, command), {"1000 particles", "Efficiency E(2) = ", "trees, a step"});
+  expect_near(both(command), {"1000 particles", "Efficiency E(2) = ", "trees, a step"});
   for (const std::string site : {"a", "b"}) EXPECT_TRUE(fs::exists(path("output/sphere/" + site + "/image_001.png")));
   const std::vector<std::string> restarts = restarts_in(path("output/sphere/a"));  // the last is of the end
   const std::string last = "/" + fs::path(restarts[restarts.size() - 2]).filename().string();
   expect_near(both("resume output/sphere/a" + last, "resume output/sphere/b" + last),
               {"Resumed from", "Efficiency E(2) = "});
   const std::string direct = "run sphere.toml gravity.method=direct";
-  expect_words(both(direct, direct)[0], {"direct sums are not for several sites", "gravity.method"});
+  expect_words(both(direct)[0], {"direct sums are not for several sites", "gravity.method"});
 }
 
 TEST_F(SitesProgram, ACheckFindsWhatIsWrong) {
   const std::string check = "sites check " + config() + " --wait 100 ";
-  for (const Result& result : both(check, check))
-    expect_end(result, 0, {"reached", "the same", "ms", "Mbit/s", "Nothing is wrong"});
-  for (const Result& result : both(check, check + "theta=0.4"))
-    expect_end(result, 1, {"DIFFERENT", "gravity.theta", "0.4"});
+  expect_end(both(check), 0, {"reached", "the same", "ms", "Mbit/s", "Nothing is wrong"});
+  expect_end(both(check, check + "theta=0.4"), 1, {"DIFFERENT", "gravity.theta", "0.4"});
   const std::string at_a = "sites check " + config() + " --site a ";
   expect_end(call(at_a + "--no-measure"), 0, {"were not called"});
   expect_end(call(at_a + "--no-measure sites.key=none.key"), 1, {"What is wrong", "none.key"});

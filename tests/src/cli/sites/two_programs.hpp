@@ -8,11 +8,16 @@
 
 namespace maki::test {
 
+// Of site a and of site b.
+using Results = std::array<Result, 2>;
+
+// Both have ended with this code and said these words.
+inline void expect_end(const Results& results, int code, const std::vector<std::string>& words = {}) {
+  for (const Result& result : results) expect_end(result, code, words);
+}
+
 class TwoPrograms : public Program {
  protected:
-  // Of site a and of site b.
-  using Results = std::array<Result, 2>;
-
   TwoPrograms() {
     const auto ports = wan::test::free_ports(2);
     const auto address = [&](std::size_t i) { return "'127.0.0.1:" + std::to_string(ports[i]) + "'\n"; };
@@ -46,6 +51,8 @@ class TwoPrograms : public Program {
     const Result b = call(at_b + " --site b", program_b);
     return {a.get(), b};
   }
+
+  Results both(const std::string& at_each) const { return both(at_each, at_each); }
 
   // The program under a launcher.
   static std::string over_ranks(int ranks) { return launcher(ranks) + program(); }

@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include "tests/messages.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 #include "wan/net/secure/key.hpp"
 
@@ -196,7 +195,7 @@ TEST_F(Shares, EachKeyGetsItsFolder) {
   EXPECT_EQ(server.shares.at(id_of(two)).root, "/two");
   EXPECT_FALSE(server.shares.at(id_of(two)).read_only);
   EXPECT_TRUE(server.shares.at(id_of(three)).read_only);
-  EXPECT_NE(server.shares.at(id_of(three)).holder.find("three"), std::string::npos);
+  expect_contains(server.shares.at(id_of(three)).holder, {"three"});
   EXPECT_FALSE(server.others);
   EXPECT_EQ(shares_text(server).size(), 3u);
 }
