@@ -1,6 +1,9 @@
 // JSON of the programs in bench/.
 #include "bench/report.hpp"
 
+#include <gtest/gtest.h>
+
+#include <filesystem>
 #include <limits>
 
 #include "tests/messages.hpp"

@@ -1,4 +1,6 @@
 // What a build takes from the compiler wrappers of several MPIs, and from pkg-config.
+#include <string>
+
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

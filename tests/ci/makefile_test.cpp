@@ -1,4 +1,7 @@
 // The Makefile in a tree of few sources, with a compiler that only makes files.
+#include <chrono>
+#include <string>
+
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

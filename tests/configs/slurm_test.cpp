@@ -2,9 +2,11 @@
 // alone, and submits no job that cannot succeed. At two sites, each with a queue of its own, jobs are killed at either,
 // stopped by either's time limit, and wait for each other.
 #include <atomic>
+#include <cstdio>
 
 #include "tests/configs/slurm_stand_in.hpp"
 #include "tests/small_disk.hpp"
+#include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <filesystem>
 #include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "src/config/parse.hpp"
 #include "tests/places.hpp"

@@ -1,5 +1,10 @@
 // Periodic boxes with known solutions: quick versions, and at full length.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "kernels/device/device.hpp"
 #include "src/ic/lagrangian.hpp"

@@ -1,5 +1,10 @@
 // Isolated systems with known behaviour: quick versions, and at full length.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <numbers>
 
 #include "src/ic/models.hpp"
 #include "tests/physics/physics_runs.hpp"

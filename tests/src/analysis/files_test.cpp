@@ -1,7 +1,11 @@
 // Files of pictures and of spectra.
+
+#include <gtest/gtest.h>
 #include <png.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -10,6 +14,7 @@
 #include "src/analysis/picture.hpp"
 #include "src/analysis/spectrum_files.hpp"
 #include "src/report/figures.hpp"
+#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

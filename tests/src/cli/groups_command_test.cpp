@@ -1,6 +1,8 @@
 // `maki groups`, as a user calls it.
+#include <algorithm>
 #include <random>
 
+#include "src/io/snapshot_io.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

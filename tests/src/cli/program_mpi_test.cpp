@@ -4,6 +4,9 @@
 
 #include <signal.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki::test {

@@ -4,8 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
+#include <string>
+#include <vector>
 
+#include "src/io/snapshot_io.hpp"
 #include "src/simulation/step_log.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/cli/program_fixture.hpp"

@@ -1,7 +1,11 @@
 // Configurations as users get them right and wrong.
 #include "src/config/parse.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"

@@ -2,6 +2,7 @@
 #include "src/config/resolve.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 

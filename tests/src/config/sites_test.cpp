@@ -1,5 +1,8 @@
 // [sites] as users get it right and wrong.
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <filesystem>
 
 #include "kernels/error.hpp"
 #include "src/cli/wan/path_options.hpp"

@@ -1,10 +1,16 @@
 // Spectra of the linear theory, HALOFIT, and the mass function.
 #include "src/cosmology/power.hpp"
 
+#include <gtest/gtest.h>
+
 #include <array>
+#include <cmath>
+#include <fstream>
 #include <numbers>
 #include <sstream>
+#include <string>
 
+#include "kernels/error.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/cosmology/nonlinear.hpp"
 #include "tests/src/io/io_helpers.hpp"

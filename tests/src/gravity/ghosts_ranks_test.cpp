@@ -1,10 +1,16 @@
 // Gravity with ghosts: accelerations and potentials are the same bits on one rank, on many, and over sites.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <map>
 #include <string>
 
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/tree/octree.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/src/gravity/shared_set.hpp"

@@ -1,10 +1,15 @@
 // Gravity of one rank: mesh and tree side by side, and forces of an isolated set against the direct sum in double.
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <random>
+#include <vector>
 
 #include "kernels/error.hpp"
 #include "kernels/measure/reductions.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/force_errors.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/src/gravity/shared_set.hpp"
 #include "tests/test_stream.hpp"

@@ -1,4 +1,8 @@
 // Gravity over ranks: forces no worse than on one rank, from any distribution of the particles to begin with.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/src/gravity/shared_set.hpp"

@@ -1,7 +1,11 @@
 // Gravity over several sites: each some of the ranks of this job, joined by paths over the loopback. Forces no worse
 // than at one site, and the mesh the same bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <memory>
 
+#include "src/gravity/site_agreement.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/sites_of_ranks.hpp"

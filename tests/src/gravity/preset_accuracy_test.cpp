@@ -1,4 +1,8 @@
 // The three presets against the Ewald sum: on initial conditions, and (Full...) on the end of the quickstart run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <random>
 

@@ -1,9 +1,13 @@
 #include "src/gravity/site_agreement.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "kernels/error.hpp"
 #include "src/gravity/tree_imports.hpp"

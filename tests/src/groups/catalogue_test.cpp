@@ -1,12 +1,18 @@
 // Catalogues of groups, and what links them to earlier ones.
 #include "src/groups/catalogue.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numbers>
 #include <numeric>
+#include <random>
 
+#include "kernels/error.hpp"
 #include "src/groups/progenitors.hpp"
+#include "src/io/hdf5_file.hpp"
 #include "src/report/figures.hpp"
 #include "src/run/products.hpp"
 #include "src/simulation/frame.hpp"

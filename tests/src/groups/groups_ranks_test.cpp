@@ -1,4 +1,9 @@
 // Groups over ranks are those of one rank, to the bit.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+
 #include "src/groups/catalogue.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/run/products.hpp"

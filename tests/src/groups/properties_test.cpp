@@ -1,6 +1,9 @@
 #include "src/groups/properties.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <string>
 #include <utility>

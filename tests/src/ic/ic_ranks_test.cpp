@@ -1,5 +1,7 @@
 #include "src/ic/lagrangian.hpp"
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <utility>
 

@@ -1,5 +1,7 @@
 #include "src/ic/models.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

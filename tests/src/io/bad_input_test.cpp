@@ -1,7 +1,13 @@
 // Bad input: each message says what, where, and what to do.
+#include <gtest/gtest.h>
+
+#include <fstream>
 #include <functional>
 #include <utility>
+#include <vector>
 
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

@@ -1,6 +1,12 @@
 // What `maki info` says of files, and of those that it refuses.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

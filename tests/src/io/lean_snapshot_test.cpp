@@ -1,7 +1,15 @@
 // Snapshots that hold less: fewer bits, fields and particles, in the layout of GADGET-4 or of SWIFT.
-#include <algorithm>
+#include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "src/io/hdf5_file.hpp"
 #include "src/io/hdf5_output.hpp"
+#include "src/io/snapshot.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

@@ -1,7 +1,13 @@
 // Files of other codes: several types of particles, masses in the table or in the data, cosmology in either group.
 // The files are put together here byte by byte, not by Maki's own writers.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
 #include <optional>
 
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

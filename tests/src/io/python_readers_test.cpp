@@ -1,7 +1,12 @@
 // Snapshots open in h5py, yt, pynbody and swiftsimio with the right cosmology, units, positions, velocities and masses.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "src/io/snapshot_io.hpp"
 #include "tests/commands.hpp"
+#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

@@ -1,4 +1,6 @@
 // Restarts that other numbers of ranks read than wrote them.
+#include <gtest/gtest.h>
+
 #include "tests/small_disk.hpp"
 #include "tests/src/io/restart_state.hpp"
 

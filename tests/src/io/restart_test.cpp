@@ -1,12 +1,17 @@
 // Restarts come back bit by bit; one that is not whole is none, and one that cannot be written harms no other.
+#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <fstream>
+
 #include "src/io/restart.hpp"
 #include "src/io/safe_file.hpp"
 #include "tests/small_disk.hpp"
+#include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
 #include "tests/test_stream.hpp"
 

@@ -1,5 +1,12 @@
 // Every format that Maki writes comes back as the same particles.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
 #include "src/io/gadget_write.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {

@@ -1,6 +1,7 @@
 #include "src/io/safe_file.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,8 +1,11 @@
 // Files do not depend on how many ranks write them, nor on how many read them.
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <limits>
 #include <optional>
 
+#include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_writer.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/io/io_helpers.hpp"

@@ -2,10 +2,14 @@
 #include "src/io/snapshot_writer.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <future>
 #include <thread>
 
+#include "kernels/error.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

@@ -1,8 +1,13 @@
 // Files of light cones: maps of the sky, and spools.
 #include "src/lightcone/cone_state.hpp"
 
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
 #include <random>
 
+#include "kernels/error.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"

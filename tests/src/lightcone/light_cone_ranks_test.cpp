@@ -1,11 +1,18 @@
 // The light cone of a box is the same set on any number of ranks, and of what the particles do between its steps.
 #include "src/lightcone/light_cone.hpp"
 
+#include <gtest/gtest.h>
+
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "src/lightcone/cone_state.hpp"
+#include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
+#include "src/run/start_run.hpp"
+#include "tests/src/io/io_helpers.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 

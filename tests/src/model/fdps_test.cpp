@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"

@@ -1,6 +1,11 @@
 // Machines for the models: their files, their sites, and the tables that reports make of them.
 #include "src/model/reports.hpp"
 
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/model/machine.hpp"

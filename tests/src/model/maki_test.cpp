@@ -1,7 +1,10 @@
 // Maki's own model: its parts add up, and what it says of lines and sites. Against runs: bench/NOTES.md.
 #include "src/model/maki.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <string>
 
 #include "kernels/error.hpp"
 #include "tests/messages.hpp"

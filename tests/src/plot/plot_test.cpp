@@ -1,5 +1,7 @@
 #include "src/plot/plot.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

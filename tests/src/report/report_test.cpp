@@ -1,10 +1,15 @@
 // maki report: the page of a finished run, of one that is cut off, and what it says where files are missing or damaged.
+
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <boost/property_tree/xml_parser.hpp>
+#include <chrono>
 #include <optional>
 #include <sstream>
+#include <thread>
 
+#include "kernels/error.hpp"
 #include "src/io/property_tree.hpp"
 #include "src/report/figures.hpp"
 #include "src/report/status.hpp"

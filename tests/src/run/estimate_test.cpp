@@ -1,5 +1,9 @@
 #include "src/run/estimate.hpp"
 
+#include <gtest/gtest.h>
+
+#include <cmath>
+
 #include "src/config/parse.hpp"
 #include "src/lightcone/sky_map.hpp"
 #include "tests/src/io/io_helpers.hpp"

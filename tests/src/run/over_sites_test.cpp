@@ -2,9 +2,13 @@
 #include "src/run/over_sites.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/run_options.hpp"

@@ -2,7 +2,10 @@
 #include "src/run/initial_sets.hpp"
 #include "src/run/setup.hpp"
 
+#include <gtest/gtest.h>
+
 #include "src/config/parse.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/products.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

@@ -4,10 +4,18 @@
 #include "src/run/run_options.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/ic/models.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/forces.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

@@ -1,6 +1,11 @@
 // The error of forces that a run measures at its outputs: against exact sums made apart from it, and the same over
 // ranks and sites.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "src/run/forces.hpp"
+#include "src/run/run_options.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 

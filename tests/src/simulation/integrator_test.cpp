@@ -1,5 +1,7 @@
 #include "src/simulation/integrator.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <optional>

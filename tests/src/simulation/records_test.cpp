@@ -1,10 +1,15 @@
 // What a run tells: metrics, log lines and progress; and what it hears: requests to stop.
+#include <gtest/gtest.h>
+
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
+#include <string>
 
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/progress.hpp"

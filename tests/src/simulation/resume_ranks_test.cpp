@@ -1,6 +1,12 @@
 // Runs over ranks and over sites that go on from a state: with what was on its way between sites, and what was learned.
-#include <algorithm>
+#include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/error.hpp"
+#include "src/run/run_options.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 
 namespace maki::testing {

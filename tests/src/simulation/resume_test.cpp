@@ -1,7 +1,18 @@
 // A run that goes on from a restart is the run that was never stopped.
-#include <algorithm>
+#include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/error.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/run/run_options.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/places.hpp"
 #include "tests/small_disk.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 

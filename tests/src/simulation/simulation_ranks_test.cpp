@@ -2,11 +2,17 @@
 #include "src/run/run_options.hpp"
 #include "src/simulation/simulation.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
+#include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/places.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::testing {
 namespace {

@@ -2,12 +2,20 @@
 #include "src/simulation/simulation.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <numbers>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "kernels/error.hpp"
 #include "src/ic/models.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
 #include "tests/src/simulation/recorded_runs.hpp"
 

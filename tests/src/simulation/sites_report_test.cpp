@@ -1,5 +1,6 @@
 // What a run over sites tells of its network: the metrics, and the table at the end.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "src/simulation/run_files.hpp"
 #include "src/simulation/sites_report.hpp"

@@ -1,6 +1,8 @@
 // What a run works out beside its forces: steps, energies, the frame, the moments of a film.
 #include "src/simulation/step_criterion.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "kernels/error.hpp"

@@ -1,8 +1,11 @@
 // Energies, momenta and counts over all particles are those of one rank; and what ranks tell rank 0.
 #include "host/measure/totals.hpp"
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/step_log.hpp"

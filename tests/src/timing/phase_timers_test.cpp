@@ -1,5 +1,7 @@
 #include "src/timing/phase_timers.hpp"
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <thread>
 #include "tests/messages.hpp"

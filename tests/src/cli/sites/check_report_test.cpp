@@ -1,6 +1,8 @@
 // What a check of sites says, from what was found.
 #include "wan/sites/link_check.hpp"
 
+#include <gtest/gtest.h>
+
 #include "build_info.hpp"
 #include "git_hash.hpp"
 #include "kernels/error.hpp"

@@ -1,5 +1,7 @@
 // Deterministic runs of a periodic box: the same snapshots, bit for bit, and the same light cones on one rank, on
 // several and at two sites.
+#include <cmath>
+
 #include "src/report/figures.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
 #include "tests/src/lightcone/cone_reader.hpp"

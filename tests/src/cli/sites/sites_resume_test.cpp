@@ -4,8 +4,12 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <iterator>
 #include <optional>
+#include <thread>
 
 #include "src/io/run_directory.hpp"
 #include "src/simulation/step_log.hpp"

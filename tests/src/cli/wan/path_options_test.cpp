@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "tests/messages.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 #include "wan/net/secure/key.hpp"
 
