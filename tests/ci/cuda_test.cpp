@@ -1,5 +1,7 @@
 // CUDA in the build: what `make` builds on machines with other GPUs, drivers and toolkits; how `make deps-cuda` puts a
 // toolkit together; and which cuobjdump reads the compiled kernels. Stand-ins play nvidia-smi, pip and the toolkits.
+#include <gtest/gtest.h>
+
 #include "tests/ci/stand_ins.hpp"
 
 namespace maki::test {

@@ -1,5 +1,8 @@
 // What a run writes beside its snapshots, and what it writes over sites.
 #include "src/run/products.hpp"
+
+#include <gtest/gtest.h>
+
 #include "src/config/parse.hpp"
 #include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
