@@ -290,6 +290,17 @@ TEST_F(RunDirectory, ARunWhoseMetricsHaveLostTheirFirstLineGoesOn) {
   EXPECT_EQ(call("report " + path("one")).code, 0);
 }
 
+TEST_F(RunDirectory, EnergiesOfAnotherSofteningAreNotCompared) {
+  const std::string config = write("sphere.toml",
+                                   "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 500\n"
+                                   "[gravity]\nsoftening = 0.02\n[time]\nend_time = 0.1\n"
+                                   "[output]\nenergy_interval = 1\nimage = false\n");
+  expect_end(call("run " + config + " output_directory=" + path("one")), 0);
+  const Result resumed = expect_end(call("resume " + path("one") + " time.end_time=0.2 gravity.softening=0.5"), 0,
+                                    {"softening is another one", "since this restart"});
+  expect_lacks(resumed.output, {"the energy is off"});
+}
+
 class DamagedRestart : public Program {
  protected:
   DamagedRestart() {

@@ -301,7 +301,7 @@ TEST(Resolve, OutputsAtAnInterval) {
   const auto run = [](const std::vector<std::string>& settings) {
     return parse_config(
         "run.kind = \"isolated\"\ninitial.kind = \"plummer\"\ntime.end_time = \"1 Gyr\"\n"
-        "[units]\nlength = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"\n",
+        "[units]\nlength = \"1 kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"1 km/s\"\n",
         "run.toml", settings);
   };
   const auto times = [&](const std::vector<std::string>& settings) {

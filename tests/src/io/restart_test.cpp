@@ -170,7 +170,7 @@ TEST_F(Restarts, RefusesDamageAndOtherFormats) {
   RestartInfo info = find_restarts(dir.path()).at(0);
   expect_error([&] { read_restart(info); }, {file.c_str(), "damaged", "checksum", "earlier"});
   fs::remove(file);
-  expect_error([&] { read_restart(info); }, {file.c_str(), "No such file"});
+  expect_error([&] { read_restart(info); }, {file.c_str(), "is missing"});
   std::ofstream(dir / "restart_000008/complete.toml") << "format = 99\nstep = 8\nversion = \"Maki 9\"\n"
                                                          "git_hash = \"abc12\"\n";
   info = find_restarts(dir.path()).at(0);
@@ -217,7 +217,7 @@ TEST_F(Restarts, KilledWhileWriting) {
 }
 
 TEST_F(Restarts, SaysWhereThereIsNoDirectory) {
-  expect_error([&] { find_restarts("/nowhere/at/all"); }, {"/nowhere/at/all", "No such file"});
+  expect_error([&] { find_restarts("/nowhere/at/all"); }, {"/nowhere/at/all", "is missing"});
 }
 
 }  // namespace
