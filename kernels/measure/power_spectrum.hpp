@@ -66,14 +66,19 @@ struct CrossPower {
   double shot_noise_first = 0, shot_noise_second = 0;
 };
 
-// The mass in a slab, seen along an axis. Lengths are fractions of the box side.
+// Bounds on depth and extent of a projection, sides of the box: some units of coordinates, and for a box that is not
+// periodic so many sides that windows stay in 64 bits.
+inline constexpr double kLeastProjected = 1e-8, kMostProjected = 0x1p20;
+
+// The mass in a slab, seen along an axis. Lengths are in sides of the box.
 struct ProjectionOptions {
   int axis = 2;  // line of sight; the picture's axes are the two others in the order x, y, z
   int width = 1024, height = 1024;
-  double front = 0, depth = 1;  // the slab [front, front + depth), around the box edge where it must
-  // The visible part of the box: the whole box wraps around, a smaller window is cut at its edges.
+  double front = 0, depth = 1;  // the slab [front, front + depth), around the edge of a periodic box where it must
+  // The visible part of the box: the whole periodic box wraps around, any other window is cut at its edges.
   double left = 0, bottom = 0, extent = 1;
   bool count_particles = false;  // every particle has the mass 1 in the picture
+  bool periodic = true;          // else slab and window may lie anywhere, and there is nothing outside of the box
 };
 
 // The steps of project_density() (host/measure/spectra.hpp): the unit of mass, the counts of each pixel, which add up

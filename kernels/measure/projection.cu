@@ -1,5 +1,6 @@
 #include "kernels/measure/power_spectrum.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -26,36 +27,47 @@ struct AddToPicture {
   const SourceParticle* particles;
   Count* pixels;
   int axis, width, height;
-  std::uint32_t front, left, bottom;
-  std::uint64_t depth, extent;  // 2^32: all of it
+  bool periodic;
+  std::int64_t front, left, bottom, depth, extent;  // units of coordinates, 2^32 to a side; periodic: begins below 2^32
+  int coarser;                                      // bits by which the extent is above 2^32 units, else 0
   int bits;
   std::uint32_t equal_units;
   double units_per_mass;
 
+  // How far p lies behind a begin; in a periodic box around its edge, and never below 0.
+  MAKI_HD std::int64_t distance(std::uint32_t p, std::int64_t from) const {
+    if (periodic) return p - static_cast<std::uint32_t>(from);
+    return static_cast<std::int64_t>(p) - from;
+  }
+  // A length from 0 to less than two extents, in 2^-32 pixels.
+  MAKI_HD std::int64_t in_pixels(std::int64_t length, int n) const {
+    const bool behind = length >= extent;
+    const auto rest = static_cast<std::uint64_t>(behind ? length - extent : length);
+    const std::uint64_t share = (rest >> coarser << 32) / (static_cast<std::uint64_t>(extent) >> coarser);
+    return (static_cast<std::int64_t>(share) + (static_cast<std::int64_t>(behind) << 32)) * n;
+  }
   // A coordinate's positions in the window, in 2^-32 pixels: none where it is more than a pixel outside, two where the
-  // window is nearly the whole box, else one. Returns their number.
-  MAKI_HD int positions(std::uint32_t p, std::uint32_t from, int n, std::int64_t* found) const {
-    const std::uint32_t inside = p - from, before = from - p;
-    const std::uint64_t pixel = extent / static_cast<std::uint32_t>(n);
-    const auto pixels = [&](std::uint32_t distance) {
-      return static_cast<std::int64_t>((static_cast<std::uint64_t>(distance) << 32) / extent *
-                                       static_cast<std::uint32_t>(n));
-    };
+  // window is nearly the whole periodic box, else one. Returns their number.
+  MAKI_HD int positions(std::uint32_t p, std::int64_t from, int n, std::int64_t* found) const {
+    const std::int64_t inside = distance(p, from);
+    const std::int64_t before = periodic ? distance(static_cast<std::uint32_t>(from), p) : -inside;
+    const std::int64_t pixel = extent / n;
     int count = 0;
-    if (inside < extent + pixel) found[count++] = pixels(inside);
-    if (inside >= extent && before <= pixel) found[count++] = -pixels(before);
+    if (inside >= 0 && inside < extent + pixel) found[count++] = in_pixels(inside, n);
+    if ((inside < 0 || inside >= extent) && before >= 0 && before <= pixel) found[count++] = -in_pixels(before, n);
     return count;
   }
-  // Pixel number, or -1 outside of a cut window.
+  // Pixel number, or -1 outside of a window that is cut.
   MAKI_HD int pixel(int i, int n) const {
     if (i >= 0 && i < n) return i;
-    return extent >> 32 ? (i + n) % n : -1;
+    return periodic && extent >> 32 ? (i + n) % n : -1;
   }
 
   MAKI_HD void operator()(std::size_t n) const {
     const SourceParticle p = particles[n];
     const std::uint32_t along = axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-    if (along - front >= depth) return;
+    const std::int64_t behind = distance(along, front);
+    if (behind < 0 || behind >= depth) return;
     std::int64_t u[2], v[2];
     const int count_u = positions(axis == 0 ? p.y : p.x, left, width, u);
     const int count_v = positions(axis == 2 ? p.y : p.z, bottom, height, v);
@@ -80,16 +92,25 @@ struct AddToPicture {
 };
 
 void check_options(const ProjectionOptions& o) {
-  constexpr double kLeast = 1e-8;  // some units of coordinates
-  const auto fits = [](double fraction) { return fraction >= kLeast && fraction <= 1; };
+  const double most = o.periodic ? 1 : kMostProjected;
+  const auto fits = [most](double sides) { return sides >= kLeastProjected && sides <= most; };
   if (o.axis < 0 || o.axis > 2 || o.width < 4 || o.height < 4 || !fits(o.depth) || !fits(o.extent))
     throw Error("cannot project the density",
                 "axis " + std::to_string(o.axis) + ", " + std::to_string(o.width) + " x " + std::to_string(o.height) +
                     " pixels, depth " + std::to_string(o.depth) + ", extent " + std::to_string(o.extent),
-                "use an axis from 0 to 2, at least 4 x 4 pixels, and depth and extent of 1e-8 to 1");
+                "use an axis from 0 to 2, at least 4 x 4 pixels, and depth and extent of 1e-8 to 1, in a box that is "
+                "not periodic to 2^20");
 }
 
-std::uint64_t units(double fraction) { return static_cast<std::uint64_t>(fraction * kSideToUnits + 0.5); }
+// To the nearest.
+std::int64_t units(double sides) { return static_cast<std::int64_t>(std::floor(sides * kSideToUnits + 0.5)); }
+
+// The begin of a slab or window: in the box where that is periodic; else as it is, where anything could be seen from it.
+std::int64_t begin_units(double sides, bool periodic) {
+  constexpr double kFar = 4 * kMostProjected;
+  if (!periodic) return units(std::clamp(sides, -kFar, kFar));
+  return static_cast<std::uint32_t>(units(sides - std::floor(sides)));
+}
 
 }  // namespace
 
@@ -105,13 +126,13 @@ std::vector<std::uint64_t> project_counts(const Stream& stream, const SourcePart
   DeviceBuffer<Count> pixels("projection.pixels");
   pixels.resize(static_cast<std::size_t>(o.width) * static_cast<std::size_t>(o.height));
   pixels.fill_zero(stream);
-  const auto wrapped = [](double fraction) {
-    return static_cast<std::uint32_t>(units(fraction - std::floor(fraction)));
-  };
+  const std::int64_t extent = units(o.extent);
+  int coarser = 0;
+  while (extent > std::int64_t{1} << (32 + coarser)) ++coarser;
   launch(stream, "projection.add", n,
-         AddToPicture{particles, pixels.data(), o.axis, o.width, o.height, wrapped(o.front), wrapped(o.left),
-                      wrapped(o.bottom), units(o.depth), units(o.extent), unit.bits, unit.equal_units,
-                      unit.units_per_mass});
+         AddToPicture{particles, pixels.data(), o.axis, o.width, o.height, o.periodic, begin_units(o.front, o.periodic),
+                      begin_units(o.left, o.periodic), begin_units(o.bottom, o.periodic), units(o.depth), extent,
+                      coarser, unit.bits, unit.equal_units, unit.units_per_mass});
   const std::vector<Count> counts = pixels.download(stream);
   return {counts.begin(), counts.end()};
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/force/split.hpp"
+#include "kernels/measure/power_spectrum.hpp"
 #include "kernels/particles/types.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/resolve.hpp"
@@ -221,7 +222,17 @@ void check_pictures(const Config& config, const UnitSystem& units, double side) 
     throw Error(fmt::format("output.image_low = {} is not below output.image_high = {}", *output.image_low,
                             *output.image_high),
                 "", "give a smaller image_low");
-  if (config.run.kind == RunKind::kIsolated || output.image_centre.empty()) return;
+  const bool isolated = config.run.kind == RunKind::kIsolated;
+  const auto check_part = [&](const char* key, const std::optional<Quantity>& length) {
+    if (!length || number_of(*length, key, config, units) <= side * (isolated ? kMostProjected : 1 + 1e-9)) return;
+    throw Error(fmt::format("{} = {} is more than {}the box", key, to_string(*length),
+                            isolated ? "a million times " : ""),
+                isolated ? fmt::format("box.size is {}", to_string(*config.box.size)) : "",
+                isolated ? "look at its unit" : "leave it out for the whole box");
+  };
+  check_part("output.image_depth", output.image_depth);
+  check_part("output.image_width", output.image_width);
+  if (isolated || output.image_centre.empty()) return;
   check_coordinates("output.image_centre", output.image_centre, config, units, side);
 }
 
@@ -248,13 +259,6 @@ void check_numbers(const Config& config, const UnitSystem& units, const Snapshot
                             *cosmology.omega0),
                 "omega0 is all matter", "baryons are a part of it");
   }
-  const auto check_part = [&](const char* key, const std::optional<Quantity>& length) {
-    if (!length || number_of(*length, key, config, units) <= side * (1 + 1e-9)) return;
-    throw Error(fmt::format("{} = {} is more than the box", key, to_string(*length)), "",
-                "leave it out for the whole box");
-  };
-  check_part("output.image_depth", config.output.image_depth);
-  check_part("output.image_width", config.output.image_width);
 }
 
 // Keys of light cones that are valid one by one and wrong together.

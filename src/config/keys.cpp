@@ -261,7 +261,7 @@ struct Table {
     KEY(output.image_axis).means("line of sight; the picture's axes are the other two, in the order x, y, z");
     KEY(output.image_centre).range(-1e30, 1e30)
         .means("three numbers, in Mpc/h, isolated runs: in the run's unit of length: what image_width and image_depth lie about, across the edge "
-               "of a periodic box where they must; none: the middle of the box");
+               "of a periodic box where they must; around an isolated set is empty space; none: the middle of the box");
     KEY(output.image_low).above(0).means("lower end of the colour scale in units of the mean (of the box, of an isolated set's picture); auto: from each picture");
     KEY(output.image_high).above(0).means("upper end; auto: from each picture, which may flicker in a film");
     KEY(output.film).range(0, 99999)

@@ -62,18 +62,31 @@ double window_begin(const PictureOptions& given, const Frame& frame, std::size_t
   return middle - extent / 2;
 }
 
+// A width or depth, sides of the box; 0: the whole box. The box of an isolated set does not limit it. Throws Error.
+double sides_of(double length, const Frame& frame) {
+  if (length == 0) return 1;
+  const double sides = length / frame.side;
+  if (frame.periodic && sides > 1) return 1;
+  if (sides >= kLeastProjected && sides <= kMostProjected) return sides;
+  throw Error(fmt::format("a picture cannot be {:g} wide or deep", length),
+              fmt::format("the particles' box has a side of {:g}", frame.side),
+              fmt::format("give {:g} to {:g}", kLeastProjected * frame.side,
+                          (frame.periodic ? 1 : kMostProjected) * frame.side));
+}
+
+// Throws Error where a width or depth cannot be drawn.
 ProjectionOptions projection_options(const PictureOptions& given, const Frame& frame) {
-  const double side = frame.side;
-  const double extent = given.width > 0 ? std::min(1.0, given.width / side) : 1.0;
-  const double depth = given.depth > 0 ? std::min(1.0, given.depth / side) : 1.0;
+  const double extent = sides_of(given.width, frame), depth = sides_of(given.depth, frame);
   ProjectionOptions options;
+  options.periodic = frame.periodic;
   options.axis = given.axis;
   options.width = options.height = given.pixels;
   options.extent = extent;
   options.left = window_begin(given, frame, given.axis == 0 ? 1 : 0, extent);
   options.bottom = window_begin(given, frame, given.axis == 2 ? 1 : 2, extent);
   options.depth = depth;
-  options.front = window_begin(given, frame, static_cast<std::size_t>(given.axis), depth);
+  if (frame.periodic || given.depth > 0)  // else all of an isolated set, whatever the centre
+    options.front = window_begin(given, frame, static_cast<std::size_t>(given.axis), depth);
   return options;
 }
 
@@ -287,8 +300,9 @@ BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& opt
 }
 
 std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& given) {
+  const ProjectionOptions options = projection_options(given, set.frame);
   std::vector<float> density;
-  if (set.here()) density = relative_density(set, projection_options(given, set.frame));
+  if (set.here()) density = relative_density(set, options);
   return from_place_of(set, density);
 }
 

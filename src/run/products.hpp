@@ -60,6 +60,7 @@ struct DeviceSet {
 // Number of particles of all ranks. Collective.
 std::uint64_t particles_of_all(const DeviceSet& set);
 
+// Around a periodic box it goes on; around the box of an isolated set there is empty space.
 struct PictureOptions {
   int pixels = 1024;                                 // along a side
   int axis = 2;                                      // line of sight
@@ -94,10 +95,10 @@ BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& opt
 // The projected mass density over the mean one of the box through the picture's depth; in isolated sets the number of
 // particles over the picture's mean. pixels x pixels; of the two axes beside the line of sight, in the order x, y, z,
 // the first is fastest and the second goes upwards. Smoothed where particles are few. On all ranks. Collective, also
-// over the sites.
+// over the sites. Throws Error where width or depth are too small or large for the box.
 std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& options);
-// Writes the picture as PNG; rank 0 of each site writes. Throws Error where that fails. Returns, on rank 0, whether any
-// particle is in it.
+// Writes the picture as PNG; rank 0 of each site writes. Throws Error where that fails. Returns whether any particle is
+// in it.
 bool write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
                       const Provenance& provenance, bool overwrite);
 
@@ -132,8 +133,8 @@ class LoadedSet {
   const Stream& stream() const { return stream_; }
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
-  // Pictures of an isolated set: half the box, where the set lies, or a part of it amid most particles, unless the
-  // options say otherwise. Throws Error where the picture is to be wider or deeper than a periodic box.
+  // Pictures of an isolated set: half the box, where the set lies, or a window of any width amid most particles, unless
+  // the options say otherwise. Throws Error where the picture is to be wider or deeper than a periodic box.
   PictureOptions fitted(PictureOptions options) const;
   const SnapshotHeader& header() const { return header_; }
   // The reader's report; empty for a set from memory.

@@ -162,10 +162,7 @@ void RunProducts::output(const OutputState& state) {
 void RunProducts::film(const OutputState& state) {
   keep_directory();
   const sites::GatheredSet all(*place().sites, state.stream, state.particles.source);
-  spare_the_run([&] {
-    write_picture_of(set_of(state, all), picture_, path(fmt::format("film_{:05}.png", state.index)), provenance_,
-                     overwrite_);
-  });
+  write_picture(set_of(state, all), fmt::format("film_{:05}.png", state.index));
   count_output_traffic();
 }
 
@@ -245,10 +242,19 @@ void RunProducts::write_products(const DeviceSet& set, int index) {
     spare_the_run(
         [&] { write_power_of(set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_); });
   }
-  if (pictures_) {
-    spare_the_run(
-        [&] { write_picture_of(set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_); });
-  }
+  if (pictures_) write_picture(set, fmt::format("image_{:03}.png", index));
+}
+
+// A film has one warning, not one a picture.
+void RunProducts::write_picture(const DeviceSet& set, const std::string& name) {
+  spare_the_run([&] {
+    if (write_picture_of(set, picture_, path(name), provenance_, overwrite_) || told_of_empty_picture_) return;
+    told_of_empty_picture_ = true;
+    message(
+        fmt::format("Warning: no particle is in the picture {}; give another output.image_centre, image_width or "
+                    "image_depth",
+                    name));
+  });
 }
 
 // A run goes on without a picture, a spectrum or a catalogue that cannot be written, on a full disk for example: it can

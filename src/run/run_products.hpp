@@ -64,6 +64,7 @@ class RunProducts : public RunFiles {
   void spare_the_run(const std::function<void()>& write);
   bool may_have_restart(std::uint64_t step) const;
   void write_products(const DeviceSet& set, int index);
+  void write_picture(const DeviceSet& set, const std::string& name);
   DeviceSet set_of(const OutputState& state, const sites::GatheredSet& all) const;
   GroupCatalogue groups_of(const OutputState& state);
   void write_catalogue(const GroupCatalogue& found, int index);
@@ -77,6 +78,7 @@ class RunProducts : public RunFiles {
   int power_folding_ = 2;
   bool pictures_;
   PictureOptions picture_;
+  bool told_of_empty_picture_ = false;
   bool groups_;
   bool groups_alone_;  // snapshots hold only members of groups
   FileLayout layout_;  // of snapshots, and so the units of catalogues

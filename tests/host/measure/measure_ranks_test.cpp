@@ -99,9 +99,11 @@ TEST_F(OverRanks, BispectraAreThoseOfOneRank) {
 TEST_F(OverRanks, PicturesAreThoseOfOneRankBitForBit) {
   const Set set = testing::clumped_set(500, 8, false);
   const OnDevice whole(set), mine(share(set));
-  ProjectionOptions options{.width = 20, .height = 12, .front = 0.9, .depth = 0.4};
-  for (bool count_particles : {false, true}) {
-    options.count_particles = count_particles;
+  const ProjectionOptions slab{.width = 20, .height = 12, .front = 0.9, .depth = 0.4};
+  ProjectionOptions counted = slab, from_afar{.width = 20, .height = 12, .left = -1, .bottom = -1, .extent = 3};
+  counted.count_particles = true;
+  from_afar.periodic = false;
+  for (const ProjectionOptions& options : {slab, counted, from_afar}) {
     EXPECT_EQ(project_density(world, stream, mine.data(), mine.size(), options),
               project_density(Communicator::self(), stream, whole.data(), whole.size(), options));
   }

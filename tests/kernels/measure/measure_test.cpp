@@ -141,6 +141,48 @@ TEST(Projection, IsEvenUpToTheBorderOfAWindow) {
   for (const double density : picture(lattice, options)) EXPECT_NEAR(density, 1, 0.02);
 }
 
+TEST(Projection, HasEmptySpaceAroundABoxThatIsNotPeriodic) {
+  const auto particles = testing::random_set(20000, 9, 1.0f / 20000);
+  const auto mass = [&](ProjectionOptions o) {  // in a picture of 8 x 8 pixels
+    o.width = o.height = 8;
+    o.periodic = false;
+    return total(picture(particles, o)) * o.extent * o.extent / 64;
+  };
+  const auto wide =
+      picture(particles, {.width = 8, .height = 8, .left = -1, .bottom = -2, .extent = 4, .periodic = false});
+  for (int i = 0; i < 64; ++i) {
+    const int x = i % 8, y = i / 8;  // the box is two pixels wide, from the third and the fifth on
+    const bool seen = x >= 1 && x <= 4 && y >= 3 && y <= 6, within = seen && x % 3 != 1 && y % 3 != 0;
+    const double density = wide[static_cast<std::size_t>(i)];
+    EXPECT_EQ(density > 0, seen) << x << ' ' << y;
+    EXPECT_EQ(density > 0.6, within) << x << ' ' << y;
+  }
+  EXPECT_NEAR(mass({.left = -1, .bottom = -2, .extent = 4}), 1, 1e-6);
+  EXPECT_NEAR(mass({.left = -0.5 * kMostProjected, .bottom = 1 - kMostProjected / 2, .extent = kMostProjected}), 1,
+              1e-6);
+  EXPECT_NEAR(mass({.front = 0.75, .depth = kMostProjected, .left = -0.1, .bottom = -0.1, .extent = 1.2}), 0.25, 0.02);
+  for (const double from : {-1e300, -3e9, -2.0, 1.2, 1001.0, 3e9, 1e300}) {
+    EXPECT_EQ(mass({.left = from, .extent = 0.9}), 0) << from;
+    EXPECT_EQ(mass({.bottom = from, .extent = 0.9}), 0) << from;
+    EXPECT_EQ(mass({.front = from, .depth = 0.9}), 0) << from;
+  }
+  EXPECT_THROW(mass({.extent = 1.1 * kMostProjected}), Error);
+  EXPECT_THROW(picture(particles, {.extent = 1.1}), Error);
+}
+
+// Of a set in the middle of the box, whose window lies in the box.
+TEST(Projection, IsThatOfAPeriodicBoxFarFromItsEdges) {
+  const auto particles = testing::uniform_set(3000, 4, 0.3, 0.7);
+  ProjectionOptions options{.width = 30, .height = 20, .front = 0.35, .depth = 0.5, .left = 0.4, .bottom = 0.45};
+  for (const double extent : {0.1, 0.55}) {
+    options.extent = extent;
+    options.periodic = true;
+    const auto periodic = picture(particles, options);
+    options.periodic = false;
+    EXPECT_EQ(picture(particles, options), periodic) << extent;
+  }
+}
+
 TEST(Projection, WrapsAndDoesNotDependOnOrder) {
   std::mt19937 random(2);
   std::vector<SourceParticle> particles;

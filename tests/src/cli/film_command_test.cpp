@@ -50,6 +50,18 @@ TEST_F(FilmOfARun, WrongPlacesAndColoursAreRefused) {
   expect_words(run("no", "output.image_low=3 output.image_high=2"), {"image_low = 3", "image_high = 2"});
 }
 
+TEST_F(FilmOfARun, EmptySpaceBesideAnIsolatedSetIsToldOfOnce) {
+  const std::string plummer = write("plummer.toml",
+                                    "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 200\n"
+                                    "[gravity]\nsoftening = 0.05\n[time]\nend_time = 0.01\n");
+  const std::string words = "no particle is in the picture";
+  const Result far =
+      expect_end(call("run " + plummer + " output.film=3 'output.image_centre=[1e5, 0, 0]' image_width=10" +
+                      " image_pixels=16 run.output_directory=" + path("far")),
+                 0, {words});
+  EXPECT_EQ(far.output.find(words), far.output.rfind(words)) << far.output;
+}
+
 TEST_F(FilmOfARun, NoReportWhereNoneIsWanted) {
   const Result quiet = expect_end(run("run", "output.report=false time.end_redshift=44 run.progress=none"), 0);
   EXPECT_EQ(quiet.output, "") << "run.progress = none says nothing";

@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 #include "src/config/parse.hpp"
 #include "src/run/run_options.hpp"
 #include "src/run/run_products.hpp"
 #include "src/run/start_run.hpp"
+#include "tests/kernels/particles/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/on_device.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/test_stream.hpp"
@@ -67,6 +72,45 @@ TEST(RunProducts, ARunGoesOnWithoutACatalogueThatCannotBeWritten) {
 TEST(RunProducts, UnlessItsSnapshotsAreOfTheGroups) {
   const TempDir dir;
   expect_error([&] { run_without_place(dir / "run", {"output.groups_only=true"}); }, {"groups_000.hdf5"});
+}
+
+// A set that lies within 4 of the origin, in an internal box of this side, a power of two.
+std::vector<float> picture_in_box(double side, const PictureOptions& options) {
+  auto particles = testing::uniform_set(3000, 7, -4 / 64.0, 4 / 64.0);
+  for (SourceParticle& p : particles)
+    for (std::uint32_t* x : {&p.x, &p.y, &p.z})
+      *x = static_cast<std::uint32_t>(static_cast<std::int32_t>(*x & ~15u) / static_cast<int>(side / 16) * 4) +
+           (1u << 31);
+  const OnDevice source(particles);
+  SnapshotHeader header = make_snapshot(1).header;
+  header.comoving = false;
+  const Frame frame = make_frame(header, side, {0, 0, 0});
+  sites::Sites alone(Communicator::self());
+  return picture_of({test_stream(), source, frame, header, alone}, options);
+}
+
+TEST(PicturesOfIsolatedSets, KnowNoBox) {
+  PictureOptions options;
+  options.pixels = 32;
+  const auto sees = [&](std::array<double, 3> centre) {
+    options.centre = centre;
+    const auto seen = picture_in_box(16, options);
+    return std::ranges::any_of(seen, [](float x) { return x > 0; });
+  };
+  for (const double width : {4.0, 12.0, 100.0}) {
+    options.width = width;
+    options.depth = 0;
+    options.centre = std::array<double, 3>{1, 0, 0};
+    EXPECT_EQ(picture_in_box(16, options), picture_in_box(64, options)) << width;
+    EXPECT_TRUE(sees({0, 0, 1000})) << "all of it along the line of sight";
+    for (const double far : {16.0 * 64, -16.0 * 64, 1e30})  // multiples of the box
+      EXPECT_FALSE(sees({far, 0, 0}) || sees({0, far, 0})) << far;
+    options.depth = 40;
+    EXPECT_TRUE(sees({0, 0, 20}));
+    EXPECT_FALSE(sees({0, 0, 32}));
+  }
+  options.width = 1e9;
+  expect_error([&] { sees({0, 0, 0}); }, {"1e+09", "16"});
 }
 
 // Power spectra and pictures of a run over sites are the same files at all sites, and those of a run at one site.
