@@ -165,7 +165,9 @@ TEST_F(GroupsCommand, SaysWhatIsWrong) {
   isolated.header.time = 0;
   isolated.header.redshift = 0;
   write_snapshot(path("isolated.hdf5"), isolated, make_provenance());
-  expect_end(call("groups " + path("isolated.hdf5")), 1, {"isolated set", "mean distances of a periodic box"});
+  const Result refused = call("groups " + path("isolated.hdf5"));
+  expect_end(refused, 1, {"isolated set", "mean distances of a periodic box"});
+  EXPECT_EQ(refused.output.find("Tinker08"), std::string::npos) << refused.output;
   EXPECT_FALSE(fs::exists(path("groups_007.hdf5")) || fs::exists(path("groups_isolated.hdf5")));
 }
 
