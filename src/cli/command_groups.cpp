@@ -53,13 +53,14 @@ void write_groups(GroupsOptions given) {
   if (given.output.empty()) given.output = default_output(given.snapshot);
   root_succeeds(ranks, [&] {
     for (const std::string& path : {given.output, mass_function_path(given.output)})
-      refuse_existing(path, given.overwrite, {given.snapshot});
+      check_output(path, given.overwrite, {given.snapshot});
   });
   LoadedSet loaded(given.snapshot, ranks);
   require_whole("groups cannot be found in", given.snapshot, loaded.report());
   if (ranks.rank() == 0) print_notes(loaded.report().notes);
   std::function<double(double)> expected;
-  root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
+  if (loaded.frame().periodic)  // others have no groups
+    root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
   const auto begin = std::chrono::steady_clock::now();
   const GroupCatalogue catalogue =
       find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);

@@ -105,7 +105,7 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 }
 
 void compute_forces(const ForcesArguments& given) {
-  refuse_existing(given.output, given.overwrite, {given.snapshot});
+  check_output(given.output, given.overwrite, {given.snapshot});
   ReadReport report;
   Snapshot snapshot = read_snapshot(given.snapshot, &report, Communicator::self(), known_of_set(given));
   require_whole("there are no forces of the run in", given.snapshot, report);
@@ -113,7 +113,7 @@ void compute_forces(const ForcesArguments& given) {
   const Config config = forces_config(given, settings, snapshot);
   WriteOptions write = whole_set_options(config);
   write.overwrite = given.overwrite;
-  for (const std::string& file : file_names(given.output, write)) refuse_existing(file, given.overwrite, report.files);
+  for (const std::string& file : file_names(given.output, write)) check_output(file, given.overwrite, report.files);
   const Prepared run = prepare(config, std::move(snapshot), std::move(report));
   print_notes(run.notes);
   use_device(run.config);
@@ -183,7 +183,7 @@ double length_of(const std::string& text, const SnapshotHeader& header) {
 }
 
 void write_picture(const ImageArguments& given) {
-  root_succeeds(Communicator::world(), [&] { refuse_existing(given.output, given.overwrite, {given.snapshot}); });
+  root_succeeds(Communicator::world(), [&] { check_output(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot);
   if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
   const DeviceSet set = loaded.set();

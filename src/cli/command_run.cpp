@@ -52,6 +52,7 @@ void check_plan(const Config& config) {
 void print_estimate(const Config& config) {
   check_plan(config);
   const Communicator ranks = Communicator::world();
+  check_file_units(config, ranks);
   const std::uint64_t particles = planned_particles(config, ranks);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
   std::optional<MachineMemory> memory;
@@ -131,8 +132,8 @@ void write_initial_conditions(const IcArguments& given) {
   write.big_endian = given.big_endian;
   write.overwrite = given.overwrite;
   root_succeeds(world, [&] {
-    refuse_existing(given.output, given.overwrite);
-    for (const std::string& file : file_names(given.output, write)) refuse_existing(file, given.overwrite);
+    check_output(given.output, given.overwrite);
+    for (const std::string& file : file_names(given.output, write)) check_output(file, given.overwrite);
   });
   use_threads(config);
   require_host_memory(world, "these initial conditions",

@@ -37,7 +37,7 @@ void write_cross(const PowerArguments& given, const LoadedSet& first, const Spec
 
 void write_power(const PowerArguments& given) {
   const Communicator ranks = Communicator::world();
-  root_succeeds(ranks, [&] { refuse_existing(given.output, given.overwrite, {given.snapshot, given.other}); });
+  root_succeeds(ranks, [&] { check_output(given.output, given.overwrite, {given.snapshot, given.other}); });
   const LoadedSet loaded(given.snapshot, ranks);
   print_notes_of(loaded);
   const DeviceSet set = loaded.set();
@@ -61,7 +61,7 @@ struct BispectrumArguments {
 
 void write_bispectrum(const BispectrumArguments& given) {
   const Communicator ranks = Communicator::world();
-  root_succeeds(ranks, [&] { refuse_existing(given.output, given.overwrite, {given.snapshot}); });
+  root_succeeds(ranks, [&] { check_output(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot, ranks);
   print_notes_of(loaded);
   const DeviceSet set = loaded.set();

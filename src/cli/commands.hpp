@@ -14,6 +14,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
+#include "src/io/safe_file.hpp"
 
 namespace maki {
 
@@ -36,8 +37,10 @@ inline void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print("{}\n", note);
 }
 
-// Throws Error where the file exists and may not be replaced, or is one of the files to be read.
-inline void refuse_existing(const std::string& output, bool overwrite, const std::vector<std::string>& inputs = {}) {
+// Throws Error where the file exists and may not be replaced, is one of the files to be read, or cannot be made. A
+// missing folder in which inputs lie too is left to their readers. "": there is no file.
+inline void check_output(const std::string& output, bool overwrite, const std::vector<std::string>& inputs = {}) {
+  if (output.empty()) return;
   std::error_code unknown;
   for (const std::string& input : inputs)
     if (std::filesystem::equivalent(output, input, unknown))
@@ -45,6 +48,12 @@ inline void refuse_existing(const std::string& output, bool overwrite, const std
                   "choose another --output");
   if (!overwrite && std::filesystem::exists(output))
     throw Error(fmt::format("'{}' exists already", output), "", "choose another name, or give --overwrite");
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  for (const std::string& input : inputs)
+    if (std::filesystem::path(input).parent_path() == folder && !folder.empty() &&
+        !std::filesystem::exists(folder, unknown))
+      return;
+  const SafeFile place(output, overwrite);  // throws where none can be made
 }
 
 // The options of a command that writes one file.

@@ -45,8 +45,10 @@ void check_redshifts(const Config& config, double start, bool may_continue) {
 void check_times(const Config& config, const UnitSystem& units, double start) {
   const double end = number_of(config.time.end_time, "time.end_time", config, units);
   if (end <= start) {
-    throw Error(fmt::format("the run ends before it starts: time.end_time is {}", end),
-                fmt::format("it starts at {}", start), "give a later end_time");
+    constexpr int kDigits = 8;
+    const TimeUnit unit = time_unit(config, units);
+    throw Error(fmt::format("the run ends before it starts: time.end_time is {}", time_text(end, unit, kDigits)),
+                fmt::format("it starts at {}", time_text(start, unit, kDigits)), "give a later end_time");
   }
   for (const Quantity& time : config.output.times) {
     if (number_of(time, "output.times", config, units) > end * (1 + 1e-12)) {

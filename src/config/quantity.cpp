@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -151,7 +152,15 @@ std::string unit_name(const UnitSystem& units, Dimension dimension) {
         is_power_of_ten(factor / unit.factor))
       return fmt::format("1e{} {}", std::lround(std::log10(factor / unit.factor)), unit.name);
   }
-  return fmt::format("{:.4g} {}{}", factor, cgs_name(dimension), over_h ? "/h" : "");
+  const std::string in_cgs = fmt::format("{:.4g} {}{}", factor, cgs_name(dimension), over_h ? "/h" : "");
+  if (dimension != Dimension::kTime) return in_cgs;
+  const std::string length = unit_name(units, Dimension::kLength), velocity = unit_name(units, Dimension::kVelocity);
+  const auto is_named = [](const std::string& name) { return std::isalpha(static_cast<unsigned char>(name[0])) != 0; };
+  return is_named(length) && is_named(velocity) ? fmt::format("{}/({})", length, velocity) : "x " + in_cgs;
+}
+
+std::string time_text(double time, const TimeUnit& unit, int digits) {
+  return fmt::format("{:.{}g}{}{}", time / unit.length, digits, unit.name.empty() ? "" : " ", unit.name);
 }
 
 }  // namespace maki

@@ -34,8 +34,17 @@ Quantity parse_quantity(const std::string& text, Dimension dimension);
 // "50 Mpc/h", with the shortest digits that give the same double.
 std::string to_string(const Quantity& quantity);
 
-// The unit of length, mass, velocity or time of a system as text: "Mpc/h", "1e10 Msun/h", "km/s"; "" for pure numbers.
+// The unit of length, mass, velocity or time of a system as text: "Mpc/h", "1e10 Msun/h", "km/s", "kpc/(km/s)"; "" for
+// pure numbers.
 std::string unit_name(const UnitSystem& units, Dimension dimension);
+
+// A unit in which times of an isolated set are shown.
+struct TimeUnit {
+  double length = 1;  // in the unit of time of the set
+  std::string name;   // "" for pure numbers
+};
+// "0.1 Gyr", for a time in the unit of time of the set.
+std::string time_text(double time, const TimeUnit& unit, int digits = 6);
 
 // Whether lengths, masses and velocities are pure numbers, with G = 1.
 inline bool pure_numbers(const UnitSystem& units) { return units.length_cgs == 1 && units.mass_cgs == 1; }

@@ -418,6 +418,12 @@ double number_of(const Quantity& quantity, const char* key_path, const Config& c
                   [&] { return in_units(quantity, key.dimension, isolated ? "" : key.plain_unit, units, h); });
 }
 
+TimeUnit time_unit(const Config& config, const UnitSystem& units) {
+  const std::string& name = config.time.end_time.unit;
+  if (name.empty()) return {1, unit_name(units, Dimension::kTime)};
+  return {number_of({1, name}, "time.end_time", config, units), name};
+}
+
 std::vector<double> output_times(const Config& config, const UnitSystem& units) {
   constexpr double kMost = 99999, kRounding = 1e-9;
   std::vector<double> times;

@@ -98,6 +98,9 @@ PowerOptions power_options(const Config& config);
 // the dimension and the unit of plain numbers.
 double number_of(const Quantity& quantity, const char* key, const Config& config, const UnitSystem& units);
 
+// The unit in which times of an isolated run are shown: that of time.end_time, for a plain number the run's own.
+TimeUnit time_unit(const Config& config, const UnitSystem& units);
+
 // Outputs of an isolated run, in its units: output.times and the multiples of output.interval from 0 to the end, in no
 // order, some perhaps twice. Throws Error for more than 99999 multiples.
 std::vector<double> output_times(const Config& config, const UnitSystem& units);

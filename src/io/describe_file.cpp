@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "kernels/error.hpp"
+#include "src/config/quantity.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 
@@ -93,7 +94,8 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
     lines.add("cosmology", "Omega0 {:g}, OmegaLambda {:g}, OmegaBaryon {:g}, h {:g}", set.omega0, set.omega_lambda,
               set.omega_baryon, set.hubble);
   } else {
-    lines.add("time", "{:g}, isolated system", set.time);
+    const std::string unit = header.has_units ? unit_name(units, Dimension::kTime) : "";
+    lines.add("time", "{}, isolated system", time_text(set.time, {1, unit}));
     if (set.box_size > 0) lines.add("box", "{:g} {}", set.box_size, length_name(units));
   }
   if (units.length_cgs == 1 && units.mass_cgs == 1)

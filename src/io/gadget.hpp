@@ -27,6 +27,7 @@ struct FileFacts {
   SnapshotHeader set;
   bool has_units = false, has_lambda = true;  // the file states units, OmegaLambda
   std::optional<bool> comoving;               // where the file says so
+  bool states_time = true;                    // the file has a Time
   bool has_time = true;                       // the file states Time or Redshift; SWIFT's: Scale-factor or Redshift
   bool over_root_a = true;                    // velocities of a comoving set; SWIFT's are peculiar
   bool other_expansion = false;               // its universe has radiation, neutrinos or dark energy that is no Lambda

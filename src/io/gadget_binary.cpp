@@ -195,6 +195,17 @@ void read_gadget2_header(const BinaryReader& in, FileHeader& header) {
 
 }  // namespace
 
+namespace {
+
+// The number of particles that have masses in a block.
+std::uint64_t own_masses(const FileHeader& header) {
+  std::uint64_t count = 0;
+  for (std::size_t type = 0; type < kTypes; ++type) count += header.mass_table[type] > 0 ? 0 : header.counts[type];
+  return count;
+}
+
+}  // namespace
+
 FileHeader read_binary_header(const std::string& path) {
   BinaryReader in(path);
   FileHeader header;
@@ -206,16 +217,16 @@ FileHeader read_binary_header(const std::string& path) {
     read_gadget2_header(in, header);
   }
   if (header.files == 1) header.totals = header.counts;
+  if (sum(header.counts) > 0) (void)in.blocks(own_masses(header) > 0);  // throws where the file is truncated
   return header;
 }
 
 void read_binary_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& s) {
   BinaryReader in(path);
   const std::uint64_t n = sum(header.counts), wanted = rows.end - rows.begin;
-  std::uint64_t own_masses = 0;
-  for (std::size_t type = 0; type < kTypes; ++type) own_masses += header.mass_table[type] > 0 ? 0 : header.counts[type];
+  const std::uint64_t with_mass = own_masses(header);
   if (wanted == 0) return;
-  const auto [positions, velocities, ids, masses] = in.blocks(own_masses > 0);
+  const auto [positions, velocities, ids, masses] = in.blocks(with_mass > 0);
   read_reals(in, positions, 3 * rows.begin, 3 * wanted, width(in, positions, 3 * n, "POS "),
              [&](std::uint64_t i, auto x) { s.positions[rows.at + i / 3][i % 3] = x; });
   read_reals(in, velocities, 3 * rows.begin, 3 * wanted, width(in, velocities, 3 * n, "VEL "),
@@ -234,7 +245,7 @@ void read_binary_particles(const std::string& path, const FileHeader& header, co
     if (begin < end && header.mass_table[type] > 0) {
       std::fill_n(&s.masses[at], end - begin, static_cast<float>(header.mass_table[type]));
     } else if (begin < end) {
-      read_reals(in, masses, in_block + (begin - type_begin), end - begin, width(in, masses, own_masses, "MASS"),
+      read_reals(in, masses, in_block + (begin - type_begin), end - begin, width(in, masses, with_mass, "MASS"),
                  [&](std::uint64_t i, auto m) { s.masses[at + i] = static_cast<float>(m); });
     }
     if (!(header.mass_table[type] > 0)) in_block += header.counts[type];

@@ -159,6 +159,7 @@ void read_hdf5_facts(hid_t file, FileHeader& header) {
   const auto time = number({"Time"}), redshift = number({"Redshift"});
   header.set.redshift = redshift.value_or(0);
   header.set.time = time.value_or(1 / (1 + header.set.redshift));
+  header.states_time = time.has_value();
   header.set.box_size = number({"BoxSize"}).value_or(0);
   read_cosmology(number, header);
   header.has_time = time || redshift || header.comoving == false;
@@ -207,10 +208,21 @@ void check_filters(hid_t dataset, const std::string& name) {
   }
 }
 
+// Throws Error where the library could not convert its entries, such as texts.
+void check_numbers(hid_t dataset, const std::string& name) {
+  H5Id type(H5Dget_type(dataset), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_INTEGER || kind == H5T_FLOAT) return;
+  throw Error(fmt::format("the dataset '{}' holds no numbers", name),
+              kind == H5T_STRING ? "it holds text" : "its entries are neither integers nor floating-point numbers",
+              "write it with numbers");
+}
+
 // Reads rows of `columns` numbers each.
 void read_block(hid_t group, const TypeRows& rows, const std::string& name, std::size_t columns, hid_t memory_type,
                 void* data) {
   H5Id dataset = open_dataset(group, name);
+  check_numbers(dataset, fmt::format("{}/{}", rows.group(), name));
   check_filters(dataset, fmt::format("{}/{}", rows.group(), name));
   const auto shape = dataset_shape(dataset);
   const std::size_t entries = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());

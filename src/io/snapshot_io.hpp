@@ -98,6 +98,9 @@ std::string text_of(const ParticleSelection& selection, std::uint64_t particles)
 // Throws Error, the same on all ranks.
 std::uint64_t count_particles(const std::string& path, const Communicator& ranks = Communicator::self());
 
+// The units of a set that states its own, from the headers only. Collective. Throws Error, the same on all ranks.
+std::optional<UnitSystem> stated_units(const std::string& path, const KnownOfSet& known, const Communicator& ranks);
+
 // A dataset of /PartType1 in one HDF5 file, flattened. Throws Error where it is missing.
 std::vector<double> read_extra_dataset(const std::string& path, const std::string& name);
 

@@ -172,6 +172,10 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   if (!set.comoving) {
     set.redshift = 0;
     set.units.with_h = false;
+    if (!header.states_time) {
+      set.time = 0;
+      notes.push_back("the file has no Time: 0 is taken");
+    }
     const bool cgs = set.units.length_cgs == 1 && set.units.mass_cgs == 1 && set.units.velocity_cgs == 1;
     if (header.has_units && cgs && !(set.gravitational_constant > 0)) {
       set.gravitational_constant = set.units.gravitational_constant();
@@ -378,6 +382,15 @@ void require_density(const SnapshotHeader& header, double mass) {
 
 std::uint64_t count_particles(const std::string& path, const Communicator& ranks) {
   return rows_of(gadget::read_set_headers(path, ranks));
+}
+
+std::optional<UnitSystem> stated_units(const std::string& path, const KnownOfSet& known, const Communicator& ranks) {
+  gadget::FileHeader header = gadget::read_set_headers(path, ranks).headers[0];
+  if (!header.has_units) return {};
+  std::vector<std::string> notes;
+  gadget::complete_kind(header, known, notes);
+  gadget::complete_header(header, 0, notes);
+  return header.set.units;
 }
 
 Snapshot read_snapshot(const std::string& path, ReadReport* report, const Communicator& ranks,

@@ -258,7 +258,8 @@ ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acce
                                   const SnapshotHeader& header) {
   ExtraDataset extra;
   extra.name = "Acceleration";
-  extra.description = "Minus the comoving gradient of Potential in units of U_V^2 /U_L";
+  extra.description =
+      fmt::format("Minus the {}gradient of Potential in units of U_V^2 /U_L", header.comoving ? "comoving " : "");
   extra.components = 3;
   extra.values.reserve(3 * acceleration.size());
   for (const auto& a : acceleration) extra.values.insert(extra.values.end(), a.begin(), a.end());
@@ -273,7 +274,8 @@ ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acce
 ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header) {
   ExtraDataset extra;
   extra.name = "Potential";
-  extra.description = "Potential Phi of the comoving density contrast in units of U_V^2 ";
+  extra.description = fmt::format("Potential Phi{} in units of U_V^2 ",
+                                  header.comoving ? " of the comoving density contrast" : " of all particles");
   extra.values = potential;
   extra.velocity_scaling = 2;
   if (header.comoving) extra.a_scaling = -1;

@@ -27,8 +27,9 @@ std::string describe(const UnitSystem& units) {
 
 std::string describe(const Snapshot& set) {
   const SnapshotHeader& header = set.header;
-  const std::string moment =
-      header.comoving ? fmt::format("z = {:.4g}", header.redshift) : fmt::format("t = {:.6g}", header.time);
+  const std::string moment = header.comoving
+                                 ? fmt::format("z = {:.4g}", header.redshift)
+                                 : "t = " + time_text(header.time, {1, unit_name(header.units, Dimension::kTime)});
   return fmt::format("<maki.Snapshot: {} particles, {}>", set.size(), moment);
 }
 

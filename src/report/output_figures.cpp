@@ -98,7 +98,7 @@ std::string moment(const RunRecords& records, const std::string& fallback, int i
   for (const Output& output : records.outputs) {
     if (output.index != index) continue;
     return records.comoving() ? fmt::format("z = {:.3g}", shown_redshift(1 / output.time - 1))
-                              : fmt::format("t = {:.4g}", output.time);
+                              : "t = " + time_text(output.time, records.time_unit(), 4);
   }
   return fallback;
 }

@@ -51,6 +51,7 @@ Beginning beginning_of(const ptree& line) {
   begin.provenance = {text(line, "provenance.configuration"), text(line, "provenance.version"),
                       text(line, "provenance.git_hash"), text(line, "provenance.compiler"),
                       text(line, "provenance.device")};
+  begin.time_unit = {number(line, "time_unit.length", 1), text(line, "time_unit.name")};
   return begin;
 }
 

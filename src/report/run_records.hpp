@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/config/quantity.hpp"
 #include "src/io/snapshot.hpp"
 
 namespace maki::report {
@@ -23,6 +24,7 @@ struct Beginning {
   int ranks = 1;
   std::vector<std::string> settings;
   Provenance provenance;
+  TimeUnit time_unit;  // in which times of an isolated run are shown
 };
 
 struct MinMeanMax {
@@ -93,6 +95,7 @@ struct RunRecords {
   std::vector<std::string> problems;          // sentences on lines that cannot be read
   std::uint64_t every = 1;                    // one of so many lines of steps has been read: a sample of a long run
 
+  TimeUnit time_unit() const { return beginnings.empty() ? TimeUnit{} : beginnings.back().time_unit; }
   bool comoving() const { return !steps.empty() && steps.front().comoving(); }
   PhaseSeconds phases() const;  // sums over all processes
   // The time that the run has reached, or its end: the last step's line may be some steps older. Needs lines of steps.

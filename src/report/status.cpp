@@ -72,7 +72,8 @@ std::optional<Config> configuration_of(const RunRecords& records, std::string& p
 }
 
 std::string moment(const RunRecords& records, double time) {
-  return records.comoving() ? fmt::format("z = {:.4g}", shown_redshift(1 / time - 1)) : fmt::format("t = {:.6g}", time);
+  return records.comoving() ? fmt::format("z = {:.4g}", shown_redshift(1 / time - 1))
+                            : "t = " + time_text(time, records.time_unit());
 }
 
 std::string what_was_run(const RunRecords& records, const Config& config) {
@@ -85,8 +86,9 @@ std::string what_was_run(const RunRecords& records, const Config& config) {
           : "An isolated system";
   if (particles > 0) text += fmt::format(" with {:.0f} particles", particles);
   if (!records.steps.empty()) text += ", from " + moment(records, records.steps.front().time);
-  text += box ? fmt::format(" to z = {:g}", config.time.end_redshift)
-              : fmt::format(" to t = {}", to_string(config.time.end_time));
+  Quantity end = config.time.end_time;
+  if (end.unit.empty()) end.unit = records.time_unit().name;
+  text += box ? fmt::format(" to z = {:g}", config.time.end_redshift) : " to t = " + to_string(end);
   text += fmt::format(", preset \"{}\". ", name_of(config.run.preset)) + initial_words(config);
   return box ? text + " " + cosmology_words(config) : text;
 }
@@ -360,9 +362,11 @@ std::string name_text(const RunRecords& records) {
   return text + begin.provenance.device;
 }
 
-std::string time_text(const RunRecords& records, const Step& last) {
-  return records.comoving() ? fmt::format("z {:.4f}  a {:.5f}  d ln a {:.2e}", last.redshift(), last.time, last.dlna)
-                            : fmt::format("t {:.6g}  dt {:.3e}", last.time, last.dt);
+std::string moment_text(const RunRecords& records, const Step& last) {
+  if (records.comoving())
+    return fmt::format("z {:.4f}  a {:.5f}  d ln a {:.2e}", last.redshift(), last.time, last.dlna);
+  const TimeUnit unit = records.time_unit();
+  return fmt::format("t {}  dt {}", time_text(last.time, unit), time_text(last.dt, unit, 4));
 }
 
 }  // namespace
@@ -385,7 +389,7 @@ std::vector<std::string> status_lines(const RunRecords& records, const Signs& si
   if (records.steps.empty()) return lines;
   const Step& last = records.steps.back();
   const Steps few = recent(records);
-  add("step", fmt::format("{:<8}{}{}", last.step, time_text(records, last), bar(records)));
+  add("step", fmt::format("{:<8}{}{}", last.step, moment_text(records, last), bar(records)));
   add("left", left_text(records, signs));
   add("seconds", fmt::format("{:.4f} a step of the last {}, {:.4f} the longest; {} in steps so far", mean_seconds(few),
                              few.size(), longest(few), duration_text(last.elapsed)));
@@ -402,10 +406,10 @@ std::string status_line(const RunRecords& records, const Signs& signs) {
   if (records.steps.empty()) return "no step yet";
   const Step& last = records.steps.back();
   const Steps few = recent(records);
-  std::string line =
-      fmt::format("step {}  {}  {:.4f} s a step", last.step,
-                  records.comoving() ? fmt::format("z {:.4f}", last.redshift()) : fmt::format("t {:.6g}", last.time),
-                  mean_seconds(few));
+  std::string line = fmt::format("step {}  {}  {:.4f} s a step", last.step,
+                                 records.comoving() ? fmt::format("z {:.4f}", last.redshift())
+                                                    : "t " + time_text(last.time, records.time_unit()),
+                                 mean_seconds(few));
   for (const std::string& text : {left_text(records, signs), energy_text(few)})
     if (!text.empty()) line += "  " + text;
   if (const double memory = memory_at_the_peak(records); std::isfinite(memory))

@@ -17,7 +17,7 @@ namespace maki::report {
 // The resolved configuration of the run's last process. None where it cannot be read; then `problem` says why.
 std::optional<Config> configuration_of(const RunRecords& records, std::string& problem);
 
-// "z = 3.21" or "t = 1.5".
+// "z = 3.21" or "t = 1.5 Gyr".
 std::string moment(const RunRecords& records, double time);
 
 // "A periodic box of 50 Mpc/h with 262144 particles, from z = 49 to z = 0, preset ..."

@@ -25,17 +25,24 @@ plot::Line over(const Number& x, const std::string& name, const Steps& steps, co
   return line;
 }
 
-plot::Line over_time(const std::string& name, const Steps& steps, const Number& number) {
-  return over(&Step::time, name, steps, number);
+// Over the scale factor, or over time in the unit in which it is shown.
+plot::Line over_time(const std::string& name, const RunRecords& records, const Number& number) {
+  const double unit = records.time_unit().length;
+  return over([unit](const Step& step) { return step.time / unit; }, name, records.steps, number);
 }
 
 plot::Line over_steps(const std::string& name, const Steps& steps, const Number& number) {
   return over([](const Step& step) { return static_cast<double>(step.step); }, name, steps, number);
 }
 
+std::string with_unit(const std::string& name, const RunRecords& records) {
+  const std::string unit = records.time_unit().name;
+  return unit.empty() ? name : name + ", " + unit;
+}
+
 // A plot against redshift or time.
 plot::Plot plot_in_time(const RunRecords& records, const std::string& title, const std::string& y_name) {
-  plot::Plot plot{title, records.comoving() ? "redshift" : "time", y_name};
+  plot::Plot plot{title, records.comoving() ? "redshift" : with_unit("time", records), y_name};
   plot.log_x = records.comoving();
   if (plot.log_x && !records.steps.empty())
     plot.x_marks = redshift_marks(records.steps.front().time, records.steps.back().time);
@@ -44,15 +51,14 @@ plot::Plot plot_in_time(const RunRecords& records, const std::string& title, con
 
 std::string energies_figure(const RunRecords& records) {
   plot::Plot plot = plot_in_time(records, "Energies", "energy");
-  plot.lines = {over_time("kinetic", records.steps, &Step::kinetic),
-                over_time("potential", records.steps, &Step::potential),
-                over_time("total", records.steps, [](const Step& s) { return s.kinetic + s.potential; })};
+  plot.lines = {over_time("kinetic", records, &Step::kinetic), over_time("potential", records, &Step::potential),
+                over_time("total", records, [](const Step& s) { return s.kinetic + s.potential; })};
   return figure(plot);
 }
 
 std::string virial_figure(const RunRecords& records) {
   plot::Plot plot = plot_in_time(records, "Virial ratio", "2 T / |W|");
-  plot.lines = {over_time("", records.steps, [](const Step& s) { return 2 * s.kinetic / std::abs(s.potential); })};
+  plot.lines = {over_time("", records, [](const Step& s) { return 2 * s.kinetic / std::abs(s.potential); })};
   return figure(plot);
 }
 
@@ -154,19 +160,20 @@ std::string energy_figures(const RunRecords& records) {
   const bool box = records.comoving();
   plot::Plot error = plot_in_time(records, box ? "Energy conservation (Layzer-Irvine)" : "Energy conservation",
                                   box ? "change of a(T+W) + int T da, over |aW|" : "(E - E at the start) / |E|");
-  error.lines = {over_time("", records.steps, &Step::energy_error)};
+  error.lines = {over_time("", records, &Step::energy_error)};
   if (error.lines[0].x.empty()) return "";
   return figures({figure(error), box ? "" : energies_figure(records), box ? "" : virial_figure(records)});
 }
 
 std::string step_figures(const RunRecords& records) {
-  plot::Plot lengths = plot_in_time(records, "Steps", records.comoving() ? "d ln a" : "dt");
+  plot::Plot lengths = plot_in_time(records, "Steps", records.comoving() ? "d ln a" : with_unit("dt", records));
   lengths.log_y = true;
-  const auto length = [&](const Step& step) { return records.comoving() ? step.dlna : step.dt; };
-  lengths.lines = {over_time("steps", records.steps, length)};
+  const double unit = records.time_unit().length;
+  const auto length = [&](const Step& step) { return records.comoving() ? step.dlna : step.dt / unit; };
+  lengths.lines = {over_time("steps", records, length)};
   if (records.comoving()) lengths.lines.push_back(long_steps(records.steps));
   plot::Plot work = plot_in_time(records, "Work", "interactions of a particle");
-  work.lines = {over_time("", records.steps, &Step::mean_list)};
+  work.lines = {over_time("", records, &Step::mean_list)};
   return figures({figure(lengths), figure(work)});
 }
 
@@ -198,8 +205,8 @@ std::string list_figures(const RunRecords& records) {
   const auto measured = [](double Step::*error) {
     return [error](const Step& step) { return step.*error > 0 ? step.*error : kUnknown; };
   };
-  plot.lines = {over_time("lists in use", records.steps, measured(&Step::probe_error)),
-                over_time("lists made now", records.steps, measured(&Step::fresh_error))};
+  plot.lines = {over_time("lists in use", records, measured(&Step::probe_error)),
+                over_time("lists made now", records, measured(&Step::fresh_error))};
   return figure(plot);
 }
 

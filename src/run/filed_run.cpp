@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -150,13 +151,30 @@ struct Ready {
   Admission admission;
   Prepared run;
 };
-// Adds to `outputs`, of this key, those that the run has made up to `now`, and its end where the new one is later (the
-// run may have written it): they keep their numbers. `moment` gives an output's scale factor, or time. Throws Error
-// where others have come before the restart.
+
+// Takes from `outputs`, of this key, where they are those of the run so far, what lies after the new end. Returns a
+// note about it, "" where there is nothing.
 template <class T, class Moment>
-void keep_outputs(const char* key, std::vector<T>& outputs, std::vector<T> made, const T& end, const T& new_end,
-                  double now, Moment moment) {
+std::string leave_late_outputs(const char* key, std::vector<T>& outputs, const std::vector<T>& before, const T& new_end,
+                               Moment moment) {
+  constexpr double kRounding = 1e-12;  // as in check_numbers()
+  const auto is_late = [&](const T& one) { return moment(one) > moment(new_end) * (1 + kRounding); };
+  std::vector<T> late;
+  if (outputs == before) std::ranges::copy_if(outputs, std::back_inserter(late), is_late);
+  if (late.empty()) return "";
+  std::erase_if(outputs, is_late);
+  return fmt::format("The run now ends earlier: its outputs after the new end are left out, {} = {}.", key,
+                     detail::write(late));
+}
+
+// Adds to `outputs`, of this key, those that the run has made up to `now`, and its end where the new one is later (the
+// run may have written it): they keep their numbers. `moment` gives an output's scale factor, or time. Returns the note
+// of leave_late_outputs(). Throws Error where others have come before the restart.
+template <class T, class Moment>
+std::string keep_outputs(const char* key, std::vector<T>& outputs, std::vector<T> made, const T& end, const T& new_end,
+                         double now, Moment moment) {
   constexpr double kRounding = 1e-9;
+  const std::string note = leave_late_outputs(key, outputs, made, new_end, moment);
   const auto is_over = [&](const T& one) { return moment(one) <= now * (1 + kRounding); };
   const auto is_in = [&](const std::vector<T>& list, const T& one) {
     const double then = moment(one);
@@ -173,23 +191,26 @@ void keep_outputs(const char* key, std::vector<T>& outputs, std::vector<T> made,
                   "change later outputs only");
   for (const T& one : made)
     if (!is_in(outputs, one)) outputs.push_back(one);
+  return note;
 }
 
-void keep_outputs(Config& config, const Config& before, const RunState& state) {
+std::string keep_outputs(Config& config, const Config& before, const RunState& state) {
   if (config.run.kind == RunKind::kCosmology)
     return keep_outputs("output.redshifts", config.output.redshifts, before.output.redshifts, before.time.end_redshift,
                         config.time.end_redshift, state.file_time, [](double z) { return 1 / (1 + z); });
-  keep_outputs("output.times", config.output.times, before.output.times, before.time.end_time, config.time.end_time,
-               state.file_time,
-               [&](const Quantity& time) { return number_of(time, "output.times", config, state.header.units); });
+  return keep_outputs("output.times", config.output.times, before.output.times, before.time.end_time,
+                      config.time.end_time, state.file_time, [&](const Quantity& time) {
+                        return number_of(time, "output.times", config, state.header.units);
+                      });
 }
 
 void make_ready(Ready& ready, Config config, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
-  keep_outputs(config, configuration_before(ready.info), ready.from->state);
+  const std::string note = keep_outputs(config, configuration_before(ready.info), ready.from->state);
   choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
+  if (!note.empty()) ready.run.notes.push_back(note);
 }
 
 // A potential of another law has another energy: its change is counted from this restart on.
@@ -485,8 +506,10 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Changes& changes, const Restarts
   for (const std::string& text : words) files.message(text);
   if (config.output.film > 0 && !has_same_end(there, config))
     files.message("The pictures of the film are spread to the new end: those before this restart are not.");
-  files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
-                            ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
+  const std::string when = ready.run.initial.header.comoving
+                               ? fmt::format("a = {:.6g}", ready.info.time)
+                               : "t = " + time_text(ready.info.time, time_unit(ready.run.config, ready.run.units));
+  files.message(fmt::format("Resumed from {}: step {}, {}.", ready.info.path, ready.info.step, when));
   run->introduce(ready.run, ready.admission, ranks);
   const SimulationOptions numbers = simulation_options(ready.run, ready.admission);
   run->simulation_.emplace(*run->stream_, *ready.from, numbers, timeline_of(ready.run), files, place);

@@ -51,9 +51,9 @@ double growth_factor(const SnapshotHeader& header) {
   return cosmology_of(header).growth(header.time).d1;
 }
 
-std::string moment(const SnapshotHeader& header) {
-  return header.comoving ? fmt::format("z = {:.2f}", shown_redshift(header.redshift))
-                         : fmt::format("t = {:.4g}", header.time);
+std::string moment(const SnapshotHeader& header, const std::optional<TimeUnit>& unit) {
+  if (header.comoving) return fmt::format("z = {:.2f}", shown_redshift(header.redshift));
+  return "t = " + time_text(header.time, unit.value_or(TimeUnit{1, unit_name(header.units, Dimension::kTime)}), 4);
 }
 
 // The beginning of a window of this extent on an axis, sides of the box.
@@ -314,7 +314,7 @@ bool write_picture_of(const DeviceSet& set, const PictureOptions& given, const s
   image.high = given.high;
   image.side = projection_options(given, set.frame).extent * set.frame.side;
   image.length_unit = length_unit_name(set.header.units);
-  image.label = moment(set.header);
+  image.label = moment(set.header, given.time_unit);
   image.overwrite = overwrite;
   const auto pixels = static_cast<std::size_t>(given.pixels);
   root_succeeds(set.ranks(), [&] { write_image(path, density, pixels, pixels, image, provenance); });

@@ -68,6 +68,7 @@ struct PictureOptions {
   double depth = 0;                                  // of the projected slab, length units; 0: the whole box
   double low = 0, high = 0;                          // ends of the colour scale in units of the mean; 0: from the data
   std::optional<std::array<double, 3>> centre = {};  // of picture and slab, length units; none: the middle of the box
+  std::optional<TimeUnit> time_unit = {};            // of an isolated set's label; none: that of the set
 };
 
 struct SpectrumOptions {

@@ -137,6 +137,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   if (!output.image_centre.empty()) picture_.centre = image_centre(run.config, run.units);
   picture_.low = output.image_low.value_or(0);
   picture_.high = output.image_high.value_or(0);
+  picture_.time_unit = options.time_unit;
   if (!run.config.lightcone.observers.empty()) begin_cones(run, options);
 }
 

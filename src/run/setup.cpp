@@ -21,8 +21,8 @@ namespace {
 bool has_units(const Config::Units& given) { return given.length || given.mass || given.velocity; }
 
 // Throws Error where the configuration gives other units than those of a set that has its own. `set` names it.
-void require_units(const Config& config, const SnapshotHeader& header, const std::string& set) {
-  if (has_units(config.units) && run_units(config, nullptr) != header.units)
+void require_units(const Config& config, const UnitSystem& units, const std::string& set) {
+  if (has_units(config.units) && run_units(config, nullptr) != units)
     throw Error(set + " has its own units",
                 "units.length, units.mass and units.velocity are for sets whose file states none", "leave them out");
 }
@@ -45,7 +45,7 @@ void settle_units(const Config& config, const ReadReport& report, SnapshotHeader
     notes.push_back(choose_length_unit(with_density, report.mass));
     header.units = with_density.units;
   }
-  if (report.has_units) return require_units(config, header, file);
+  if (report.has_units) return require_units(config, header.units, file);
   if (header.comoving) return;
   if (has_units(given) && !given.velocity)
     throw Error("units.velocity is missing", file + " holds velocities and states no units",
@@ -204,14 +204,23 @@ Prepared prepare_cosmological(Config config, bool with_particles, const Communic
   return run;
 }
 
+KnownOfSet known_of_set(const Config& config) {
+  return {config.run.kind == RunKind::kIsolated, config.initial.redshift};
+}
+
 }  // namespace
+
+void check_file_units(const Config& config, const Communicator& ranks) {
+  if (config.initial.kind != InitialKind::kFile || !has_units(config.units)) return;
+  if (const auto units = stated_units(config.initial.file, known_of_set(config), ranks))
+    require_units(config, *units, fmt::format("'{}'", config.initial.file));
+}
 
 Prepared prepare(Config config, bool with_particles, const Communicator& ranks) {
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
     ReadReport report;
-    const KnownOfSet known{config.run.kind == RunKind::kIsolated, config.initial.redshift};
-    Snapshot share = read_snapshot(config.initial.file, &report, ranks, known);
+    Snapshot share = read_snapshot(config.initial.file, &report, ranks, known_of_set(config));
     require_whole("a run cannot begin with", config.initial.file, report);
     if (config.run.kind == RunKind::kCosmology && !report.why_isolated.empty())
       throw Error(fmt::format("run.kind is \"cosmology\", but '{}' is an isolated set", config.initial.file),
@@ -261,7 +270,7 @@ Prepared prepare(Config config, Snapshot share, ReadReport report, const Communi
 }
 
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
-  require_units(config, share.header, "the set");
+  require_units(config, share.header.units, "the set");
   const double mass = total_mass(share, ranks);
   Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
   note_density(run, mass);

@@ -35,4 +35,8 @@ Prepared prepare(Config config, bool with_particles = true, const Communicator& 
 Prepared prepare(Config config, Snapshot share, ReadReport report, const Communicator& ranks = Communicator::self());
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
+// Throws Error where the configuration gives other units than the headers of initial.file, as prepare() does.
+// Collective.
+void check_file_units(const Config& config, const Communicator& ranks);
+
 }  // namespace maki

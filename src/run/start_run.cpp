@@ -115,16 +115,6 @@ WriteOptions snapshot_options(const Config& config) {
   return options;
 }
 
-namespace {
-
-// Of the end of an isolated run, in the run's unit of time.
-double unit_of_end(const Prepared& run) {
-  const std::string& unit = run.config.time.end_time.unit;
-  return unit.empty() ? 1 : number_of({1, unit}, "time.end_time", run.config, run.units);
-}
-
-}  // namespace
-
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings) {
   const Config& config = run.config;
   RunFileOptions options;
@@ -132,7 +122,7 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name, st
   if (config.run.progress == ProgressKind::kNone) options.progress = nullptr;
   options.json_progress = config.run.progress == ProgressKind::kJson;
   options.run = name;
-  if (config.run.kind == RunKind::kIsolated) options.time_unit = {unit_of_end(run), config.time.end_time.unit};
+  if (config.run.kind == RunKind::kIsolated) options.time_unit = time_unit(config, run.units);
   options.settings = std::move(settings);
   options.overwrite = config.run.overwrite;
   if (config.initial.kind == InitialKind::kFile) options.initial_file = config.initial.file;
@@ -166,8 +156,10 @@ std::vector<std::string> summary(const Prepared& run) {
                     *gravity.r_cut, *gravity.theta));
     lines.push_back(fmt::format("z = {:g} to {:g}", run.start_redshift, config.time.end_redshift));
   } else {
+    const TimeUnit times = time_unit(config, run.units);
+    const double end = number_of(config.time.end_time, "time.end_time", config, run.units);
     lines.push_back(fmt::format("{}, theta {}, t = {:g} to {}", name_of(gravity.method), *gravity.theta,
-                                run.initial.header.time / unit_of_end(run), to_string(config.time.end_time)));
+                                run.initial.header.time / times.length, time_text(end, times)));
   }
   lines.insert(lines.end(), run.notes.begin(), run.notes.end());
   return lines;

@@ -32,14 +32,14 @@ std::string duration_text(double seconds) {
 }
 
 std::string progress_line(const ProgressState& state, double mean_seconds) {
-  const std::string time =
-      state.comoving ? fmt::format("z {:.3f}", 1 / state.time - 1) : fmt::format("t {:.6g}", state.time);
+  const std::string time = state.comoving ? fmt::format("z {:<10.3f}", 1 / state.time - 1)
+                                          : fmt::format("t {:<16}", time_text(state.time, state.time_unit));
   const double rate = mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0;
   const std::string left = state.steps_left > 0
                                ? fmt::format("about {:.0f} steps, {} left   ", std::ceil(state.steps_left),
                                              duration_text(state.steps_left * mean_seconds))
                                : "";
-  return fmt::format("step {:<6} {:<12} {}{}particles/s", state.step, time, left, rate_text(rate));
+  return fmt::format("step {:<6} {} {}{}particles/s", state.step, time, left, rate_text(rate));
 }
 
 std::string progress_json(const ProgressState& state, double mean_seconds) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "src/config/quantity.hpp"
 #include "src/simulation/metrics.hpp"
 
 namespace maki {
@@ -16,6 +17,7 @@ struct ProgressState {
   double seconds = 0;     // of the last step
   double elapsed = 0;     // since the start of the run
   std::size_t particles = 0;
+  TimeUnit time_unit = {};  // in which the time of an isolated run is shown
 };
 
 enum class ProgressForm {

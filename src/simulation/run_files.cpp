@@ -64,9 +64,8 @@ std::string directory_of_run(RunFileOptions& options, const Communicator& ranks)
 }
 
 std::string moment(const SnapshotHeader& header, const RunFileOptions& options) {
-  const auto& [unit, name] = options.time_unit;
   return header.comoving ? fmt::format("z = {:.4g}", header.redshift)
-                         : fmt::format("t = {:.6g}{}{}", header.time / unit, name.empty() ? "" : " ", name);
+                         : "t = " + time_text(header.time, options.time_unit);
 }
 
 }  // namespace
@@ -167,7 +166,7 @@ void RunFiles::open_log() {
   else
     remove_files_of_a_run(options_.directory);
   const sites::Sites& sites = *place_.sites;
-  const RunHead head{options_.run, options_.settings, ranks().size(), sites.name(sites.me())};
+  const RunHead head{options_.run, options_.settings, ranks().size(), sites.name(sites.me()), options_.time_unit};
   log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);
   for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
 }
@@ -208,8 +207,8 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     if (log_->waits()) log_->reopen();
     for (const std::string& news : log_->news()) message(news);
   }
-  progress_.step(
-      {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
+  progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
+                  metrics.particles, options_.time_unit});
 }
 
 void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traffic) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/device/stream.hpp"
+#include "src/config/quantity.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -65,8 +66,7 @@ struct RunFileOptions {
   bool signals = true;  // those of StopRequest stop the run; false: the caller handles signals
   // Beginning of the time that the log counts: before initial conditions are made or a restart is read.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
-  // Of times in messages about an isolated set: in the run's unit, and its name.
-  std::pair<double, std::string> time_unit = {1, ""};
+  TimeUnit time_unit;                   // of times in messages about an isolated set
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 

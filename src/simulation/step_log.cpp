@@ -62,6 +62,8 @@ std::string head_line(const RunHead& head, const Provenance& provenance, std::op
   if (resumed_at) line.add("resumed_at", *resumed_at);
   line.add("host", host_name()).add("began", now_utc()).add("ranks", head.ranks);
   if (!head.site.empty()) line.add("site", head.site);
+  if (const TimeUnit& unit = head.time_unit; !unit.name.empty())
+    line.add("time_unit", JsonObject().add("name", unit.name).add("length", unit.length));
   return line.raw("settings", json_array(settings)).add("provenance", json_of(provenance)).text();
 }
 
@@ -171,6 +173,8 @@ StepLog::StepLog(const std::string& directory, const RunHead& head, const Proven
                       provenance.compiler, provenance.device);
   std::istringstream configuration(provenance.configuration);
   for (std::string line; std::getline(configuration, line);) text += "# " + line + '\n';
+  if (!head.time_unit.name.empty())
+    text += fmt::format("#\n# t and dt: in the run's unit of time, {}\n", time_text(1, head.time_unit));
   log_.add(text);
   settle();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/device/memory.hpp"
+#include "src/config/quantity.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/simulation.hpp"
@@ -21,14 +22,16 @@ struct RunHead {
   std::string run;  // its name (src/io/run_directory.hpp)
   // The user's settings, such as "box.size = "50 Mpc/h""; for a resumed run the changed ones.
   std::vector<std::string> settings = {};
-  int ranks = 1;          // of this site
-  std::string site = {};  // its name in a run over several
+  int ranks = 1;            // of this site
+  std::string site = {};    // its name in a run over several
+  TimeUnit time_unit = {};  // in which times of an isolated run are shown
 };
 
 std::string metrics_path(const std::string& directory);
 
-// The first line: run, host, time (UTC), ranks, settings, and in "provenance" version, git hash, compiler, device and
-// the resolved configuration. A resumed run has another such line, with the step of its restart ("resumed_at").
+// The first line: run, host, time (UTC), ranks, "time_unit" of an isolated run that has units (its name, and its length
+// in the run's unit of time), settings, and in "provenance" version, git hash, compiler, device and the resolved
+// configuration. A resumed run has another such line, with the step of its restart ("resumed_at").
 std::string head_line(const RunHead& head, const Provenance& provenance, std::optional<std::uint64_t> resumed_at = {});
 
 // "output": its number, -1 where the run was stopped; a and z, or t; "file"; "force_error" where it was measured.

@@ -142,7 +142,7 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   const bool each_site = std::string_view(name) == "speedup";  // --processes is the number at each
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(group, name, meaning, example, options, [=](Options given) {
-    refuse_existing(given.svg, given.overwrite);
+    check_output(given.svg, given.overwrite);
     const bool of_run = given.particles == 0;  // CONFIG has particles of the whole run, --particles those of a process
     take_from_config(given);
     const model::Machine machine = machine_of(given);
@@ -260,7 +260,7 @@ void calibrate_here(const CalibrateOptions& given) {
       "calibrate is measured by", "its constants are those of one rank, alone on its cores or GPU",
       "start it without mpirun or as one task, with the threads that a rank will have (OMP_NUM_THREADS)");
   std::optional<SafeFile> file;  // refused before the measurement, not after
-  refuse_existing(given.output, given.overwrite);
+  check_output(given.output, given.overwrite);
   if (!given.output.empty()) file.emplace(given.output, given.overwrite);
   select_device(usual_device(), usual_threads());
   const std::string text = calibrate(given.particles, [](const std::string& line) {

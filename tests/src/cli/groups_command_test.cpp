@@ -163,7 +163,9 @@ TEST_F(GroupsCommand, SaysWhatIsWrong) {
   Snapshot isolated = make_snapshot(100);
   isolated.header = {.comoving = false, .time = 0, .units = {}};
   write_snapshot(path("isolated.hdf5"), isolated, make_provenance());
-  expect_end(call("groups " + path("isolated.hdf5")), 1, {"isolated set", "mean distances of a periodic box"});
+  const Result refused = call("groups " + path("isolated.hdf5"));
+  expect_end(refused, 1, {"isolated set", "mean distances of a periodic box"});
+  EXPECT_EQ(refused.output.find("Tinker08"), std::string::npos) << refused.output;
   EXPECT_FALSE(fs::exists(path("groups_007.hdf5")) || fs::exists(path("groups_isolated.hdf5")));
 }
 

@@ -117,6 +117,9 @@ TEST_F(Program, NothingIsWrittenOverItsInput) {
   ASSERT_EQ(call("ic " + tiny() + " -o " + set).code, 0);
   for (const std::string command : {"forces", "image", "power", "bispectrum", "groups"})
     expect_end(call(command + " " + set + " --overwrite -o " + path("./set.hdf5")), 1, {"is to be read and written"});
+  const Result forces = call("forces " + set + " -o " + path("none/a.hdf5"));
+  expect_end(forces, 1, {"cannot write", "none/a.hdf5", "make the directory"});
+  EXPECT_EQ(forces.output.find("softening"), std::string::npos) << "the folder is looked at first";
   expect_end(call("info " + set), 0, {"4096"});
 }
 
@@ -240,6 +243,11 @@ TEST_F(Program, EstimatesBeforeARun) {
   const std::string sphere = write("sphere.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n");
   expect_end(call("run " + sphere + " --estimate particles=4000000000"), 0,  // none of them is made
              {"4000000000 particles", "device, about"});
+  const std::string set = path("sphere.hdf5"), settings = " units.length=kpc units.mass=Msun units.velocity=km/s";
+  ASSERT_EQ(call("ic " + sphere + " softening=0.01 particles=100 -o " + set).code, 0);
+  for (const std::string way : {" --estimate", ""})
+    expect_end(call("run " + sphere + way + " softening=0.01 initial.kind=file initial.file=" + set + settings), 1,
+               {"sphere.hdf5' has its own units", "leave them out"});
 }
 
 // With the table, before anything is made: no directory, no minutes of initial conditions.

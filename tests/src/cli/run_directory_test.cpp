@@ -170,6 +170,14 @@ TEST_F(RunDirectory, ALaterEndTakesTheNumberOfNoOutput) {
     EXPECT_NEAR(read_snapshot(path(fmt::format("one/snapshot_{:03}.hdf5", number++))).header.redshift, z, 1e-6);
 }
 
+// Also what was the end of the run before; those that are asked for are refused.
+TEST_F(RunDirectory, OutputsAfterAnEarlierEndAreLeftOut) {
+  ASSERT_EQ(run("one", "restart_steps=1 restarts_kept=9 output.redshifts=[49,41]").code, 0);
+  const std::string earlier = "resume " + path("one/" + restarts("one").front()) + " end_redshift=42";
+  expect_end(call(earlier + " output.redshifts=[49,41.5]"), 1, {"output.redshifts holds 41.5"});
+  expect_end(call(earlier), 0, {"its outputs after the new end are left out, output.redshifts = [41"});
+}
+
 // Such as a run that is shorter than run.restart_interval.
 TEST_F(RunDirectory, ARunWithoutOtherRestartsGoesOnToALaterEnd) {
   ASSERT_EQ(run("one", "").code, 0);

@@ -325,6 +325,11 @@ TEST(UnitName, IsWhatPeopleWrite) {
   EXPECT_EQ(unit_name(physical, Dimension::kMass), "Msun");
   EXPECT_EQ(unit_name({1, 1, 1, false}, Dimension::kMass), "");
   EXPECT_EQ(unit_name({123, 4.5, 7, true}, Dimension::kMass), "4.5 g/h");
+  EXPECT_EQ(unit_name(physical, Dimension::kTime), "kpc/(km/s)");
+  EXPECT_EQ(unit_name({1, 1, 1, false}, Dimension::kTime), "");
+  EXPECT_EQ(unit_name({123, 4.5, 6, false}, Dimension::kTime), "x 20.5 s");
+  EXPECT_EQ(time_text(0.25, {2.5, "Gyr"}), "0.1 Gyr");
+  EXPECT_EQ(time_text(1.0 / 3, {}), "0.333333");
 }
 
 }  // namespace

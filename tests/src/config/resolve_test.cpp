@@ -323,6 +323,25 @@ TEST(Resolve, OutputsAtAnInterval) {
   expect_contains(test::error_of([&] { times({"output.interval=1 yr"}); }), {"1 yr", "1e+09 snapshots", "1 Gyr"});
 }
 
+TEST(Resolve, TimesAreToldInTheUnitOfTheEnd) {
+  const auto run = [](const std::string& end) {
+    return parse_config(
+        "run.kind = \"isolated\"\ninitial.kind = \"plummer\"\ngravity.softening = 0.01\n"
+        "[units]\nlength = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"\n",
+        "run.toml", {"end_time=" + end});
+  };
+  Config config = run("0.05 Gyr");
+  SnapshotHeader header;
+  header.comoving = false;
+  header.units = run_units(config, nullptr);
+  const TimeUnit gyr = time_unit(config, header.units);
+  EXPECT_NEAR(gyr.length, 1 / 0.9777922, 1e-6);
+  header.time = 0.0673 * gyr.length;
+  expect_contains(refusal(config, {1000, &header, 64}), {"time.end_time is 0.05 Gyr", "it starts at 0.0673 Gyr"});
+  config = run("0.05");
+  expect_contains(refusal(config, {1000, &header, 64}), {"time.end_time is 0.05 kpc/(km/s)"});
+}
+
 TEST(Resolve, UnitsOfIsolatedRuns) {
   Config config;
   config.run.kind = RunKind::kIsolated;

@@ -54,6 +54,7 @@ TEST_F(BadInput, TruncatedBinary) {
       const auto size = static_cast<double>(std::filesystem::file_size(dir / "s"));
       std::filesystem::resize_file(dir / "s", static_cast<std::uintmax_t>(size * share));
       expect_unreadable(dir / "s", {"/s'", "the file ends at byte", "again"});
+      expect_error([&] { describe_file(dir / "s"); }, {"/s'", "the file ends at byte", "again"});
     }
   }
 }
@@ -89,6 +90,15 @@ void replace_coordinates(const std::string& path, const std::vector<hsize_t>& sh
   ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers.data()), 0);
 }
 
+void make_masses_text(const std::string& path) {
+  H5Id group = open_group(opened(path), "PartType1");
+  H5Ldelete(group, "Masses", H5P_DEFAULT);
+  const hsize_t count = 10;
+  H5Id space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+  H5Id dataset(H5Dcreate2(group, "Masses", H5T_C_S1, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  ASSERT_TRUE(dataset.valid());
+}
+
 TEST_F(BadInput, SpoiltHdf5) {
   using Path = const std::string&;
   const std::vector<std::pair<std::vector<std::string>, std::function<void(Path)>>> faults{
@@ -97,6 +107,7 @@ TEST_F(BadInput, SpoiltHdf5) {
        [](Path path) { std::filesystem::resize_file(path, std::filesystem::file_size(path) * 2 / 3); }},
       {{"s.hdf5", "particles of type 1 have no masses", "MassTable[1]", "give them a mass"},
        [](Path path) { H5Ldelete(opened(path), "PartType1/Masses", H5P_DEFAULT); }},
+      {{"s.hdf5", "PartType1/Masses", "holds no numbers", "text", "write it"}, make_masses_text},
       {{"PartType1/Coordinates", "wrong size", "11 x 3"},
        [](Path path) {
          replace_in_header<std::uint32_t>(path, "NumPart_ThisFile", {0, 11, 0, 0, 0, 0});

@@ -231,7 +231,10 @@ TEST_F(ParticleTypes, InitialConditionsForSwift) {
 TEST_F(ParticleTypes, InitialConditionsForSwiftWithoutAScaleFactor) {
   make_swifts(path, {"Omega0", "OmegaLambda", "HubbleParam", "Time", "Redshift"});
   ReadReport report;
-  EXPECT_FALSE(read_snapshot(path, &report).header.comoving);
+  const SnapshotHeader isolated = read_snapshot(path, &report).header;
+  EXPECT_FALSE(isolated.comoving);
+  EXPECT_EQ(isolated.time, 0);
+  expect_contains(test::text_of(report.notes), {"has no Time: 0 is taken"});
   EXPECT_TRUE(report.lacks_time);
   expect_contains(report.why_isolated, {"neither Scale-factor nor Redshift"});
   const Snapshot s = read_snapshot(path, &report, Communicator::self(), {.redshift = 1});

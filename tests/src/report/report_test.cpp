@@ -127,6 +127,18 @@ TEST_F(ReportOfARun, AddsUpThePhasesOfItsProcesses) {
   EXPECT_EQ(again.records().phases().front().second.mean, 101) << "steps that were made twice count once";
 }
 
+TEST_F(ReportOfARun, TellsTimesInTheUnitOfTheRun) {
+  write_metrics({R"({"run": "f", "ranks": 1, "time_unit": {"name": "Gyr", "length": 2.5}})",
+                 R"({"step": 0, "t": 0, "dt": 0.5, "kinetic": 1, "potential": -2, "energy_error": 0})",
+                 R"({"step": 1, "t": 0.5, "dt": 0.5, "kinetic": 1, "potential": -2, "energy_error": 1e-5})",
+                 R"({"end": "", "time": 0.5, "steps": 1})"});
+  const RunRecords records = read_records(directory());
+  EXPECT_EQ(moment(records, records.reached()), "t = 0.2 Gyr");
+  test::expect_contains(state_text(records, directory()), {"Came to its end at t = 0.2 Gyr"});
+  test::expect_contains(status_line(records, {}), {"t 0.2 Gyr"});
+  test::expect_contains(report_page(directory()).html, {"time, Gyr", "dt, Gyr"});
+}
+
 // Every fourth step has energies and fresh lists; the sample has its share of each, and first and last step.
 TEST_F(ReportOfARun, TakesASampleOfALongRun) {
   std::vector<std::string> lines = {metrics().front()};

@@ -79,6 +79,9 @@ TEST(Metrics, PhasesHavePaths) {
 TEST(Metrics, TextIsQuoted) {
   const std::string line = head_line({"4f"}, Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""});
   expect_contains(line, {R"(a = \"b\"\u000ac = 'd\\e'\u000a)"});
+  EXPECT_EQ(line.find("time_unit"), line.npos);
+  expect_contains(head_line({.run = "4f", .time_unit = {0.5, "Gyr"}}, {}),
+                        {R"("time_unit": {"name": "Gyr", "length": 0.5})"});
 }
 
 TEST(StepLog, LinesStandUnderTheirNames) {
@@ -99,6 +102,7 @@ TEST(StepLog, ANoteOfOverwritingThatIsLostIsAnError) {
 TEST(Progress, SaysWhereTheRunStands) {
   const std::string line = progress_line({120, true, 0.25, 300, 0.5, 60, 262144}, 0.5);
   expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
+  expect_contains(progress_line({120, false, 0.25, 300, 0.5, 60, 262144, {2.5, "Gyr"}}, 0.5), {"t 0.1 Gyr "});
 }
 
 // What progress says to a file, by lines.
