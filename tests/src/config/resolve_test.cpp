@@ -296,7 +296,8 @@ TEST(Resolve, IsolatedSetsNeedASoftening) {
   config.output.times = {{2, ""}};
   expect_contains(refusal(config, {1000, nullptr, 64}), {"output.times"});
   EXPECT_EQ(refusal(sphere({"output.image_width=1000", "output.image_depth=50"})), "") << "wider than the box";
-  expect_contains(refusal(sphere({"output.image_width=1e9"})), {"image_width = 1000000000", "a million times the box", "8"});
+  expect_contains(refusal(sphere({"output.image_width=1e9"})),
+                  {"image_width = 1000000000", "a million times the box", "8"});
   expect_contains(refusal(box_50({"output.image_depth=51"})), {"image_depth = 51", "more than the box"});
 }
 

@@ -81,7 +81,7 @@ TEST(Metrics, TextIsQuoted) {
   expect_contains(line, {R"(a = \"b\"\u000ac = 'd\\e'\u000a)"});
   EXPECT_EQ(line.find("time_unit"), line.npos);
   expect_contains(head_line({.run = "4f", .time_unit = {0.5, "Gyr"}}, {}),
-                        {R"("time_unit": {"name": "Gyr", "length": 0.5})"});
+                  {R"("time_unit": {"name": "Gyr", "length": 0.5})"});
 }
 
 TEST(StepLog, LinesStandUnderTheirNames) {
