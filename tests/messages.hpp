@@ -42,21 +42,28 @@ inline ::testing::AssertionResult says(const std::string& text, const std::strin
   return ::testing::AssertionFailure() << "'" << part << "' is missing in: " << text;
 }
 
-// Each of the words has to be in the text.
-inline void expect_contains(const std::string& text, const std::vector<std::string>& words) {
+// Each of the words has to be in the text. A failure shows the caller's line.
+inline void expect_contains(const std::string& text, const std::vector<std::string>& words,
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const ::testing::ScopedTrace caller(file, line, "");
   for (const std::string& word : words) EXPECT_TRUE(says(text, word));
 }
 
 // None of the words may be in the text.
-inline void expect_lacks(const std::string& text, const std::vector<std::string>& words) {
+inline void expect_lacks(const std::string& text, const std::vector<std::string>& words,
+                         const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const ::testing::ScopedTrace caller(file, line, "");
   for (const std::string& word : words)
     EXPECT_EQ(text.find(word), std::string::npos) << "'" << word << "' is in: " << text;
 }
 
 // Each of the words has to be in the message of what `call` throws.
 template <class Kind = Error, class Call>
-void expect_error(const Call& call, const std::vector<std::string>& words) {
-  expect_contains(error_of<Kind>(call), words);
+void expect_error(const Call& call, const std::vector<std::string>& words, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  const std::string text = error_of<Kind>(call);
+  EXPECT_FALSE(text.empty()) << file << ":" << line << ": nothing was thrown";
+  expect_contains(text, words, file, line);
 }
 
 }  // namespace maki::test

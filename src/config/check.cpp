@@ -57,6 +57,7 @@ void check_times(const Config& config, const UnitSystem& units, double start) {
                   "take it out, or move time.end_time");
     }
   }
+  (void)output_times(config, units);  // throws where there are too many
 }
 
 void check_mesh(const Config::Gravity& gravity, double softening, double side) {

@@ -41,7 +41,8 @@ inline void read(std::string& to, const Key& key, const Value& value) { to = hel
 inline void read(Quantity& to, const Key& key, const Value& value) {
   Quantity quantity;
   if (const auto* text = std::get_if<std::string>(&value)) {
-    quantity = parse_quantity(*text, key.dimension);
+    const bool names_unit = key.section == "units" && find_unit(*text, key.dimension) != nullptr;  // "kpc": one kpc
+    quantity = names_unit ? Quantity{1, *text} : parse_quantity(*text, key.dimension);
     check_range(key, quantity.value, value);
   } else {
     read(quantity.value, key, value);

@@ -117,6 +117,14 @@ double in_units(const Quantity& quantity, Dimension dimension, const char* fallb
   return h_power == 0 ? number : number * std::pow(h, h_power);
 }
 
+double ratio_of_times(const Quantity& time, const Quantity& other) {
+  if (time.unit.empty() && other.unit.empty()) return time.value / other.value;
+  const Unit* const unit = find_unit(time.unit, Dimension::kTime);
+  const Unit* const other_unit = find_unit(other.unit, Dimension::kTime);
+  if (unit == nullptr || other_unit == nullptr) return NAN;
+  return time.value * unit->factor / (other.value * other_unit->factor);
+}
+
 double in_base(const Quantity& quantity, Dimension dimension, const char* fallback) {
   const Unit* unit = find_unit(quantity.unit.empty() ? std::string_view(fallback) : quantity.unit, dimension);
   if (unit == nullptr) throw Error(fmt::format("'{}' is no {}", to_string(quantity), dimension_name(dimension)));

@@ -52,6 +52,8 @@ inline bool pure_numbers(const UnitSystem& units) { return units.length_cgs == 1
 // In the run's units. `fallback` is the unit meant by a plain number, "" for the run's own. h turns kpc into kpc/h
 // where the units carry 1/h. Throws Error where a physical unit meets a run whose units are pure numbers.
 double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units, double h);
+// The ratio of two times, whatever the run's units are; not a number where one is a plain number and the other is not.
+double ratio_of_times(const Quantity& time, const Quantity& other);
 // Converts kWallTime to seconds and kMemory to bytes.
 double in_base(const Quantity& quantity, Dimension dimension, const char* fallback);
 

@@ -425,17 +425,17 @@ TimeUnit time_unit(const Config& config, const UnitSystem& units) {
 }
 
 std::vector<double> output_times(const Config& config, const UnitSystem& units) {
-  constexpr double kMost = 99999, kRounding = 1e-9;
+  constexpr double kRounding = 1e-9;
   std::vector<double> times;
   for (const Quantity& time : config.output.times) times.push_back(number_of(time, "output.times", config, units));
   if (!config.output.interval) return times;
   const double end = number_of(config.time.end_time, "time.end_time", config, units);
   const double interval = number_of(*config.output.interval, "output.interval", config, units);
   const double count = end / interval * (1 + kRounding);
-  if (!(count < kMost + 1))
+  if (!(count < kMostIntervals))
     throw Error(fmt::format("output.interval = {} makes {:.3g} snapshots until {}", to_string(*config.output.interval),
                             count, to_string(config.time.end_time)),
-                fmt::format("{} are the most", kMost), "give a longer one");
+                fmt::format("fewer than {:g} are possible", kMostIntervals), "give a longer one");
   for (int i = 0; i <= static_cast<int>(count); ++i) times.push_back(i * interval);
   return times;
 }

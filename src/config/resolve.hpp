@@ -102,7 +102,8 @@ double number_of(const Quantity& quantity, const char* key, const Config& config
 TimeUnit time_unit(const Config& config, const UnitSystem& units);
 
 // Outputs of an isolated run, in its units: output.times and the multiples of output.interval from 0 to the end, in no
-// order, some perhaps twice. Throws Error for more than 99999 multiples.
+// order, some perhaps twice. Throws Error for kMostIntervals multiples and more.
+inline constexpr double kMostIntervals = 1e5;
 std::vector<double> output_times(const Config& config, const UnitSystem& units);
 
 // output.image_centre in the run's units of length.

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <regex>
@@ -262,6 +263,19 @@ int ranks_of(const std::string& folder, std::uint64_t step, const Communicator& 
   return count;
 }
 
+// The first file of a folder whose beginning cannot be read, and why; empty where all can.
+std::string unreadable_file(const std::string& folder) {
+  for (const std::string& name : names_in(folder)) {
+    const std::string path = (fs::path(folder) / name).string();
+    std::FILE* const file = std::fopen(path.c_str(), "rb");
+    const bool fails = file == nullptr || (std::fgetc(file) == EOF && std::ferror(file) != 0);
+    const int reason = errno;
+    if (file != nullptr) std::fclose(file);
+    if (fails && reason != ENOENT) return fmt::format("cannot read '{}' ({})", path, std::strerror(reason));
+  }
+  return {};
+}
+
 }  // namespace
 
 void write_cone_state(const std::string& folder, std::uint64_t step, const ConeState& state,
@@ -298,7 +312,8 @@ std::string damage_of_cone(const std::string& folder, std::uint64_t step, const 
   try {
     (void)reopen_spools(folder, read_cone_states(folder, step, ranks), ranks);
   } catch (const std::exception& error) {  // a damaged file may hold anything, and the C++ library find it
-    return error.what();
+    const std::string unread = first_text(ranks, ranks.rank() == 0 ? unreadable_file(folder) : "");
+    return unread.empty() ? fmt::format("a light cone: {}", error.what()) : unread;
   }
   return {};
 }

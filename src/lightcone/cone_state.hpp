@@ -86,8 +86,8 @@ std::vector<ConeState> read_cone_states(const std::string& folder, std::uint64_t
 std::map<std::string, spool::RunningMark> reopen_spools(const std::string& folder, const std::vector<ConeState>& states,
                                                         const Communicator& ranks);
 
-// The missing or damaged parts of a step's state or its spools; empty where all are whole. Collective; the same on all
-// ranks.
+// The missing or damaged parts of a step's state or its spools; empty where all are whole. It begins with "cannot read"
+// only where a file may be whole. Collective; the same on all ranks.
 std::string damage_of_cone(const std::string& folder, std::uint64_t step, const Communicator& ranks);
 
 // Steps of the states in `folder`, ascending; and the removal of all files of one of them.

@@ -291,8 +291,10 @@ std::string disk_note(const Config& config, const MemoryEstimate& e, double free
   const bool periodic = config.run.kind == RunKind::kCosmology;
   const std::vector<double>& redshifts = config.output.redshifts;
   const bool end_listed = periodic && std::ranges::find(redshifts, config.time.end_redshift) != redshifts.end();
-  const std::size_t listed = periodic ? redshifts.size() : output_times(config, run_units(config, nullptr)).size();
-  const int snapshots = static_cast<int>(listed) + (end_listed ? 0 : 1);
+  int snapshots = static_cast<int>(periodic ? redshifts.size() : config.output.times.size()) + (end_listed ? 0 : 1);
+  if (!periodic && config.output.interval)  // not counted where the units of one of both are not known yet
+    if (const double more = ratio_of_times(config.time.end_time, *config.output.interval); more < kMostIntervals)
+      snapshots += static_cast<int>(more) + 1;
   if (e.disk(snapshots) <= free) return {};
   return fmt::format(
       "Warning: the disk has {} free, and {} snapshots with up to {} restarts{} may take {} (without "

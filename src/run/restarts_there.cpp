@@ -36,13 +36,12 @@ void keep_own(RestartsThere& there) {
                 "move the restart to an empty directory to go on from it, or begin with maki run");
 }
 
-// The damage of a restart, with its light cones; empty where it is whole. As damage_of(), it begins with "cannot read"
-// only where a file of particles may be whole.
+// The damage of a restart, with its light cones; empty where it is whole. It begins with "cannot read" only where the
+// file may be whole, as in damage_of().
 std::string damage_here(const RestartInfo& info, const Communicator& ranks) {
   if (std::string damage = damage_of(info, ranks); !damage.empty()) return damage;
   const std::string directory = fs::path(info.path).parent_path().string();
-  const std::string damage = damage_of_light_cones(directory, configuration_before(info), info.step, ranks);
-  return damage.empty() ? damage : "a light cone: " + damage;
+  return damage_of_light_cones(directory, configuration_before(info), info.step, ranks);
 }
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";

@@ -286,8 +286,9 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
 std::string RunFiles::stop_reason(double next_seconds) {
   constexpr double kSlow = 1e8;  // bytes/s of a rank
   const double bytes = ParticleRows::kBytes * static_cast<double>(own_particles_);
-  const double restart = longest_restart_ > 0 ? longest_restart_ : bytes / kSlow;
-  const double snapshot = std::max(restart, longest_snapshot_);
+  const double longest = std::max(longest_restart_, longest_snapshot_);
+  const double snapshot = longest > 0 ? longest : bytes / kSlow;
+  const double restart = options_.restarts_kept == 0 ? 0 : longest_restart_ > 0 ? longest_restart_ : bytes / kSlow;
   const double before = std::max(snapshot_writer_.seconds_left(), snapshot_writer_.busy() ? snapshot : 0) +
                         (restart_writer_.busy() ? restart : 0);
   return stop_.reason(next_seconds + before + restart + snapshot);

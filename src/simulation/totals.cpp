@@ -36,13 +36,14 @@ void EnergyTracker::add_kinetic(double a, double kinetic) {
 EnergyReport EnergyTracker::add(double a, double kinetic, double potential, const BulkEnergy& bulk) {
   add_kinetic(a, kinetic);
   s_.scale = std::max(s_.scale, std::fabs(a * potential));
+  const double gained = comoving_ ? 0 : bulk.gained;
   if (!s_.has_start) {
     s_.has_start = true;
     s_.integral = 0;
-    s_.start = a * (kinetic + potential);
+    s_.start = a * (kinetic + potential) + s_.removed - gained;
     s_.bulk = bulk.kinetic;
   }
-  const double now = a * (kinetic + potential) + s_.integral + s_.removed - (comoving_ ? 0 : bulk.gained);
+  const double now = a * (kinetic + potential) + s_.integral + s_.removed - gained;
   double scale = s_.scale;
   const double own = std::fabs(s_.start - s_.bulk);
   if (!comoving_ && own > 1e-6 * std::fabs(potential)) scale = own;

@@ -192,8 +192,9 @@ struct Pair {
   explicit Pair(const PathSettings& settings, const Security& security = insecure(),
                 Context& context = Context::shared())
       : listener({"127.0.0.1", 0}, security, settings, {}, {}, context) {
+    auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });  // it may wait already
     here = Path::connect(listener.address(), security, settings, {"here"}, context);
-    there = std::move(listener.accept().path);
+    there = std::move(accepted.get().path);
   }
   ~Pair() { close_both(here, there); }
 };

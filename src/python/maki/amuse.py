@@ -22,7 +22,8 @@ PLACE = ("x", "y", "z")
 MOTION = ("vx", "vy", "vz")
 FEW = 1000  # particles for which threads would wait for each other longer than they compute
 FIELDS = ("mass", *PLACE, *MOTION, "radius")
-ELSEWHERE = {"softening": "give eps2, its square", "end_time": "evolve_model() says how far a run goes"}
+ELSEWHERE = {"softening": "give eps2, its square", "end_time": "evolve_model() says how far a run goes",
+             "interval": "give output.times"}
 
 
 def _positive(eps2):

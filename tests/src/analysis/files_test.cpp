@@ -211,7 +211,6 @@ TEST_F(PowerFile, IsCompared) {
   if (!std::filesystem::exists(source_directory() + "/bench/compare_power.py") ||
       std::system("python3 -c '' 2>/dev/null") != 0)
     GTEST_SKIP() << "needs python3 and the sources";
-  TempDir dir;
   PowerTable table = make_table();
   table.k = {0.1, 0.2, 4};  // 2 is half the Nyquist wave number of 250000 particles in a box of 50
   table.modes = {6, 18, 98};

@@ -161,7 +161,8 @@ TEST_F(GroupsCommand, SaysWhatIsWrong) {
   EXPECT_EQ(call("groups").code, 2);
   expect_words(call("groups " + snapshot + " -o " + path("no/g.hdf5")), {"maki: error: cannot write", "no/g.hdf5"});
   Snapshot isolated = make_snapshot(100);
-  isolated.header = {.comoving = false, .time = 0, .units = {}};
+  isolated.header.comoving = false;
+  isolated.header.time = isolated.header.redshift = 0;
   write_snapshot(path("isolated.hdf5"), isolated, make_provenance());
   const Result refused = call("groups " + path("isolated.hdf5"));
   expect_end(refused, 1, {"isolated set", "mean distances of a periodic box"});

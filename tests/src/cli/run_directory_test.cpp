@@ -298,6 +298,27 @@ TEST_F(RunDirectory, ARunWhoseMetricsHaveLostTheirFirstLineGoesOn) {
   EXPECT_EQ(call("report " + path("one")).code, 0);
 }
 
+// Of a set whose file has the units.
+TEST_F(RunDirectory, OutputsAtAnIntervalThatChanges) {
+  const std::string set = path("set.hdf5");
+  const std::string model = write("sphere.toml",
+                                  "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 500\n"
+                                  "mass = \"1e10 Msun\"\nradius = \"1 kpc\"\n"
+                                  "[units]\nlength = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"\n");
+  expect_end(call("ic " + model + " -o " + set), 0);
+  const std::string config =
+      write("set.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"file\"\nfile = \"" + set +
+                            "\"\n[gravity]\nsoftening = \"0.2 kpc\"\n[time]\nend_time = \"50 Myr\"\n"
+                            "[output]\ninterval = \"0.02 Gyr\"\ntimes = [\"10 Myr\"]\nimage = false\n");
+  expect_end(call("run " + config + " output_directory=" + path("one")), 0, {"t = 10 Myr: wrote", "t = 40 Myr: wrote"});
+  const std::string resume = "resume " + path("one");
+  expect_end(call(resume + " end_time=\"70 Myr\""), 0, {"t = 60 Myr: wrote " + path("one/snapshot_005")});
+  const Result other = expect_end(call(resume + " end_time=\"0.15 Gyr\" output.interval=\"50 Myr\""), 0,
+                                  {"t = 0.1 Gyr: wrote " + path("one/snapshot_007")});
+  expect_lacks(other.output, {"t = 0.08 Gyr"});
+  EXPECT_TRUE(fs::exists(path("one/snapshot_008.hdf5")) && !fs::exists(path("one/snapshot_009.hdf5")));
+}
+
 TEST_F(RunDirectory, EnergiesOfAnotherSofteningAreNotCompared) {
   const std::string config = write("sphere.toml",
                                    "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 500\n"

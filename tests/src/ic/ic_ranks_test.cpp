@@ -17,7 +17,7 @@ struct Universe {
 
 CosmologicalIcParameters of_side(int n) { return {.seed = 42, .particles_per_side = n, .box_size = 40, .redshift = 9}; }
 
-class LagrangianRanks : public test::OverRanks {
+class LagrangianRanks : public test::ManyRanks {
  protected:
   const Universe u;
 };

@@ -70,8 +70,9 @@ inline ReadSet read_with_report(const std::string& path) {
 }
 
 // It cannot be read, for a reason with these words.
-inline void expect_unreadable(const std::string& path, const std::vector<std::string>& words) {
-  expect_error([&] { read_snapshot(path); }, words);
+inline void expect_unreadable(const std::string& path, const std::vector<std::string>& words,
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  expect_error([&] { read_snapshot(path); }, words, file, line);
 }
 
 // All numbers of a dataset.
@@ -109,11 +110,11 @@ class SharedDir {
 };
 
 // Tests that all ranks make together.
-class OverRanks : public ::testing::Test {
+class ManyRanks : public ::testing::Test {
  protected:
   const Communicator world = Communicator::world();
 };
-class InSharedDir : public OverRanks {
+class InSharedDir : public ManyRanks {
  protected:
   const SharedDir dir{world};
 };

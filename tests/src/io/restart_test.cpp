@@ -217,7 +217,7 @@ TEST_F(Restarts, KilledWhileWriting) {
 }
 
 TEST_F(Restarts, SaysWhereThereIsNoDirectory) {
-  expect_error([&] { find_restarts("/nowhere/at/all"); }, {"/nowhere/at/all", "is missing"});
+  expect_error([&] { find_restarts("/nowhere/at/all"); }, {"/nowhere/at/all", "No such file"});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace maki {
 namespace {
 
 using SetupRanks = test::InSharedDir;
-using GroupMembers = test::OverRanks;
+using GroupMembers = test::ManyRanks;
 
 void expect_same_run(const std::string& text, const std::vector<std::string>& settings) {
   const auto world = Communicator::world();

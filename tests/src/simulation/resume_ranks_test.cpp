@@ -12,7 +12,7 @@
 namespace maki::testing {
 namespace {
 
-class ResumeOfMany : public test::OverRanks {
+class ResumeOfMany : public test::ManyRanks {
  protected:
   void SetUp() override {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";

@@ -18,7 +18,7 @@ namespace maki::testing {
 namespace {
 
 using SimulationRanks = test::InSharedDir;
-using IsolatedOverSites = test::OverRanks;
+using IsolatedOverSites = test::ManyRanks;
 
 // What these ranks, or sites of them, have at the end beside one rank: no more than twice the energy error and `energy`,
 // and positions `apart`, rms.
