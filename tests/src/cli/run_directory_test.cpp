@@ -304,7 +304,8 @@ TEST_F(RunDirectory, OutputsAtAnIntervalThatChanges) {
   const std::string model = write("sphere.toml",
                                   "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 500\n"
                                   "mass = \"1e10 Msun\"\nradius = \"1 kpc\"\n"
-                                  "[units]\nlength = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"\n");
+                                  "[units]\nlength = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"\n"
+                                  "[gravity]\nsoftening = \"0.2 kpc\"\n");
   expect_end(call("ic " + model + " -o " + set), 0);
   const std::string config =
       write("set.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"file\"\nfile = \"" + set +
