@@ -241,7 +241,7 @@ TEST_F(InterruptedCopy, ContinuesAPullToo) {
   for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(pull("large", "large", 700000), PathError);
   const CopyReport last = pull("large", "large");
   EXPECT_EQ(difference(served(), local()), "");
-  EXPECT_LT(last.counts.bytes, 1200000u);
+  EXPECT_LT(last.counts.bytes, 3u << 20);  // what has arrived of the earlier ones counted
 }
 
 TEST_F(InterruptedCopy, PartialFilesAreContinuedWhereTheyAreRight) {
