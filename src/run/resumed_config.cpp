@@ -139,6 +139,22 @@ std::string keep_times(Config& config, const Config& before, const RunState& sta
   return note;
 }
 
+// Throws Error where the run has gone beyond its new end.
+void check_end(const Config& config, const RunState& state) {
+  constexpr double kRounding = 1e-9;
+  const bool comoving = config.run.kind == RunKind::kCosmology;
+  const UnitSystem& units = state.header.units;
+  const double end =
+      comoving ? 1 / (1 + config.time.end_redshift) : number_of(config.time.end_time, "time.end_time", config, units);
+  if (end >= state.file_time * (1 - kRounding)) return;
+  throw Error(fmt::format("the run is beyond its new end, {}",
+                          comoving ? fmt::format("time.end_redshift = {:g}", config.time.end_redshift)
+                                   : "time.end_time = " + to_string(config.time.end_time)),
+              "the restart is of " + (comoving ? fmt::format("z = {:.6g}", 1 / state.file_time - 1)
+                                               : "t = " + time_text(state.file_time, time_unit(config, units))),
+              "give a later end, or the name of an earlier restart (maki resume DIRECTORY/restart_NNNNNN)");
+}
+
 // Whether the restart's outputs hold all of `given` but those after the end. They may also hold earlier ends of the run
 // (keep_outputs()).
 bool holds_outputs(const Config& before, const Config& given) {
@@ -174,6 +190,7 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
 }
 
 std::string keep_outputs(Config& config, const Config& before, const RunState& state) {
+  check_end(config, state);
   if (config.run.kind != RunKind::kCosmology) return keep_times(config, before, state);
   const auto moment = [](double z) { return 1 / (1 + z); };
   std::vector<double>& redshifts = config.output.redshifts;

@@ -16,7 +16,7 @@ Config configuration_of(const RestartInfo& info, std::vector<std::string> settin
 
 // Settles the outputs of `config`, which goes on from `state` of a run with the configuration `before`: those so far stay
 // with their numbers, and those after an earlier end are left out. Returns a note on the latter, "" where there are none.
-// Throws Error where `config` has others before the restart.
+// Throws Error where `config` has others before the restart, or ends before it.
 std::string keep_outputs(Config& config, const Config& before, const RunState& state);
 
 // Throws Error where `given`, a configuration file with its settings, is another run's than the restart in `directory`.

@@ -313,6 +313,7 @@ TEST_F(RunDirectory, OutputsAtAnIntervalThatChanges) {
                             "[output]\ninterval = \"0.02 Gyr\"\ntimes = [\"10 Myr\"]\nimage = false\n");
   expect_end(call("run " + config + " output_directory=" + path("one")), 0, {"t = 10 Myr: wrote", "t = 40 Myr: wrote"});
   const std::string resume = "resume " + path("one");
+  expect_end(call(resume + " end_time=\"45 Myr\""), 1, {"beyond its new end", "45 Myr", "t = 50 Myr"});
   expect_end(call(resume + " end_time=\"70 Myr\""), 0, {"t = 60 Myr: wrote " + path("one/snapshot_005")});
   const Result other = expect_end(call(resume + " end_time=\"0.15 Gyr\" output.interval=\"50 Myr\""), 0,
                                   {"t = 0.1 Gyr: wrote " + path("one/snapshot_007")});
