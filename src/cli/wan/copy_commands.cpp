@@ -13,6 +13,7 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/wan/path_options.hpp"
+#include "src/io/run_directory.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
 #include "wan/net/copy/sync.hpp"
@@ -32,13 +33,8 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-std::string own_name() {
-  char name[64] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? std::string(name) : "";
-}
-
 wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double within = 0) {
-  return wan::Path::connect(host, choices.security, choices.settings, {own_name(), choices.relay, within});
+  return wan::Path::connect(host, choices.security, choices.settings, {host_name(), choices.relay, within});
 }
 
 // Limits memory to what a copy needs for data in transit.
