@@ -74,27 +74,28 @@ struct Ready {
   Prepared run;
 };
 
-void make_ready(Ready& ready, Config config, const RunPlace& place) {
-  ready.from = read_state(ready.info, place.ranks);
-  const std::string note = keep_outputs(config, configuration_before(ready.info), ready.from->state);
-  choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
-  ready.admission = admit(config, place.ranks, ready.from->state.field.total);
-  ready.run = prepare_again(config, ready.from->state);
-  if (!note.empty()) ready.run.notes.push_back(note);
-}
-
-// A potential of another law has another energy: its change is counted from this restart on.
-void count_energy_anew(Ready& ready, std::vector<std::string>& words) {
-  const Config before = configuration_before(ready.info);
+// Whether the potentials of the two are of different laws, so that their energies cannot be compared.
+bool other_softening(const Config& before, const Config& now) {
   const auto differs = [&](const char* path) {
     const Key& key = find_key(path);
-    return key.get(before) != key.get(ready.run.config);
+    return key.get(before) != key.get(now);
   };
-  if (!differs("gravity.softening") && !differs("gravity.softening_kind") && !differs("gravity.max_physical_softening"))
-    return;
-  ready.from->state.energy = {};
-  ready.from->state.sample.reset();
-  words.push_back("The softening is another one: the error of the energy is that since this restart.");
+  return differs("gravity.softening") || differs("gravity.softening_kind") || differs("gravity.max_physical_softening");
+}
+
+void make_ready(Ready& ready, Config config, const RunPlace& place) {
+  const Config before = configuration_before(ready.info);
+  ready.from = read_state(ready.info, place.ranks);
+  RunState& state = ready.from->state;
+  const std::string note = keep_outputs(config, before, state);
+  choose_again(config, before, particles_of(state));
+  ready.admission = admit(config, place.ranks, state.field.total);
+  ready.run = prepare_again(config, state);
+  if (!note.empty()) ready.run.notes.push_back(note);
+  if (!other_softening(before, ready.run.config)) return;
+  state.energy = {};
+  state.sample.reset();
+  ready.run.notes.push_back("The softening is another one: the error of the energy is that since this restart.");
 }
 
 }  // namespace
@@ -333,7 +334,6 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Changes& changes, const Restarts
                         provenance(to_toml(ready.run.config), device_text()), ready.run, place);
   });
   RunProducts& files = *run->files_;
-  count_energy_anew(ready, words);
   for (const std::string& text : words) files.message(text);
   if (config.output.film > 0 && !has_same_end(there, config))
     files.message("The pictures of the film are spread to the new end: those before this restart are not.");
