@@ -84,11 +84,11 @@ in6_addr parse6(const std::string& text) {
 }
 
 void set_address6(const LinkEnd& s, const LinkEnd& peer) {
-  const int socket = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return;  // a kernel without IPv6
+  const wan::Socket socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return;  // a kernel without IPv6
   const int device = static_cast<int>(if_nametoindex(s.device.c_str()));
   Address6Request own{parse6(s.address6), 128, device};
-  int status = ioctl(socket, SIOCSIFADDR, &own);
+  int status = ioctl(socket.descriptor(), SIOCSIFADDR, &own);
   if (status == 0) {
     in6_rtmsg route{};
     route.rtmsg_dst = parse6(peer.address6);
@@ -96,9 +96,8 @@ void set_address6(const LinkEnd& s, const LinkEnd& peer) {
     route.rtmsg_metric = 1;
     route.rtmsg_flags = RTF_UP;
     route.rtmsg_ifindex = device;
-    status = ioctl(socket, SIOCADDRT, &route);
+    status = ioctl(socket.descriptor(), SIOCADDRT, &route);
   }
-  close(socket);
   check(status, "the address " + s.address6 + " cannot be set on " + s.device);
 }
 
@@ -131,10 +130,9 @@ Direction::Direction(int from, int to, const LinkSettings& settings, std::uint64
 Direction::~Direction() {
   stopping_ = true;
   const std::uint64_t one = 1;
-  while (write(stop_, &one, sizeof one) < 0 && errno == EINTR) {
+  while (write(stop_.descriptor(), &one, sizeof one) < 0 && errno == EINTR) {
   }
   thread_.join();
-  close(stop_);
 }
 
 LinkCounters Direction::counters() const {
@@ -163,7 +161,7 @@ void Direction::rest_until(Nanoseconds time) {
 
 // An idle link answers at once.
 void Direction::wait(Nanoseconds time) {
-  pollfd who[] = {{from_, POLLIN, 0}, {stop_, POLLIN, 0}};
+  pollfd who[] = {{from_, POLLIN, 0}, {stop_.descriptor(), POLLIN, 0}};
   const timespec limit{time / kSecond, time % kSecond};
   ppoll(who, 2, &limit, nullptr);
 }

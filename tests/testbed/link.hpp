@@ -73,7 +73,7 @@ class Direction {
   const LinkSettings settings_;
   const double queue_limit_, nanoseconds_per_byte_;
   const Nanoseconds delay_;
-  int stop_ = -1;  // eventfd
+  const wan::Descriptor stop_;  // eventfd
   std::deque<Packet> under_way_;
   Packet next_;
   std::mt19937_64 random_;

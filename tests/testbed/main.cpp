@@ -46,7 +46,7 @@ double bits_of(const std::string& rate) { return rate == "0" ? 0 : 8 * wan::pars
 void resolve(Options& o) {
   if (o.topology != "line" && o.topology != "ring")
     throw wan::Error("no topology '" + o.topology + "'", "", "line or ring");
-  o.testbed.topology = o.topology == "ring" ? Topology::kRing : Topology::kLine;
+  o.testbed.ring = o.topology == "ring";
   o.testbed.link.delay = wan::parse_seconds(o.rtt) / 2;
   const std::vector<std::string> rates = CLI::detail::split(o.rate, ',');
   o.testbed.link.rate = bits_of(rates.front());

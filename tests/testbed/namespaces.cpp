@@ -12,13 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <functional>
+#include <future>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,26 +43,18 @@ std::string own_namespace() { return fmt::format("/proc/self/task/{}/ns/net", st
 }
 
 // In a thread of its own, so that the caller's namespace stays as it is.
-void in_thread(const std::function<void()>& work) {
-  std::exception_ptr thrown;
-  std::thread([&] {
-    try {
-      work();
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-  }).join();
-  if (thrown) std::rethrow_exception(thrown);
+template <class Work>
+void in_thread(const Work& work) {
+  std::async(std::launch::async, work).get();
 }
 
 void raise_loopback() {
-  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const wan::Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
   std::strcpy(request.ifr_name, "lo");
   request.ifr_flags = IFF_UP;
-  const int status = socket < 0 ? -1 : ioctl(socket, SIOCSIFFLAGS, &request);
-  if (socket >= 0) close(socket);
-  if (status < 0) fail("the loopback of a namespace does not come up");
+  if (!socket.open() || ioctl(socket.descriptor(), SIOCSIFFLAGS, &request) < 0)
+    fail("the loopback of a namespace does not come up");
 }
 
 // As `ip netns add` does: the folder is a shared mount, so that other mount namespaces see what is added and removed.
@@ -106,15 +98,17 @@ void end_processes(const std::string& name) {
 
 void try_out() {
   if (unshare(CLONE_NEWNET) != 0) fail("no network namespace can be made");
-  const int tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-  if (tun < 0) fail("/dev/net/tun does not open");
+  const wan::Descriptor tun(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  if (!tun.open()) fail("/dev/net/tun does not open");
   ifreq request{};
   request.ifr_flags = IFF_TUN | IFF_NO_PI;
-  const int status = ioctl(tun, TUNSETIFF, &request);
-  const int reason = errno;
-  close(tun);
-  errno = reason;
-  if (status < 0) fail("no TUN device can be made");
+  if (ioctl(tun.descriptor(), TUNSETIFF, &request) < 0) fail("no TUN device can be made");
+}
+
+std::string file_of(const std::string& setting) {
+  std::string path = setting;
+  std::replace(path.begin(), path.end(), '.', '/');
+  return "/proc/sys/" + path;
 }
 
 }  // namespace
@@ -136,9 +130,8 @@ std::string namespace_name(const std::string& what) { return fmt::format("{}{}-{
 
 Namespace::Namespace(const std::string& name) : name_(name) {
   prepare_folder();
-  const int file = open(path_of(name).c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-  if (file < 0) fail("cannot make the namespace " + name);
-  close(file);
+  if (!wan::Descriptor(open(path_of(name).c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0)).open())
+    fail("cannot make the namespace " + name);
   try {
     in_thread([&] {
       if (unshare(CLONE_NEWNET) != 0) fail("cannot make the namespace " + name);
@@ -161,18 +154,14 @@ Namespace::~Namespace() {
 }
 
 void enter_namespace(const std::string& name) {
-  const int space = open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC);
-  if (space < 0) fail("there is no namespace " + name);
-  const int status = setns(space, CLONE_NEWNET);
-  close(space);
-  if (status != 0) fail("cannot enter the namespace " + name);
+  const wan::Descriptor space(open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!space.open()) fail("there is no namespace " + name);
+  if (setns(space.descriptor(), CLONE_NEWNET) != 0) fail("cannot enter the namespace " + name);
 }
 
 void Namespace::set(const std::string& setting, const std::string& value) const {
-  std::string file = "/proc/sys/" + setting;
-  std::replace(file.begin() + 10, file.end(), '.', '/');
   const InsideNamespace inside(name_);
-  std::ofstream out(file);
+  std::ofstream out(file_of(setting));
   out << value << std::flush;
   if (!out)
     throw Error(fmt::format("{} cannot be set to '{}' in {}", setting, value, name_), "the kernel refuses it",
@@ -181,10 +170,9 @@ void Namespace::set(const std::string& setting, const std::string& value) const 
 }
 
 std::string Namespace::get(const std::string& setting) const {
-  std::string file = "/proc/sys/" + setting, value;
-  std::replace(file.begin() + 10, file.end(), '.', '/');
   const InsideNamespace inside(name_);
-  std::ifstream in(file);
+  std::ifstream in(file_of(setting));
+  std::string value;
   if (!std::getline(in, value)) throw Error(fmt::format("{} cannot be read in {}", setting, name_), "there is none");
   return value;
 }

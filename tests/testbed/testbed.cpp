@@ -16,7 +16,7 @@ std::vector<std::pair<int, int>> pairs_of(const TestbedSettings& s) {
   std::vector<std::pair<int, int>> pairs;
   for (int a = 0; a < s.sites; ++a)
     for (int b = a + 1; b < s.sites; ++b)
-      if (b == a + 1 || (s.topology == Topology::kRing && a == 0 && b == s.sites - 1)) pairs.emplace_back(a, b);
+      if (b == a + 1 || (s.ring && a == 0 && b == s.sites - 1)) pairs.emplace_back(a, b);
   return pairs;
 }
 

@@ -10,14 +10,11 @@
 
 namespace maki::testbed {
 
-enum class Topology {
-  kLine,  // 0 - 1 - 2 ...: sites that are not neighbours cannot reach each other (relays)
-  kRing,  // the last one is the neighbour of the first
-};
-
 struct TestbedSettings {
   int sites = 2;
-  Topology topology = Topology::kLine;
+  // Of a line 0 - 1 - 2 ... sites that are not neighbours cannot reach each other (relays); of a ring the last one is the
+  // neighbour of the first.
+  bool ring = false;
   LinkSettings link;
   // Of each link in place of link.rate, that from site 0 to site 1 first, in a ring that from the last site to the
   // first at the end; empty: all alike.

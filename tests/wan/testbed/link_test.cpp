@@ -152,7 +152,7 @@ TEST_F(LinkTest, LineTakesItsTimeAndQueueItsBytes) {
 TEST_F(LinkTest, EachLineOfARingMayHaveItsOwnRate) {
   TestbedSettings settings = fast(0.001);
   settings.sites = 3;
-  settings.topology = Topology::kRing;
+  settings.ring = true;
   constexpr int kPackets = 100;  // at 8 Mbit/s 0.1 s
   for (const bool slow : {true, false}) {
     settings.rates = slow ? std::vector{8e6, 0.0, 0.0} : std::vector{0.0, 8e6, 8e6};
@@ -214,7 +214,7 @@ TEST_F(LinkTest, EndsOfALineDoNotSeeEachOther) {
   const wan::Socket s = socket_in(line, 0, SOCK_DGRAM, line.address(0), kPort);
   EXPECT_EQ(connect_to(s, line.address(1), kPort), 0);
   EXPECT_NE(connect_to(s, line.address(2), kPort), 0);
-  settings.topology = Topology::kRing;
+  settings.ring = true;
   Testbed ring(settings);
   EXPECT_EQ(ring.links().size(), 3u);
   const wan::Socket t = socket_in(ring, 0, SOCK_DGRAM, ring.address(0), kPort);
