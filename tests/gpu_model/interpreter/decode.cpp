@@ -59,13 +59,14 @@ struct Rows {
 Rows allot_rows(const ptx::KernelText& text) {
   Rows rows;
   rows.of_register.reserve(text.registers.size());
-  for (const auto& r : text.registers) {
-    rows.of_register.push_back(r.bits == 1 ? rows.predicate_bytes : rows.register_bytes);
-    (r.bits == 1 ? rows.predicate_bytes : rows.register_bytes) += r.bits == 1 ? 4 : r.bits == 64 ? 256 : 128;
+  for (const unsigned bits : text.registers) {
+    std::uint32_t& end = bits == 1 ? rows.predicate_bytes : rows.register_bytes;
+    rows.of_register.push_back(end);
+    end += bits == 1 ? 4 : bits == 64 ? 256 : 128;
   }
   rows.predicate_bytes = (rows.predicate_bytes + 127) / 128 * 128;
   for (std::size_t n = 0; n < text.registers.size(); ++n)
-    if (text.registers[n].bits != 1) rows.of_register[n] += rows.predicate_bytes;
+    if (text.registers[n] != 1) rows.of_register[n] += rows.predicate_bytes;
   rows.register_bytes += rows.predicate_bytes;
   return rows;
 }
@@ -84,7 +85,7 @@ class Decoder {
   Row constant(std::uint64_t value, unsigned bits);
   Row special(const std::string& name);
   std::uint64_t symbol(const Operand& o) const;
-  unsigned width(int number) const { return text_.registers[static_cast<std::size_t>(number)].bits; }
+  unsigned width(int number) const { return text_.registers[static_cast<std::size_t>(number)]; }
   Row row_of(int number) const { return rows_.of_register[static_cast<std::size_t>(number)]; }
 
   const ptx::KernelText& text_;
@@ -161,9 +162,7 @@ Row Decoder::source(const Operand& o, unsigned bits) {
     case Operand::kRegister: return row_of(o.number);
     case Operand::kSpecial: return special(o.name);
     case Operand::kSymbol: return constant(symbol(o), bits);
-    case Operand::kImmediate:
-    case Operand::kReal32:
-    case Operand::kReal64: return constant(o.value, bits);
+    case Operand::kImmediate: return constant(o.value, bits);
     default: throw std::runtime_error("an operand of this kind is not known here");
   }
 }

@@ -26,7 +26,8 @@ class Parser {
   using Names = std::map<std::string, int, std::less<>>;
 
   void skip_section();
-  Variable variable(std::string space);
+  Variable declared(std::string_view space);
+  Variable variable(std::string_view space);
   void parameters();
   void kernel();
   void body();
@@ -43,7 +44,6 @@ class Parser {
   KernelText* kernel_ = nullptr;
   std::map<Line, int> last_of_;  // the index of each line of the kernel where it was named last
   std::vector<Names> scopes_;
-  std::size_t alignment_ = 1;
 };
 
 std::uint64_t Parser::number() {
@@ -61,26 +61,29 @@ int Parser::find(std::string_view name) const {
   return -1;
 }
 
-// After ".global" and the like: .align N .b8 name[size] = {...};
-Variable Parser::variable(std::string space) {
+// After ".param", ".global" and the like: .align N .b8 name[size]
+Variable Parser::declared(std::string_view space) {
   Variable v;
-  v.space = std::move(space);
-  unsigned element = 1;
+  v.space = space.substr(1);
   while (t_.word().starts_with('.')) {
     const auto word = t_.take();
     if (word == ".align") {
       v.alignment = number();
-    } else {
-      element = bits_of(word) / 8;
-      v.alignment = std::max<std::size_t>(v.alignment, element);
+    } else if (word != ".ptr") {
+      v.bytes = bits_of(word) / 8;
+      v.alignment = std::max(v.alignment, v.bytes);
     }
   }
   v.name = t_.take();
-  v.bytes = element;
   while (t_.accept("[")) {
     v.bytes *= t_.is("]") ? 0 : number();
     t_.expect("]");
   }
+  return v;
+}
+
+Variable Parser::variable(std::string_view space) {
+  Variable v = declared(space);
   while (!t_.is(";") && !t_.at_end()) t_.next();  // values
   t_.expect(";");
   return v;
@@ -106,7 +109,7 @@ ModuleText Parser::module() {
       skip_section();
     } else if (word == ".extern" || word == ".visible" || word == ".weak") {
     } else if (word == ".global" || word == ".const" || word == ".shared") {
-      const Variable v = variable(std::string(word.substr(1)));
+      const Variable v = variable(word);
       if (v.space == "shared") module_.dynamic_shared.insert(v.name);
     } else if (word == ".entry") {
       kernel();
@@ -121,25 +124,7 @@ void Parser::parameters() {
   if (!t_.accept("(")) return;
   while (!t_.accept(")")) {
     t_.expect(".param");
-    Parameter p;
-    std::size_t element = 1;
-    while (t_.word().starts_with('.')) {
-      const auto word = t_.take();
-      if (word == ".align") {
-        p.alignment = number();
-      } else if (word == ".ptr") {
-      } else {
-        element = bits_of(word) / 8;
-        p.alignment = std::max(p.alignment, element);
-      }
-    }
-    p.name = t_.take();
-    p.bytes = element;
-    if (t_.accept("[")) {
-      p.bytes *= number();
-      t_.expect("]");
-    }
-    kernel_->parameters.push_back(std::move(p));
+    kernel_->parameters.push_back(declared(".param"));
     t_.accept(",");
   }
 }
@@ -178,7 +163,7 @@ void Parser::registers() {
     const std::string name(t_.take());
     const auto add = [&](const std::string& n) {
       scopes_.back()[n] = static_cast<int>(kernel_->registers.size());
-      kernel_->registers.push_back({n, bits});
+      kernel_->registers.push_back(bits);
     };
     if (t_.accept("<")) {
       const auto count = number();
@@ -233,7 +218,7 @@ void Parser::body() {
       registers();
     } else if (word == ".shared" || word == ".local") {
       t_.next();
-      kernel_->variables.push_back(variable(std::string(word.substr(1))));
+      kernel_->variables.push_back(variable(word));
     } else if (word == ".loc") {
       t_.next();
       line_of_source();
@@ -273,18 +258,11 @@ Operand Parser::operand() {
     while (t_.accept(","));
     t_.expect("}");
   } else if (t_.accept("[")) {
-    const Operand base = name_or_register();
+    o = name_or_register();
     o.kind = Operand::kAddress;
-    o.number = base.number;
-    o.name = base.name;
-    o.value = base.value;
     while (t_.accept("+")) o.value += number();
     t_.expect("]");
-  } else if (word.size() == 10 && word.starts_with("0f")) {
-    o.kind = Operand::kReal32;
-    o.value = std::strtoull(std::string(t_.take().substr(2)).c_str(), nullptr, 16);
-  } else if (word.size() == 18 && word.starts_with("0d")) {
-    o.kind = Operand::kReal64;
+  } else if ((word.size() == 10 && word.starts_with("0f")) || (word.size() == 18 && word.starts_with("0d"))) {
     o.value = std::strtoull(std::string(t_.take().substr(2)).c_str(), nullptr, 16);
   } else if (word == "-" || is_number(word)) {
     o.value = number();

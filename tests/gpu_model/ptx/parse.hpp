@@ -13,18 +13,11 @@
 
 namespace gpu_model::ptx {
 
-struct Register {
-  std::string name;
-  unsigned bits = 0;  // 1 (a predicate), 16, 32, 64
-};
-
 struct Operand {
   enum Kind {
     kRegister,   // `number`
     kSecond,     // the second register of "%r1|%p1": `number`
-    kImmediate,  // `value`
-    kReal32,     // `value` holds the bits of a float
-    kReal64,     // `value` holds the bits of a double
+    kImmediate,  // `value`: a whole number, or the bits of a float or a double
     kSpecial,    // `name`: %tid.x ...
     kSymbol,     // `name` + `value`: a variable, a parameter, a label
     kAddress,    // [register + value]: `number` (-1: none), or [name + value]
@@ -53,20 +46,15 @@ struct Statement {
 };
 
 struct Variable {
-  std::string name, space;  // "global", "const", "shared", "local"
-  std::size_t bytes = 0, alignment = 1;
-};
-
-struct Parameter {
-  std::string name;
-  std::size_t bytes = 0, alignment = 1;
+  std::string name, space;  // "global", "const", "shared", "local", "param"
+  std::size_t bytes = 1, alignment = 1;
 };
 
 struct KernelText {
   std::string name;
-  std::vector<Parameter> parameters;
+  std::vector<Variable> parameters;
   std::vector<Variable> variables;  // shared and local ones
-  std::vector<Register> registers;
+  std::vector<unsigned> registers;  // bits of each: 1 (a predicate), 16, 32, 64
   std::vector<Statement> statements;
   std::map<std::string, std::size_t> labels;  // statement that follows
   std::vector<Line> lines;
