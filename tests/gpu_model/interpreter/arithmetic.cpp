@@ -199,23 +199,21 @@ void convert(Warp& w, const Instruction& i) {
   each_lane(w, row<ToRow>(w, i.to[0]), [&](unsigned l) { return v[l]; });
 }
 
+// f(S{}) of what a row of so many bits holds for each lane of a type.
+template <class T, class F>
+Handler for_row(unsigned bits, const F& f) {
+  if constexpr (std::is_floating_point_v<T>)
+    return f(T{});
+  else
+    return bits == 64 ? f(std::uint64_t{}) : f(std::uint32_t{});
+}
+
 template <class To, class From, Rounding kHow>
 Handler in_rows(const Instruction& i) {
-  if constexpr (std::is_floating_point_v<To> && std::is_floating_point_v<From>) {
-    return convert<To, From, kHow, To, From>;
-  } else if constexpr (std::is_floating_point_v<To>) {
-    return i.from_bits == 64 ? Handler{convert<To, From, kHow, To, std::uint64_t>}
-                             : convert<To, From, kHow, To, std::uint32_t>;
-  } else if constexpr (std::is_floating_point_v<From>) {
-    return i.to_bits == 64 ? Handler{convert<To, From, kHow, std::uint64_t, From>}
-                           : convert<To, From, kHow, std::uint32_t, From>;
-  } else {
-    if (i.to_bits == 64)
-      return i.from_bits == 64 ? Handler{convert<To, From, kHow, std::uint64_t, std::uint64_t>}
-                               : convert<To, From, kHow, std::uint64_t, std::uint32_t>;
-    return i.from_bits == 64 ? Handler{convert<To, From, kHow, std::uint32_t, std::uint64_t>}
-                             : convert<To, From, kHow, std::uint32_t, std::uint32_t>;
-  }
+  return for_row<To>(i.to_bits, [&]<class ToRow>(ToRow) {
+    return for_row<From>(i.from_bits,
+                         []<class FromRow>(FromRow) -> Handler { return convert<To, From, kHow, ToRow, FromRow>; });
+  });
 }
 
 template <class To, class From>
@@ -231,11 +229,6 @@ Handler rounded(Rounding how, const Instruction& i) {
       default: return std::is_integral_v<To> ? nullptr : in_rows<To, From, kNone>(i);
     }
   }
-}
-
-template <class To>
-Handler from_type(std::string_view type, Rounding how, const Instruction& i) {
-  return for_type(type, [&]<class From>(From) { return rounded<To, From>(how, i); });
 }
 
 }  // namespace
@@ -257,7 +250,9 @@ Handler conversion(const Words& words, Instruction& i) {
   }
   const auto from = words.back(), to = words[words.size() - 2];
   if (to[0] == 'f' || from[0] == 'f') i.taint = Taint::kUsed;
-  return for_type(to, [&]<class To>(To) { return from_type<To>(from, how, i); });
+  return for_type(to, [&]<class To>(To) {
+    return for_type(from, [&]<class From>(From) { return rounded<To, From>(how, i); });
+  });
 }
 
 }  // namespace gpu_model

@@ -1,4 +1,5 @@
 // Bits, comparisons, selections, moves.
+#include <algorithm>
 #include <bit>
 
 #include "tests/gpu_model/interpreter/operations.hpp"
@@ -54,18 +55,10 @@ struct Reverse {
 
 template <class Op>
 void predicates(Warp& w, const Instruction& i) {
-  Lanes& to = *row<Lanes>(w, i.to[0]);
-  const Lanes v = Op::of(*row<Lanes>(w, i.from[0]), *row<Lanes>(w, i.from[1]));
-  to = (to & ~w.active) | (v & w.active);
+  set_predicate(w, i.to[0], Op::of(*row<Lanes>(w, i.from[0]), *row<Lanes>(w, i.from[1])));
 }
-void not_predicate(Warp& w, const Instruction& i) {
-  Lanes& to = *row<Lanes>(w, i.to[0]);
-  to = (to & ~w.active) | (~*row<Lanes>(w, i.from[0]) & w.active);
-}
-void move_predicate(Warp& w, const Instruction& i) {
-  Lanes& to = *row<Lanes>(w, i.to[0]);
-  to = (to & ~w.active) | (*row<Lanes>(w, i.from[0]) & w.active);
-}
+void not_predicate(Warp& w, const Instruction& i) { set_predicate(w, i.to[0], ~*row<Lanes>(w, i.from[0])); }
+void move_predicate(Warp& w, const Instruction& i) { set_predicate(w, i.to[0], *row<Lanes>(w, i.from[0])); }
 
 template <class Op>
 Handler bits(std::string_view type) {
@@ -140,12 +133,8 @@ void compare(Warp& w, const Instruction& i) {
 #pragma GCC ivdep
   for (unsigned l = 0; l < kLanes; ++l) flags[l] = Op::of(value<T>(a[l]), value<T>(b[l])) ? -1 : 0;
   const Lanes found = mask_of(flags);
-  Lanes& to = *row<Lanes>(w, i.to[0]);
-  to = (to & ~w.active) | (found & w.active);
-  if (i.to[1] != kNoRow) {
-    Lanes& second = *row<Lanes>(w, i.to[1]);
-    second = (second & ~w.active) | (~found & w.active);
-  }
+  set_predicate(w, i.to[0], found);
+  if (i.to[1] != kNoRow) set_predicate(w, i.to[1], ~found);
 }
 
 template <class Op>
@@ -188,29 +177,21 @@ void move(Warp& w, const Instruction& i) {
   const auto* a = row<const T>(w, i.from[0]);
   each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) { return a[l]; });
 }
-void unpack_64(Warp& w, const Instruction& i) {
-  const auto* a = row<const std::uint64_t>(w, i.from[0]);
-  alignas(64) std::uint64_t v[kLanes];
-  for (unsigned l = 0; l < kLanes; ++l) v[l] = a[l];
-  if (i.to[0] != kNoRow)
-    each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l]); });
-  if (i.to[1] != kNoRow)
-    each_lane(w, row<std::uint32_t>(w, i.to[1]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l] >> 32); });
+template <class T>
+void unpack(Warp& w, const Instruction& i) {
+  constexpr unsigned half = 4 * sizeof(T);
+  alignas(64) T v[kLanes];  // the rows may be the same one
+  std::copy_n(row<const T>(w, i.from[0]), kLanes, v);
+  for (const unsigned part : {0, 1})
+    if (i.to[part] != kNoRow)
+      each_lane(w, row<std::uint32_t>(w, i.to[part]),
+                [&](unsigned l) { return static_cast<std::uint32_t>(v[l] >> part * half & ((T{1} << half) - 1)); });
 }
-void pack_64(Warp& w, const Instruction& i) {
+template <class T>
+void pack(Warp& w, const Instruction& i) {
+  constexpr unsigned half = 4 * sizeof(T);
   const auto *a = row<const std::uint32_t>(w, i.from[0]), *b = row<const std::uint32_t>(w, i.from[1]);
-  each_lane(w, row<std::uint64_t>(w, i.to[0]), [&](unsigned l) { return a[l] | std::uint64_t{b[l]} << 32; });
-}
-void unpack_32(Warp& w, const Instruction& i) {
-  const auto* a = row<const std::uint32_t>(w, i.from[0]);
-  alignas(64) std::uint32_t v[kLanes];
-  for (unsigned l = 0; l < kLanes; ++l) v[l] = a[l];
-  if (i.to[0] != kNoRow) each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return v[l] & 0xffff; });
-  if (i.to[1] != kNoRow) each_lane(w, row<std::uint32_t>(w, i.to[1]), [&](unsigned l) { return v[l] >> 16; });
-}
-void pack_32(Warp& w, const Instruction& i) {
-  const auto *a = row<const std::uint32_t>(w, i.from[0]), *b = row<const std::uint32_t>(w, i.from[1]);
-  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return (a[l] & 0xffff) | b[l] << 16; });
+  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) { return (a[l] & ((T{1} << half) - 1)) | T{b[l]} << half; });
 }
 
 // Generic addresses: windows for memory that is not global.
@@ -231,8 +212,8 @@ void from_generic(Warp& w, const Instruction& i) {
 Handler moved(std::string_view type, const Instruction& i) {
   if (type == "pred") return move_predicate;
   const bool wide = type.ends_with("64");
-  if (i.extra == 'u') return wide ? unpack_64 : unpack_32;
-  if (i.extra == 'p') return wide ? pack_64 : pack_32;
+  if (i.extra == 'u') return wide ? unpack<std::uint64_t> : unpack<std::uint32_t>;
+  if (i.extra == 'p') return wide ? pack<std::uint64_t> : pack<std::uint32_t>;
   return wide ? Handler{move<std::uint64_t>} : move<std::uint32_t>;
 }
 

@@ -41,16 +41,6 @@ void check_address(Warp& w, const Instruction& i);
 Lanes& taint_of(Warp& w, Row r, unsigned part);
 void set_taint(Warp& w, Row r, unsigned bits, Lanes lanes, Lanes undefined_low, Lanes undefined_high);
 
-// Subnormal numbers are zero while it lives, as in Maki's kernels (-ftz=true).
-class FlushToZero {
- public:
-  FlushToZero();
-  ~FlushToZero();
-
- private:
-  unsigned before_ = 0;
-};
-
 // Accesses of a kernel to memory: where an address leads, and who was there before.
 
 enum class Use : std::uint8_t { kRead, kWrite, kAtomic };
@@ -117,6 +107,12 @@ inline void each_lane(Warp& w, S* to, const F& f) {
   }
 }
 
+// Of a predicate the bits of active lanes.
+inline void set_predicate(Warp& w, Row r, Lanes lanes) {
+  Lanes& to = *row<Lanes>(w, r);
+  to = (to & ~w.active) | (lanes & w.active);
+}
+
 // f(T{}) of the type that PTX names so (bits are unsigned numbers); nullptr where there is none.
 template <class F>
 Handler for_type(std::string_view type, const F& f) {
@@ -146,26 +142,10 @@ struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(a 
 struct And { template <class T> static T of(T a, T b) { return static_cast<T>(a & b); } };
 struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(a | b); } };
 struct Xor { template <class T> static T of(T a, T b) { return static_cast<T>(a ^ b); } };
-// clang-format on
 // Of a number and a NaN the number.
-struct Min {
-  template <class T>
-  static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return b != b ? a : (a < b || a != a) ? (a != a ? b : a) : b;
-    else
-      return a < b ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return b != b ? a : (a > b || a != a) ? (a != a ? b : a) : b;
-    else
-      return a > b ? a : b;
-  }
-};
+struct Min { template <class T> static T of(T a, T b) { return a < b || b != b ? a : b; } };
+struct Max { template <class T> static T of(T a, T b) { return a > b || b != b ? a : b; } };
+// clang-format on
 
 template <class T, class Op>
 void unary(Warp& w, const Instruction& i) {

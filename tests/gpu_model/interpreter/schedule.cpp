@@ -1,6 +1,8 @@
 // A block before its first instruction: special registers, shared memory, what nobody has written yet.
 #include "tests/gpu_model/interpreter/warp.hpp"
 
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -237,6 +239,16 @@ bool advance(Block& b, Choices& draw, int turns) {
   open_barrier(b);
   return true;
 }
+
+// Subnormal numbers are zero while it lives, as in Maki's kernels (-ftz=true).
+class FlushToZero {
+ public:
+  FlushToZero() { _mm_setcsr(before_ | 0x8040); }  // flush results, take operands as zero
+  ~FlushToZero() { _mm_setcsr(before_); }
+
+ private:
+  const unsigned before_ = _mm_getcsr();
+};
 
 }  // namespace
 

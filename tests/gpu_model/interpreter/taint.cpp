@@ -1,9 +1,5 @@
 #include "tests/gpu_model/interpreter/operations.hpp"
 
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
-
 namespace gpu_model {
 namespace {
 
@@ -86,19 +82,6 @@ void pass_taint(Warp& w, const Instruction& i) {
   for (unsigned e = 0; e < 2; ++e)
     if (i.to[e] != kNoRow)
       set_taint(w, i.to[e], i.to[e] < w.block->kernel->predicate_bytes ? 1 : i.to_bits, w.active, low, high);
-}
-
-FlushToZero::FlushToZero() {
-#if defined(__SSE__)
-  before_ = _mm_getcsr();
-  _mm_setcsr(before_ | 0x8040);  // flush results, take operands as zero
-#endif
-}
-
-FlushToZero::~FlushToZero() {
-#if defined(__SSE__)
-  _mm_setcsr(before_);
-#endif
 }
 
 }  // namespace gpu_model

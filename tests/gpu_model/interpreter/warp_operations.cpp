@@ -54,8 +54,7 @@ void shuffle(Warp& w, const Instruction& i) {
   for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = v[first_lane(m)];
   if (w.tainted) set_taint(w, i.to[0], 32, w.active, undefined, 0);
   if (i.to[1] != kNoRow) {
-    Lanes& p = *row<Lanes>(w, i.to[1]);
-    p = (p & ~w.active) | in_range;
+    set_predicate(w, i.to[1], in_range);
     if (w.tainted) set_taint(w, i.to[1], 1, w.active, 0, 0);
   }
 }
@@ -70,8 +69,7 @@ void vote(Warp& w, const Instruction& i) {
     for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = p;
   } else {
     const bool yes = kKind == 'y' ? p != 0 : p == mask;
-    Lanes& to = *row<Lanes>(w, i.to[0]);
-    to = yes ? to | w.active : to & ~w.active;
+    set_predicate(w, i.to[0], yes ? ~0u : 0);
   }
 }
 
