@@ -127,7 +127,7 @@ ncclResult_t make_communicator(ncclComm_t* handle, int ranks, const ncclUniqueId
   char bus_id[32] = "";
   if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device) != cudaSuccess)
     return failed(ncclUnhandledCudaError, "there is no GPU");
-  const auto comm = std::make_shared<Communicator>(ranks, rank, device);
+  const auto comm = std::make_shared<Communicator>(ranks, rank);
   const ncclResult_t result = comm->enter(id, bus_id);
   if (result != ncclSuccess && result != ncclInProgress) {
     comm->abort();

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/commands.hpp"
+
 namespace gpu_model {
 namespace {
 
@@ -21,9 +23,8 @@ struct QueuedGroup {
 
 }  // namespace
 
-Communicator::Communicator(int ranks, int rank, int device)
-    : ranks_(ranks), rank_(rank), device_(device), choices_(choices_seed() * kMostRanks + static_cast<unsigned>(rank)) {
-}
+Communicator::Communicator(int ranks, int rank)
+    : ranks_(ranks), rank_(rank), choices_(choices_seed() * kMostRanks + static_cast<unsigned>(rank)) {}
 
 ncclResult_t Communicator::fail(ncclResult_t error, std::string reason) {
   reason_ = std::move(reason);
@@ -55,7 +56,7 @@ std::string Communicator::lost_peer() {
     const RankState before = peer.state;
     if (r == rank_ || before == RankState::kAbsent) continue;
     if (before == RankState::kAborted) return "rank " + std::to_string(r) + " has aborted the communicator";
-    if (!look_at_processes || before >= RankState::kFinalized || process_runs(peer.process)) continue;
+    if (!look_at_processes || before >= RankState::kFinalized || maki::test::runs(peer.process)) continue;
     if (peer.state.load() < RankState::kFinalized) return "the process of rank " + std::to_string(r) + " has ended";
   }
   return "";

@@ -20,7 +20,7 @@ namespace gpu_model {
 // Calls are made by one thread at a time. Groups are carried out by whichever thread moves the streams on.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  Communicator(int ranks, int rank, int device);
+  Communicator(int ranks, int rank);
 
   ncclResult_t enter(const ncclUniqueId& id, const char* bus_id);
   // What the program is told: ncclInProgress until what it began is done. Moves that on.
@@ -34,7 +34,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Progress carry_out(Group& group, WorkNumber work);
 
   int ranks() const { return ranks_; }
-  int rank() const { return rank_; }
   const std::string& reason() const { return reason_; }  // of the last failure
 
  private:
@@ -51,7 +50,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void submit(std::shared_ptr<Group> group, cudaStream_t stream);
   void set_state(RankState state) { board_.entry(rank_).state = state; }
 
-  const int ranks_, rank_, device_;
+  const int ranks_, rank_;
   SharedBoard board_;
   Choices choices_;
   bool complete_ = false, finalizing_ = false, finalized_ = false;

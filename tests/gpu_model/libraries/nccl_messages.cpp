@@ -1,16 +1,13 @@
 #include "tests/gpu_model/libraries/nccl_messages.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <set>
 #include <utility>
 
@@ -70,17 +67,6 @@ ncclResult_t make_unique_id(ncclUniqueId& id) {
   id = {};
   std::memcpy(id.internal, &made, sizeof made);
   return ncclSuccess;
-}
-
-bool process_runs(int process) {
-  if (kill(process, 0) != 0 && errno == ESRCH) return false;
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_end = text.rfind(") ");
-  if (name_end == std::string::npos) return kill(process, 0) == 0 || errno != ESRCH;
-  const char state = text[name_end + 2];
-  return state != 'Z' && state != 'X';
 }
 
 void RingEnd::put(const char* from, std::size_t bytes) {
@@ -161,18 +147,13 @@ void SharedBoard::close_id() const {
 
 namespace {
 
-// Goes before each message.
-struct Header {
-  std::uint64_t bytes;
-};
-
-// Each moves as much as there is room for or has come; true: something moved.
+// Each moves as much as there is room for or has come; true: something moved. The number of its bytes goes before each
+// message.
 bool move_out(Message& message, RingEnd ring, bool rendezvous) {
   bool moved = false;
   if (!message.begun) {
-    if (ring.room() < sizeof(Header)) return false;
-    const Header header{message.bytes};
-    ring.put(reinterpret_cast<const char*>(&header), sizeof header);
+    if (ring.room() < sizeof message.bytes) return false;
+    ring.put(reinterpret_cast<const char*>(&message.bytes), sizeof message.bytes);
     message.begun = moved = true;
   }
   if (const std::size_t n = std::min(ring.room(), message.bytes - message.moved); n > 0) {
@@ -190,14 +171,12 @@ bool move_out(Message& message, RingEnd ring, bool rendezvous) {
 bool move_in(Message& message, RingEnd ring, int rank) {
   bool moved = false;
   if (!message.begun) {
-    if (ring.filled() < sizeof(Header)) return false;
-    Header header;
-    ring.take(reinterpret_cast<char*>(&header), sizeof header);
+    if (ring.filled() < sizeof message.sent) return false;
+    ring.take(reinterpret_cast<char*>(&message.sent), sizeof message.sent);
     message.begun = moved = true;
-    message.sent = header.bytes;
-    if (header.bytes != message.bytes) {
+    if (message.sent != message.bytes) {
       report({"NCCL message", "from rank " + std::to_string(message.peer) + " to " + std::to_string(rank),
-              std::to_string(header.bytes) + " bytes are sent, " + std::to_string(message.bytes) + " received"});
+              std::to_string(message.sent) + " bytes are sent, " + std::to_string(message.bytes) + " received"});
     }
   }
   if (const std::size_t n = std::min(ring.filled(), message.sent - message.moved); n > 0) {

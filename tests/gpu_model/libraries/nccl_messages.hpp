@@ -79,7 +79,6 @@ class SharedBoard {
 };
 
 ncclResult_t make_unique_id(ncclUniqueId& id);
-bool process_runs(int process);  // false: it has ended, waited for or not
 
 // Messages of a group, and how they move through the rings that two ranks share.
 
