@@ -125,6 +125,18 @@ std::optional<std::string> beside(Map& table, Address a, Address from, Address t
   return std::nullopt;
 }
 
+// Of device memory: blocks in it are forgotten, its pages go back to the system.
+void give_back_pages(const Extent& e) {
+  State& s = state();
+  s.used[e.device] -= round_up(e.end - e.begin, kAlignment);
+  s.blocks.erase(s.blocks.lower_bound(e.begin), s.blocks.lower_bound(e.end));
+  std::erase_if(s.gone, [&](const Block& b) { return b.begin >= e.begin && b.begin < e.end; });
+  const Address first = round_up(e.begin, 4096), last = e.end / 4096 * 4096;
+  if (last > first)
+    fallocate(s.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first - kDeviceBegin),
+              static_cast<off_t>(last - first));
+}
+
 }  // namespace
 
 Address allocate_device(int device, std::size_t bytes) {
@@ -138,44 +150,23 @@ Address allocate_device(int device, std::size_t bytes) {
   return a;
 }
 
-bool free_device(Address a) {
-  State& s = state();
-  const auto found = s.base.find(a);
-  if (found == s.base.end() || found->second.kind != ExtentKind::kDevice) return false;
-  Extent e = found->second;
-  s.used[e.device] -= round_up(e.end - e.begin, kAlignment);
-  s.base.erase(found);
-  while (!s.blocks.empty()) {
-    const auto block = s.blocks.lower_bound(e.begin);
-    if (block == s.blocks.end() || block->second.begin >= e.end) break;
-    s.blocks.erase(block);
-  }
-  std::erase_if(s.gone, [&](const Block& b) { return b.begin >= e.begin && b.begin < e.end; });
-  // The pages go back to the system.
-  const Address first = round_up(e.begin, 4096), last = e.end / 4096 * 4096;
-  if (last > first)
-    fallocate(s.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first - kDeviceBegin),
-              static_cast<off_t>(last - first));
-  e.gone = next_work();
-  s.freed.push_front(e);
-  if (s.freed.size() > kFreedKept) s.freed.pop_back();
-  return true;
-}
-
 Address allocate_page_locked(std::size_t bytes) {
   const Address a = map_host_pages(bytes);
   if (a) state().base[a] = {a, a + bytes, ExtentKind::kPageLocked, current_device(), next_work(), ~0u, "", false};
   return a;
 }
 
-bool free_page_locked(Address a) {
+bool free_memory(Address a) {
   State& s = state();
   const auto found = s.base.find(a);
-  if (found == s.base.end() || found->second.kind != ExtentKind::kPageLocked) return false;
+  if (found == s.base.end()) return false;
+  if (found->second.kind == ExtentKind::kDevice)
+    give_back_pages(found->second);
+  else
+    unmap_host_pages(a);
   s.freed.push_front(found->second);
   if (s.freed.size() > kFreedKept) s.freed.pop_back();
   s.base.erase(found);
-  unmap_host_pages(a);
   return true;
 }
 
@@ -185,15 +176,8 @@ void pool_block_made(Address a, std::size_t bytes, const std::string& name) {
   if (base == s.base.end() || a >= base->second.end) return;  // the pool of another kind of memory
   base->second.cut = true;
   forget_gone();
-  Extent extent;
-  extent.begin = a, extent.end = a + bytes;
-  extent.kind = ExtentKind::kPoolBlock;
-  extent.device = base->second.device;
-  extent.made = next_work();
-  extent.name = name;
-  Block& block = s.blocks[a];
-  static_cast<Extent&>(block) = extent;
-  block.since = next_work();
+  const WorkNumber next = next_work();
+  s.blocks[a] = {{a, a + bytes, ExtentKind::kPoolBlock, base->second.device, next, ~0u, name, false}, next};
   if (first_queued() == next_work()) poison(a, bytes);
 }
 

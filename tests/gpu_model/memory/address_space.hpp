@@ -39,9 +39,8 @@ inline char* view(Address a) { return reinterpret_cast<char*>(on_device(a) ? a +
 inline constexpr int kPoison = 0xff;  // of each byte: numbers of it are NaNs
 // 256-byte aligned; 0 when the modelled GPU's memory is full. Poisoned where it is given out.
 Address allocate_device(int device, std::size_t bytes);
-bool free_device(Address a);  // false: not what allocate_device() gave, or freed already. No queued work may use it.
 Address allocate_page_locked(std::size_t bytes);
-bool free_page_locked(Address a);
+bool free_memory(Address a);  // false: not what one of these gave, or freed already. No queued work may use it.
 
 // Blocks of the program's own pool, by name; to be called by hooks around its functions.
 void pool_block_made(Address a, std::size_t bytes, const std::string& name);

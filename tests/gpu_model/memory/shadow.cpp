@@ -90,10 +90,7 @@ static bool read_range(WorkNumber work, Address from, std::size_t bytes, const c
   for (Address word = from & ~Address{3}; word < from + bytes; word += 4) {
     Cell& c = cell_of(word);
     check_order(work, c.write, "reads", "writes to", what, told);
-    c.read = {};
-    c.read.work = work;
-    c.read.bytes = 15;
-    c.read.block = ~0u;
+    c.read = {.work = work, .block = ~0u, .bytes = 15};
   }
   return true;
 }
@@ -108,10 +105,7 @@ static bool write_range(WorkNumber work, Address to, std::size_t bytes, const ch
     check_order(work, c.write, "writes to", "writes to", what, told);
     check_order(work, c.read, "writes to", "reads", what, told);
     const unsigned mask = mask_in(word, to, bytes), before = written_bytes(word, e->made);
-    c.write = {};
-    c.write.work = work;
-    c.write.block = ~0u;
-    c.write.bytes = static_cast<std::uint8_t>(before | mask);
+    c.write = {.work = work, .block = ~0u, .bytes = static_cast<std::uint8_t>(before | mask)};
   }
   return true;
 }

@@ -137,11 +137,6 @@ void Lock::release() {
 }
 bool Lock::held() { return holds; }
 
-Counters& counters() {
-  static auto* c = new Counters;
-  return *c;
-}
-
 void wait_for(Lock& lock, const MarkPointer& mark) {
   bool waited = false;
   const std::size_t early = always_late() ? 0 : choices().below(4);  // of four pieces
@@ -155,7 +150,7 @@ void wait_for(Lock& lock, const MarkPointer& mark) {
       lock.take();
     }
   }
-  counters().waits += waited;
+  host_waits += waited;
   reached_by_host(*mark);
 }
 

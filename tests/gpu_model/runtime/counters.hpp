@@ -1,4 +1,4 @@
-// What the program has asked of the runtime since it began.
+// How often the host has waited for the modelled GPUs.
 #pragma once
 
 #include <atomic>
@@ -6,9 +6,6 @@
 
 namespace gpu_model {
 
-struct Counters {
-  std::atomic<std::uint64_t> waits{0};  // of the host, where work had not been carried out: streams, events, copies
-};
-Counters& counters();
+inline std::atomic<std::uint64_t> host_waits{0};  // where work had not been carried out: for streams, events, copies
 
 }  // namespace gpu_model

@@ -96,13 +96,13 @@ cudaError_t allocate(void** to, std::size_t bytes, Allocate memory_of) {
 
 // Waits for all work of the memory's device, as the real calls do; of page-locked memory, of the device that was
 // current when it was allocated.
-cudaError_t release(void* memory, ExtentKind kind, const char* name, bool (*free)(Address)) {
+cudaError_t release(void* memory, ExtentKind kind, const char* name) {
   return call([&](Lock& lock) {
     if (!memory) return cudaSuccess;
     const Extent* const extent = find_base(address(memory));
     if (!extent || extent->kind != kind) return not_allocated(name, address(memory));
     wait_for_device(lock, extent->device);
-    return free(address(memory)) ? cudaSuccess : not_allocated(name, address(memory));
+    return free_memory(address(memory)) ? cudaSuccess : not_allocated(name, address(memory));
   });
 }
 
@@ -114,10 +114,8 @@ cudaError_t cudaMalloc(void** to, std::size_t bytes) {
   return allocate(to, bytes, [](std::size_t n) { return allocate_device(current_device(), n); });
 }
 cudaError_t cudaMallocHost(void** to, std::size_t bytes) { return allocate(to, bytes, allocate_page_locked); }
-cudaError_t cudaFree(void* memory) { return release(memory, ExtentKind::kDevice, "cudaFree", free_device); }
-cudaError_t cudaFreeHost(void* memory) {
-  return release(memory, ExtentKind::kPageLocked, "cudaFreeHost", free_page_locked);
-}
+cudaError_t cudaFree(void* memory) { return release(memory, ExtentKind::kDevice, "cudaFree"); }
+cudaError_t cudaFreeHost(void* memory) { return release(memory, ExtentKind::kPageLocked, "cudaFreeHost"); }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
   return call([&](Lock& lock) {

@@ -17,7 +17,7 @@ namespace {
 
 struct WaitCounter : RunObserver {
   void step(const StepMetrics& metrics, const PhaseTimers&, double) override {
-    const std::uint64_t now = gpu_model::counters().waits;
+    const std::uint64_t now = gpu_model::host_waits;
     const bool anew = metrics.gravity.rebuilt || metrics.gravity.rewalked_groups == metrics.gravity.groups;
     if (metrics.step > 0 && !anew) kept.push_back(now - before);
     before = now;

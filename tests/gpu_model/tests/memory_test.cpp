@@ -70,10 +70,10 @@ TEST(ModelledMemory, BlocksOfThePool) {
   EXPECT_EQ(find_extent(segment + 1500, late.number), nullptr);
   EXPECT_EQ(find_extent(segment + 1030, late.number)->end, segment + 1034);
 
-  EXPECT_TRUE(free_device(segment));
+  EXPECT_TRUE(free_memory(segment));
   EXPECT_EQ(find_extent(segment + 100, late.number), nullptr);
   EXPECT_EQ(whereabouts(segment + 100, late.number), "in memory of GPU 0 (4096 bytes), which was freed");
-  EXPECT_FALSE(free_device(segment));
+  EXPECT_FALSE(free_memory(segment));
 }
 
 TEST(ModelledMemory, IsPoisonedAndHasGaps) {
@@ -86,8 +86,8 @@ TEST(ModelledMemory, IsPoisonedAndHasGaps) {
   EXPECT_EQ(whereabouts(12, next_work()), "at the null address");
   int own = 0;
   EXPECT_EQ(whereabouts(reinterpret_cast<Address>(&own), next_work()), "in the host's memory");
-  EXPECT_TRUE(free_device(b));
-  EXPECT_TRUE(free_device(a));
+  EXPECT_TRUE(free_memory(b));
+  EXPECT_TRUE(free_memory(a));
 }
 
 }  // namespace

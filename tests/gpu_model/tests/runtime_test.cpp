@@ -47,11 +47,11 @@ TEST(ModelledRuntime, WorkWaitsUntilItIsWaitedFor) {
   note(order, 1, s);
   note(order, 2, s);
   EXPECT_TRUE(order.empty());
-  const auto waits = counters().waits.load();
+  const auto waits = host_waits.load();
   s.wait();
   EXPECT_EQ(order, (std::vector{1, 2}));
   s.wait();
-  EXPECT_EQ(counters().waits, waits + 1);
+  EXPECT_EQ(host_waits, waits + 1);
 }
 
 TEST(ModelledRuntime, EventsOrderStreamsAndNothingElseDoes) {
