@@ -151,17 +151,11 @@ class HandMadeStream {
   // Reads frames until the other side closes; false where it does not.
   bool closed_by_peer() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    std::vector<std::byte> buffer(1 << 16);
-    while (std::chrono::steady_clock::now() < end) {
-      try {
-        const IoResult result = channel_->read(buffer);
-        if (result.status == IoStatus::kClosed) return true;
-        if (result.bytes == 0) wait_for_status(*channel_, IoStatus::kWantRead, 0.1);
-      } catch (const SecurityError&) {
-        return true;
-      }
+    while (drain()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      wait_for_status(*channel_, IoStatus::kWantRead, 0.1);
     }
-    return false;
+    return true;
   }
 
  private:
