@@ -225,15 +225,11 @@ struct Place {
   }
 };
 
-class CopyStates : public test::EncryptedOrPlain {
- protected:
-  void clients(std::uint64_t messages);
-  void servers(std::uint64_t messages);
-};
+class CopyStates : public test::EncryptedOrPlain {};
 
-void CopyStates::clients(std::uint64_t messages) {
+TEST_P(CopyStates, HostileClients) {
   const Security security = this->security();
-  run_rounds("hostile copy client, " + mode(), messages, [&](std::uint64_t seed) {
+  run_rounds("hostile copy client, " + mode(), few_or_many(kFew, kMany), [&](std::uint64_t seed) {
     Random random(seed);
     Place place;
     copy::ServerOptions options = copy::sharing(place.folder);
@@ -258,9 +254,9 @@ void CopyStates::clients(std::uint64_t messages) {
   });
 }
 
-void CopyStates::servers(std::uint64_t messages) {
+TEST_P(CopyStates, HostileServers) {
   const Security security = this->security();
-  run_rounds("hostile copy server, " + mode(), messages, [&](std::uint64_t seed) {
+  run_rounds("hostile copy server, " + mode(), few_or_many(kFew, kMany), [&](std::uint64_t seed) {
     Random random(seed);
     Place place;
     Listener listener({"127.0.0.1", 0}, security, small());
@@ -294,14 +290,8 @@ void CopyStates::servers(std::uint64_t messages) {
   });
 }
 
-TEST_P(CopyStates, HostileClients) { clients(kFew); }
-TEST_P(CopyStates, HostileServers) { servers(kFew); }
-class FullCopyStates : public CopyStates {};
-TEST_P(FullCopyStates, HostileClients) { clients(kMany); }
-TEST_P(FullCopyStates, HostileServers) { servers(kMany); }
-
 INSTANTIATE_TEST_SUITE_P(Fuzz, CopyStates, testing::Bool(), test::name_of_mode);
-INSTANTIATE_TEST_SUITE_P(Full, FullCopyStates, testing::Bool(), test::name_of_mode);
+INSTANTIATE_TEST_SUITE_P(Full, CopyStates, testing::Bool(), test::name_of_mode);
 
 }  // namespace
 }  // namespace maki::wan::fuzz

@@ -224,11 +224,7 @@ PathSettings small() {
   return settings;
 }
 
-class PathStates : public test::EncryptedOrPlain {
- protected:
-  void callers(std::uint64_t frames);
-  void listeners(std::uint64_t frames);
-};
+class PathStates : public test::EncryptedOrPlain {};
 
 void expect_served(Listener& listener, const Security& security) {
   auto called = std::async(std::launch::async,
@@ -244,9 +240,9 @@ void expect_served(Listener& listener, const Security& security) {
   }
 }
 
-void PathStates::callers(std::uint64_t frames) {
+TEST_P(PathStates, HostileCallers) {
   const Security security = this->security();
-  run_rounds("hostile caller, " + mode(), frames, [&](std::uint64_t seed) {
+  run_rounds("hostile caller, " + mode(), few_or_many(kFew, kMany), [&](std::uint64_t seed) {
     Random random(seed);
     Listener listener({"127.0.0.1", 0}, security, small());
     HostileCaller attack(random, security, listener.address());
@@ -265,9 +261,9 @@ void PathStates::callers(std::uint64_t frames) {
   });
 }
 
-void PathStates::listeners(std::uint64_t frames) {
+TEST_P(PathStates, HostileListeners) {
   const Security security = this->security();
-  run_rounds("hostile listener, " + mode(), frames, [&](std::uint64_t seed) {
+  run_rounds("hostile listener, " + mode(), few_or_many(kFew, kMany), [&](std::uint64_t seed) {
     Random random(seed);
     HostileListener attack(random, security);
     auto called = std::async(std::launch::async, [&] {
@@ -293,14 +289,8 @@ void PathStates::listeners(std::uint64_t frames) {
   });
 }
 
-TEST_P(PathStates, HostileCallers) { callers(kFew); }
-TEST_P(PathStates, HostileListeners) { listeners(kFew); }
-class FullPathStates : public PathStates {};
-TEST_P(FullPathStates, HostileCallers) { callers(kMany); }
-TEST_P(FullPathStates, HostileListeners) { listeners(kMany); }
-
 INSTANTIATE_TEST_SUITE_P(Fuzz, PathStates, testing::Bool(), test::name_of_mode);
-INSTANTIATE_TEST_SUITE_P(Full, FullPathStates, testing::Bool(), test::name_of_mode);
+INSTANTIATE_TEST_SUITE_P(Full, PathStates, testing::Bool(), test::name_of_mode);
 
 }  // namespace
 }  // namespace maki::wan::fuzz

@@ -47,6 +47,12 @@ inline void print_note_at_death() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 
+// How much a test does: suites whose names begin with Full are for make test-full, and may take long.
+inline std::uint64_t few_or_many(std::uint64_t few, std::uint64_t many) {
+  const std::string suite = ::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+  return suite.starts_with("Full") ? many : few;
+}
+
 // `round(seed)` says how many frames (or messages) it sent; rounds of seeds 1, 2, ... until there were so many, or one
 // fails. The seed is printed then, and where the process dies. MAKI_FUZZ_SEED=n in the environment runs that round
 // alone.
