@@ -168,18 +168,16 @@ cufftResult make_cube(cufftHandle handle, long long nx, long long ny, long long 
 
 // Work on a stream.
 struct FftExecution {
-  std::shared_ptr<FftEngine> engine;
-  FftShape shape;
+  FftPlan plan;  // as it was when the call came
   int direction = CUFFT_FORWARD;
-  Address in = 0, out = 0, work_area = 0;
-  std::size_t work_bytes = 0;
+  Address in = 0, out = 0;
   std::string what;
 };
 
 template <class Note>
 void note_rows(const Note& note, WorkNumber work, const FftExecution& e, Address begin, std::size_t bytes) {
-  for (std::size_t i = 0; i < e.shape.rows; ++i) {
-    if (!note(work, begin + i * e.shape.row, bytes, e.what.c_str())) throw Stopped{kIllegalAddress};
+  for (std::size_t i = 0; i < e.plan.shape.rows; ++i) {
+    if (!note(work, begin + i * e.plan.shape.row, bytes, e.what.c_str())) throw Stopped{kIllegalAddress};
   }
 }
 void poison(WorkNumber work, Address begin, std::size_t bytes, const char* what) {
@@ -188,17 +186,17 @@ void poison(WorkNumber work, Address begin, std::size_t bytes, const char* what)
 }
 
 void carry_out(const FftExecution& e, WorkNumber work) {
-  const std::size_t read = e.shape.read(), written = e.shape.written();
+  const FftShape& shape = e.plan.shape;
+  const std::size_t read = shape.read(), written = shape.written();
   note_rows(note_read, work, e, e.in, read);
   note_rows(note_write, work, e, e.out, written);
-  if (e.work_bytes > 0) poison(work, e.work_area, e.work_bytes, "work area of an FFT");
-  e.engine->run(view(e.in), view(e.out), e.direction);
-  if (e.shape.type != CUFFT_C2R) return;
+  if (e.plan.area_bytes > 0) poison(work, e.plan.area, e.plan.area_bytes, "work area of an FFT");
+  e.plan.engine->run(view(e.in), view(e.out), e.direction);
+  if (shape.type != CUFFT_C2R) return;
   // "Out-of-place complex-to-real FFT will always overwrite input buffer"; in place, nothing is said of what becomes of
   // the values between the rows' reals.
   const std::size_t kept = e.in == e.out ? written : 0;
-  for (std::size_t i = 0; i < e.shape.rows; ++i)
-    poison(work, e.in + i * e.shape.row + kept, read - kept, e.what.c_str());
+  for (std::size_t i = 0; i < shape.rows; ++i) poison(work, e.in + i * shape.row + kept, read - kept, e.what.c_str());
 }
 
 bool find_faults(const FftExecution& e) {
@@ -207,7 +205,8 @@ bool find_faults(const FftExecution& e) {
     report({"FFT alignment", e.what, "input and output have to be aligned to complex values"});
     return true;
   }
-  const std::size_t read = e.shape.extent(e.shape.read()), written = e.shape.extent(e.shape.written());
+  const FftPlan& plan = e.plan;
+  const std::size_t read = plan.shape.extent(plan.shape.read()), written = plan.shape.extent(plan.shape.written());
   const auto overlap = [](Address a, std::size_t a_bytes, Address b, std::size_t b_bytes) {
     return a < b + b_bytes && b < a + a_bytes;
   };
@@ -215,8 +214,8 @@ bool find_faults(const FftExecution& e) {
     report({"FFT layout", e.what, "input and output overlap, but do not begin at the same place"});
     return true;
   }
-  if (e.work_bytes > 0 &&
-      (overlap(e.work_area, e.work_bytes, e.in, read) || overlap(e.work_area, e.work_bytes, e.out, written))) {
+  if (plan.area_bytes > 0 &&
+      (overlap(plan.area, plan.area_bytes, e.in, read) || overlap(plan.area, plan.area_bytes, e.out, written))) {
     report({"FFT layout", e.what, "the work area overlaps the input or the output"});
     return true;
   }
@@ -231,7 +230,6 @@ std::string words(const FftShape& shape, const char* call) {
 cufftResult execute(cufftHandle handle, cufftType type, const void* in, const void* out, int direction,
                     const char* call) {
   FftExecution execution;
-  cudaStream_t stream = nullptr;
   const cufftResult result = with_plan(handle, [&](FftPlan& plan) {
     if (!plan.engine || plan.shape.type != type) return CUFFT_INVALID_PLAN;
     if (!in || !out || (direction != CUFFT_FORWARD && direction != CUFFT_INVERSE)) return CUFFT_INVALID_VALUE;
@@ -239,19 +237,13 @@ cufftResult execute(cufftHandle handle, cufftType type, const void* in, const vo
     if (cudaGetDevice(&device) != cudaSuccess || device != plan.device) return CUFFT_INVALID_DEVICE;
     if (plan.area_bytes > 0 && plan.area == 0) return CUFFT_NO_WORKSPACE;
     if (plan.shape.cube && in != out) return not_modelled(call, "a cube from one array to another");
-    execution = {plan.engine,
-                 plan.shape,
-                 direction,
-                 reinterpret_cast<Address>(in),
-                 reinterpret_cast<Address>(out),
-                 plan.area,
-                 plan.area_bytes,
+    execution = {plan, direction, reinterpret_cast<Address>(in), reinterpret_cast<Address>(out),
                  words(plan.shape, call)};
-    stream = plan.stream;
     return CUFFT_SUCCESS;
   });
   if (result != CUFFT_SUCCESS) return result;
   if (find_faults(execution)) return CUFFT_EXEC_FAILED;
+  const cudaStream_t stream = execution.plan.stream;
   std::string what = execution.what;
   queue_work(stream, std::move(what), [e = std::move(execution)](WorkNumber work) {
     carry_out(e, work);
