@@ -19,7 +19,6 @@ tests_of() {
     kernels/mesh/interpolate*) echo 'InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/chunk_tiles.cuh) echo 'MassCounter.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/tree/walk_cuda.cu) echo 'ListKernels.StatisticsOfSomeOfNoneAndOfEmptyLists' ;;
-    kernels/tree/walk_cuda.cuh) echo 'WalkKernel.EverySetInEveryRoom:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     kernels/tree/walk*) echo 'WalkKernel.EverySetInEveryRoom:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     *) echo '*' ;;
   esac

@@ -8,7 +8,7 @@ namespace {
 
 class Listener : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo&) override {
-    for (const Fault& f : take_faults()) ADD_FAILURE() << "GPU model: " << f.kind << ": " << f.where << ": " << f.text;
+    for (const Fault& f : take_faults()) ADD_FAILURE() << "GPU model: " << to_string(f);
   }
 };
 

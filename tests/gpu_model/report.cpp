@@ -34,11 +34,6 @@ void at_exit() {
   _exit(86);
 }
 
-void see_to_the_end() {
-  static const int registered = std::atexit(at_exit);
-  (void)registered;
-}
-
 // The part of a fault's place that does not change from thread to thread.
 std::string without_thread(const std::string& where) {
   const auto block = where.find(", block (");
@@ -53,14 +48,13 @@ std::string without_thread(const std::string& where) {
 void report(Fault fault) {
   Book& b = book();
   const std::lock_guard lock(b.mutex);
-  see_to_the_end();
+  [[maybe_unused]] static const int registered = std::atexit(at_exit);
   ++b.count;
   // Of each place once.
   const bool in_kernel = fault.where.find(", block (") != std::string::npos;
   const std::string key = fault.kind + without_thread(fault.where) + (in_kernel ? "" : fault.text);
   if (!b.told.insert(key).second) return;
-  if (b.written)
-    std::fprintf(stderr, "GPU model: %s: %s: %s\n", fault.kind.c_str(), fault.where.c_str(), fault.text.c_str());
+  if (b.written) std::fprintf(stderr, "GPU model: %s\n", to_string(fault).c_str());
   b.open.push_back(std::move(fault));
 }
 

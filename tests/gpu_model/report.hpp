@@ -14,6 +14,8 @@ struct Fault {
   std::string text;   // what happened
 };
 
+inline std::string to_string(const Fault& f) { return f.kind + ": " + f.where + ": " + f.text; }
+
 void report(Fault fault);
 // Thrown after report() where a kernel cannot go on: the launch ends, and the program gets cudaErrorLaunchFailure or
 // the like.

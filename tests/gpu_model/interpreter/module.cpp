@@ -8,7 +8,6 @@ namespace gpu_model {
 // Kernels are decoded when they are asked for first: a program has many more than a run needs.
 struct Module {
   ptx::ModuleText text;
-  std::shared_ptr<const std::map<int, std::string>> files;
   mutable std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;  // modules live as long as the program
 };
 
@@ -37,7 +36,6 @@ void leave_out_barriers(Kernel& k) {
 std::shared_ptr<const Module> load_module(std::string_view text) {
   auto m = std::make_shared<Module>();
   m->text = ptx::parse(text);
-  m->files = std::make_shared<std::map<int, std::string>>(m->text.files);
   return m;
 }
 
@@ -46,7 +44,7 @@ const Kernel* find_kernel(const Module& module, std::string_view name) {
   for (const auto& text : module.text.kernels)
     if (text.name == name) {
       auto kernel = std::make_unique<Kernel>(decode(text, module.text.dynamic_shared));
-      kernel->files = module.files;
+      kernel->files = &module.text.files;
       leave_out_barriers(*kernel);
       return (module.kernels[text.name] = std::move(kernel)).get();
     }

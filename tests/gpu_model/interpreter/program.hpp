@@ -99,8 +99,8 @@ struct Kernel {
   KernelShape shape;
   std::vector<Instruction> code;
   std::vector<ptx::Line> lines;
-  std::vector<int> callers;  // ptx::KernelText
-  std::shared_ptr<const std::map<int, std::string>> files;
+  std::vector<int> callers;                           // ptx::KernelText
+  const std::map<int, std::string>* files = nullptr;  // of its module
   std::vector<char> constants;
   std::uint32_t predicate_bytes = 0, register_bytes = 0;  // predicates lie first
   struct SpecialRow {

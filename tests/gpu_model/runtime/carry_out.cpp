@@ -188,7 +188,7 @@ WorkNumber queue_work(cudaStream_t stream, std::string what, std::function<Progr
 }
 
 void keep_moving() {
-  static const bool started = [] {
+  [[maybe_unused]] static const bool started = [] {
     std::thread(move_late).detach();
     return std::atexit([] {
              if (Lock::held()) return;
@@ -196,7 +196,6 @@ void keep_moving() {
              ended = true;
            }) == 0;
   }();
-  static_cast<void>(started);
 }
 
 }  // namespace gpu_model

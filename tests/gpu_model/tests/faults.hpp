@@ -46,6 +46,4 @@ class TwoGpusDeathTest : public DeathTest {
   ~TwoGpusDeathTest() override { unsetenv("MAKI_GPU_MODEL_DEVICES"); }
 };
 
-inline std::string to_string(const Fault& f) { return f.kind + ": " + f.where + ": " + f.text; }
-
 }  // namespace gpu_model

@@ -61,7 +61,7 @@ class Planted : public testing::Test {
       const auto found =
           std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.kind.starts_with(expected.kind); });
       const Fault& fault = found == faults.end() ? faults.front() : *found;
-      SCOPED_TRACE(fault.kind + ": " + fault.where + ": " + fault.text);
+      SCOPED_TRACE(to_string(fault));
       EXPECT_NE(found, faults.end());
       const bool listed = std::any_of(expected.lines.begin(), expected.lines.end(), [&](int line) {
         return fault.where.find(std::string(own_file) + ":" + std::to_string(at + line)) != std::string::npos;
@@ -71,7 +71,7 @@ class Planted : public testing::Test {
       if (expected.thread >= 0)
         EXPECT_NE(fault.where.find("thread (" + std::to_string(expected.thread) + ",0,0)"), std::string::npos);
       const auto none = run(repaired, expected.shared_bytes);
-      EXPECT_TRUE(none.empty()) << none.front().kind << ": " << none.front().where << ": " << none.front().text;
+      EXPECT_TRUE(none.empty()) << to_string(none.front());
     }
   }
 
