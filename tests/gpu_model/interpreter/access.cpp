@@ -54,7 +54,7 @@ void load(Warp& w, const Instruction& i) {
   if (!p.any_undefined() && !w.tainted) return;
   if (p.any_undefined()) {
     w.tainted = true;
-    w.taint_from = static_cast<std::uint32_t>(&i - w.block->kernel->code.data());
+    w.taint_from = place_of(w, i);
     report_unwritten(w, i, p, i.elements * sizeof(T));
   }
   // Of a vector each element is told apart: padding is one of them.
@@ -213,7 +213,7 @@ void begin_copy(Warp& w, const Instruction& i) {
     c.bytes = i.bytes;
     c.read = static_cast<std::uint8_t>(read ? std::min<std::uint32_t>(read[l], i.bytes) : i.bytes);
     c.group = w.copy_groups[l];
-    c.instruction = static_cast<std::uint32_t>(&i - b.kernel->code.data());
+    c.instruction = place_of(w, i);
     // Another thread's use of the place before is a race already now.
     check_shared(w, i, m & -m, target, Use::kWrite, c.bytes, unused);
     ++b.copies_under_way;

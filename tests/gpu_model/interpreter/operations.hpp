@@ -2,6 +2,7 @@
 // over rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -14,9 +15,7 @@ namespace gpu_model {
 
 using Words = std::vector<std::string_view>;
 inline bool has(const Words& words, std::string_view w) {
-  for (const auto& x : words)
-    if (x == w) return true;
-  return false;
+  return std::find(words.begin(), words.end(), w) != words.end();
 }
 
 // Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, space,

@@ -69,14 +69,12 @@ void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places&
     for (Lanes m = shared; m; m &= m - 1) places.at[first_lane(m)] = b.shared.data() + a[first_lane(m)];
     lanes &= ~shared;
   }
-  if (!lanes) {
-  } else if (const Lanes local = lanes_in(w, Space::kLocal, i, lanes, a)) {
+  if (const Lanes local = lanes_in(w, Space::kLocal, i, lanes, a)) {
     for (Lanes m = local; m; m &= m - 1)
       places.at[first_lane(m)] = find_local(w, i, first_lane(m), a[first_lane(m)], use, bytes, places.undefined);
     lanes &= ~local;
   }
-  if (!lanes) {
-  } else if (const Lanes parameters = lanes_in(w, Space::kParameter, i, lanes, a)) {
+  if (const Lanes parameters = lanes_in(w, Space::kParameter, i, lanes, a)) {
     for (Lanes m = parameters; m; m &= m - 1) {
       const std::size_t at = a[first_lane(m)] - kParameterWindow;
       if (at + bytes > b.launch->parameters.size())

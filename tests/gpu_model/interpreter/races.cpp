@@ -199,7 +199,7 @@ struct Remembered {
 };
 Remembered& extent_of(const Warp& w, const Instruction& i) {
   static std::vector<Remembered> extents(4096);
-  const auto number = static_cast<std::size_t>(&i - w.block->kernel->code.data());
+  const std::size_t number = place_of(w, i);
   if (number >= extents.size()) extents.resize(2 * number);
   return extents[number];
 }

@@ -83,10 +83,6 @@ void begin_block(Block& b, const Launch& launch, std::uint32_t index) {
 
 namespace {
 
-std::uint32_t place_of(const Warp& w, const Instruction& i) {
-  return static_cast<std::uint32_t>(&i - w.block->kernel->code.data());
-}
-
 // The present group waits in the list, so that another one can go on.
 void put_back(Warp& w) {
   if (w.active) w.groups.push_back({w.pc, w.active, Group::kReady, 0});

@@ -109,6 +109,11 @@ Lanes mask_of(const std::int32_t* flags);      // the sign bits
 void expand(Lanes mask, std::int32_t* flags);  // -1 or 0
 inline unsigned first_lane(Lanes m) { return static_cast<unsigned>(__builtin_ctz(m)); }
 
+// Its index in the kernel's code.
+inline std::uint32_t place_of(const Warp& w, const Instruction& i) {
+  return static_cast<std::uint32_t>(&i - w.block->kernel->code.data());
+}
+
 // "block (3,0,0), thread (17,0,0)" and the source line, for reports.
 std::string where(const Warp& w, const Instruction& i, unsigned lane);
 void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text);

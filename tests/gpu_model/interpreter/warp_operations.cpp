@@ -14,9 +14,8 @@ bool together(Warp& w, const Instruction& i, Row mask_row, Lanes& mask) {
   for (Lanes m = w.active; m; m &= m - 1)
     if (masks[first_lane(m)] == mask) same |= m & -m;
   if (same != w.active) {
-    const auto here = static_cast<std::uint32_t>(&i - w.block->kernel->code.data());
-    w.groups.push_back({here, w.active & ~same, Group::kReady, 0});
-    w.stop = std::min(w.stop, here);
+    w.groups.push_back({place_of(w, i), w.active & ~same, Group::kReady, 0});
+    w.stop = std::min(w.stop, place_of(w, i));
     set_active(w, same);
   }
   return meet(w, i, mask);
@@ -32,7 +31,7 @@ void shuffle(Warp& w, const Instruction& i) {
   const auto* b = row<const std::uint32_t>(w, i.from[1]);
   const auto* c = row<const std::uint32_t>(w, i.from[2]);
   const Lanes source_undefined = w.tainted && !(i.from[0] & kConstant) ? taint_of(w, i.from[0], 0) : 0;
-  std::uint32_t v[kLanes];
+  std::uint32_t v[kLanes] = {};
   Lanes in_range = 0, undefined = 0;
   for (Lanes m = w.active; m; m &= m - 1) {
     const unsigned l = first_lane(m), by = b[l] & 31, clamp = c[l] & 31, segment = c[l] >> 8 & 31;
@@ -50,8 +49,7 @@ void shuffle(Warp& w, const Instruction& i) {
     in_range |= static_cast<Lanes>(inside) << l;
     undefined |= (source_undefined >> source & 1) << l;
   }
-  auto* to = row<std::uint32_t>(w, i.to[0]);
-  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = v[first_lane(m)];
+  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return v[l]; });
   if (w.tainted) set_taint(w, i.to[0], 32, w.active, undefined, 0);
   if (i.to[1] != kNoRow) {
     set_predicate(w, i.to[1], in_range);
@@ -65,8 +63,7 @@ void vote(Warp& w, const Instruction& i) {
   if (!together(w, i, i.from[1], mask)) return;
   const Lanes p = (*row<Lanes>(w, i.from[0]) ^ (i.negated ? ~0u : 0)) & mask;
   if constexpr (kKind == 'b') {
-    auto* to = row<std::uint32_t>(w, i.to[0]);
-    for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = p;
+    each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned) { return p; });
   } else {
     const bool yes = kKind == 'y' ? p != 0 : p == mask;
     set_predicate(w, i.to[0], yes ? ~0u : 0);
@@ -80,20 +77,18 @@ void reduce(Warp& w, const Instruction& i) {
   const auto* a = row<const std::uint32_t>(w, i.from[0]);
   std::uint32_t all = a[first_lane(mask)];
   for (Lanes m = mask & (mask - 1); m; m &= m - 1) all = Op::of(all, a[first_lane(m)]);
-  auto* to = row<std::uint32_t>(w, i.to[0]);
-  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = all;
+  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned) { return all; });
 }
 
 void match_any(Warp& w, const Instruction& i) {
   Lanes mask = 0;
   if (!together(w, i, i.from[1], mask)) return;
   const auto* a = row<const std::uint32_t>(w, i.from[0]);
-  auto* to = row<std::uint32_t>(w, i.to[0]);
   std::uint32_t v[kLanes] = {};
   for (Lanes m = mask; m; m &= m - 1)
     for (Lanes n = mask; n; n &= n - 1)
       if (a[first_lane(n)] == a[first_lane(m)]) v[first_lane(m)] |= n & -n;
-  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = v[first_lane(m)];
+  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return v[l]; });
 }
 
 void warp_barrier(Warp& w, const Instruction& i) {
