@@ -59,30 +59,19 @@ Testbed::Testbed(const TestbedSettings& s) {
   if (!s.rates.empty() && s.rates.size() != pairs.size())
     throw wan::Error(fmt::format("{} rates for {} links", s.rates.size(), pairs.size()), "",
                      "give one, or one for each");
+  const auto end = [this](int own, int other) {
+    return LinkEnd{site(own).name(), fmt::format("wan{}", other), address(own), address6(own)};
+  };
   for (const auto& [a, b] : pairs) {
     LinkSettings link = s.link;
     if (!s.rates.empty()) link.rate = s.rates[static_cast<std::size_t>(b == a + 1 ? a : b)];
-    join(a, b, link);
+    link.seed = s.link.seed * 1000 + static_cast<std::uint64_t>(a * kMaxSites + b);
+    links_.push_back({a, b, EmulatedLink(end(a, b), end(b, a), link)});
   }
-}
-
-void Testbed::join(int a, int b, const LinkSettings& settings) {
-  const auto end = [&](int own, int other) {
-    return LinkEnd{site(own).name(), fmt::format("wan{}", other), address(own), address6(own)};
-  };
-  LinkSettings own = settings;
-  own.seed = settings.seed * 1000 + static_cast<std::uint64_t>(a * kMaxSites + b);
-  links_.push_back({a, b, EmulatedLink(end(a, b), end(b, a), own)});
 }
 
 std::string Testbed::address(int i) const { return fmt::format("10.77.0.{}", i + 1); }
 std::string Testbed::address6(int i) const { return fmt::format("fd77::{:x}", i + 1); }
-
-const EmulatedLink& Testbed::link(int a, int b) const {
-  for (const Link& l : links_)
-    if ((l.a == a && l.b == b) || (l.a == b && l.b == a)) return l.link;
-  throw wan::Error(fmt::format("there is no link between sites {} and {}", a, b));
-}
 
 std::string counters_text(const Testbed& testbed) {
   std::string text = fmt::format("{:<8} {:>11} {:>14} {:>11} {:>11} {:>14} {:>7}\n", "link", "packets", "bytes",

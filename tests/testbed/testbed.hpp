@@ -12,8 +12,8 @@ namespace maki::testbed {
 
 struct TestbedSettings {
   int sites = 2;
-  // Of a line 0 - 1 - 2 ... sites that are not neighbours cannot reach each other (relays); of a ring the last one is the
-  // neighbour of the first.
+  // Of a line 0 - 1 - 2 ... sites that are not neighbours cannot reach each other (relays); of a ring the last one is
+  // the neighbour of the first.
   bool ring = false;
   LinkSettings link;
   // Of each link in place of link.rate, that from site 0 to site 1 first, in a ring that from the last site to the
@@ -41,11 +41,8 @@ class Testbed {
   std::string address(int i) const;  // IPv4, of the site on all its links
   std::string address6(int i) const;
   const std::vector<Link>& links() const { return links_; }
-  const EmulatedLink& link(int a, int b) const;  // throws wan::Error where there is none
 
  private:
-  void join(int a, int b, const LinkSettings& settings);
-
   std::vector<Namespace> spaces_;
   std::vector<Link> links_;  // ends before the namespaces do
 };

@@ -78,7 +78,7 @@ LinkCounters all_packets(const Testbed& testbed, const Pair& pair, unsigned sent
   unsigned arrived = 0;
   EXPECT_TRUE(wan::test::comes_true([&] {
     for (char buffer[2000]; recv(pair.b.descriptor(), buffer, sizeof buffer, MSG_DONTWAIT) > 0;) ++arrived;
-    counters = testbed.link(0, 1).forth();
+    counters = testbed.links().front().link.forth();
     return arrived == counters.packets && arrived + counters.queue_drops + counters.loss_drops == sent;
   })) << arrived;
   return counters;
@@ -204,7 +204,7 @@ TEST_F(LinkTest, BytesSurviveLoss) {
   settings.link.loss = 0.01;
   Testbed testbed(settings);
   for (const bool six : {false, true}) expect_intact(testbed, six, std::size_t{4} << 20);
-  EXPECT_GT(testbed.link(0, 1).forth().loss_drops, 20u);
+  EXPECT_GT(testbed.links().front().link.forth().loss_drops, 20u);
 }
 
 TEST_F(LinkTest, EndsOfALineDoNotSeeEachOther) {
