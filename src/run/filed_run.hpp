@@ -132,14 +132,11 @@ class FiledRun {
   // Starts from a prepared configuration; over several sites without particles.
   static std::unique_ptr<FiledRun> start(const Config& config, Prepared prepared, const Admission& admission,
                                          OpenSites ring, const Options& options);
-  struct Changes {
-    const std::vector<std::string>& settings;
-    std::string from;  // their source
-  };
-  // Resumes from the newest restart that is whole at all sites, with the configuration of the newest that all have.
-  // `words`: the first messages.
-  static std::unique_ptr<FiledRun> go_on(const Changes& changes, const RestartsThere& there, OpenSites ring,
-                                         const Options& options, std::vector<std::string> words = {});
+  // Resumes from the newest restart that is whole at all sites, with the configuration of the newest that all have and
+  // these settings (`from` names their source). `words`: the first messages.
+  static std::unique_ptr<FiledRun> go_on(const std::vector<std::string>& settings, const std::string& from,
+                                         const RestartsThere& there, OpenSites ring, const Options& options,
+                                         std::vector<std::string> words = {});
   void introduce(const Prepared& run, const Admission& admission, const Communicator& ranks);
 
   int device_ = 0;
