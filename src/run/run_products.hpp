@@ -71,21 +71,18 @@ class RunProducts : public RunFiles {
   GroupCatalogue write_groups(const OutputState& state);
   std::function<double(double)> expected_masses(const SnapshotHeader& header);
   PowerTheory theory(const SnapshotHeader& header);
+  bool knows_spectrum() const { return config_.initial.kind == InitialKind::kLpt; }  // of the initial conditions
 
   Provenance provenance_;
   bool overwrite_;
+  Config config_;
   int power_mesh_ = 0;  // 0: no power spectra
-  int power_folding_ = 2;
-  bool pictures_;
   PictureOptions picture_;
   bool told_of_empty_picture_ = false;
   bool groups_;
-  bool groups_alone_;  // snapshots hold only members of groups
-  FileLayout layout_;  // of snapshots, and so the units of catalogues
-  bool reports_;
+  bool groups_alone_;                 // snapshots hold only members of groups
   std::optional<Timeline> timeline_;  // where there are light cones
   std::vector<LightCone> cones_;
-  std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
 };
 
 }  // namespace maki
