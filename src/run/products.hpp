@@ -103,9 +103,6 @@ std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& option
 bool write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
                       const Provenance& provenance, bool overwrite);
 
-// The unit of length as text: "Mpc/h"; "" for pure numbers.
-std::string length_unit_name(const UnitSystem& units);
-
 // An even mesh with as many cells as particles along a side: all modes count up to the Nyquist wave number of the
 // particles. Modes beyond, where shot noise and the lattice dominate, come from foldings.
 int default_power_mesh(std::uint64_t particles);
