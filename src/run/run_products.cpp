@@ -40,6 +40,30 @@ void check_reach(const ConeShells& shells, double side) {
               "choose a nearer edge or a larger box");
 }
 
+// The folder of an observer's files in the run's output directory.
+std::string light_cone_folder(const std::string& directory, std::size_t observer) {
+  return (std::filesystem::path(directory) / fmt::format("lightcone_{:02}", observer)).string();
+}
+
+// Options from a run's resolved configuration. Throws Error where the shells reach over too many images of the box.
+LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {
+  const Config::LightCone& given = run.config.lightcone;
+  LightConeOptions options;
+  options.shells = make_shells(timeline, given.edges, static_cast<int>(given.shells));
+  check_reach(options.shells, run.side);
+  options.particles = given.write_particles;
+  options.nside = static_cast<int>(given.nside);
+  options.compression = static_cast<int>(run.config.output.compression);
+  for (const std::array<double, 3>& place : light_cone_observers(run.config, run.units)) {
+    ConeObserver observer{place, {}};
+    observer.view.axis = direction_of(given.directions, options.observers.size());
+    if (given.opening_angle < 180)
+      observer.view.cos_angle = std::cos(given.opening_angle * boost::math::double_constants::degree);
+    options.observers.push_back(observer);
+  }
+  return options;
+}
+
 // A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
 constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
 // Host bytes a particle while a shell is written: its record, a row of the set, and the scale factor.
@@ -77,35 +101,12 @@ LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
           .maps = observers * 2 * map};
 }
 
-std::string light_cone_folder(const std::string& directory, std::size_t observer) {
-  return (std::filesystem::path(directory) / fmt::format("lightcone_{:02}", observer)).string();
-}
-
 std::string damage_of_light_cones(const std::string& directory, const Config& config, std::uint64_t step,
                                   const Communicator& ranks) {
   std::string damage;
   for (std::size_t i = 0; i < config.lightcone.observers.size() / 3 && damage.empty(); ++i)
     damage = damage_of_cone(light_cone_folder(directory, i), step, ranks);
   return damage;
-}
-
-LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {
-  const Config::LightCone& given = run.config.lightcone;
-  LightConeOptions options;
-  if (given.observers.empty()) return options;
-  options.shells = make_shells(timeline, given.edges, static_cast<int>(given.shells));
-  check_reach(options.shells, run.side);
-  options.particles = given.write_particles;
-  options.nside = static_cast<int>(given.nside);
-  options.compression = static_cast<int>(run.config.output.compression);
-  for (const std::array<double, 3>& place : light_cone_observers(run.config, run.units)) {
-    ConeObserver observer{place, {}};
-    observer.view.axis = direction_of(given.directions, options.observers.size());
-    if (given.opening_angle < 180)
-      observer.view.cos_angle = std::cos(given.opening_angle * boost::math::double_constants::degree);
-    options.observers.push_back(observer);
-  }
-  return options;
 }
 
 // ---- products of a run ----------------------------------------------------------------------------------------------
