@@ -111,11 +111,9 @@ CLI::App* add_command(CLI::App& program, const char* name, const char* meaning, 
 
 // The commands of `maki model`.
 void add_model_commands(CLI::App& program);
-void add_model_calibrate(CLI::App& model);
 
 // The commands of `maki sites`.
 void add_sites_commands(CLI::App& program);
-void add_sites_check(CLI::App& sites);
 
 // The commands of `maki wan`: tools that join sites. Each runs as one process and starts no MPI.
 void add_wan_commands(CLI::App& program);

@@ -109,8 +109,6 @@ void check(const Options& given) {
              given.no_measure ? "Nothing is wrong at this site; its neighbours were not called." : "Nothing is wrong.");
 }
 
-}  // namespace
-
 void add_sites_check(CLI::App& sites) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(
@@ -128,6 +126,8 @@ void add_sites_check(CLI::App& sites) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1.0, 86400.0));
 }
+
+}  // namespace
 
 void add_sites_commands(CLI::App& program) {
   CLI::App* sites = program.add_subcommand("sites", "One simulation over several sites: check them before a run");

@@ -12,8 +12,6 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/wan/path_options.hpp"
-#include "src/config/key_access.hpp"
-#include "src/config/text.hpp"
 #include "src/io/json.hpp"
 #include "src/io/safe_file.hpp"
 #include "wan/net/settings.hpp"
