@@ -13,8 +13,6 @@ struct PowerArguments {
   bool overwrite = false;
 };
 
-void say(const std::string& note) { fmt::print("{}\n", note); }
-
 void print_notes_of(const LoadedSet& loaded) {
   if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
 }

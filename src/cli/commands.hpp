@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -31,6 +32,12 @@ void add_info_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_watch_command(CLI::App& program);
 void add_config_command(CLI::App& program);
+
+// Prints a line at once, for readers of a log that is otherwise silent.
+inline void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
 
 // Prints each note on a line of its own.
 inline void print_notes(const std::vector<std::string>& notes) {

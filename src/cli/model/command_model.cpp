@@ -227,10 +227,7 @@ void calibrate_here(const CalibrateOptions& given) {
   check_output(given.output, given.overwrite);
   if (!given.output.empty()) file.emplace(given.output, given.overwrite);
   select_device(usual_device(), usual_threads());
-  const std::string text = calibrate(given.particles, [](const std::string& line) {
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  });
+  const std::string text = calibrate(given.particles, say);
   fmt::print("\n{}", text);
   if (!file) return;
   file->write(text);

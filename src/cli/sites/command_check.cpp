@@ -86,7 +86,7 @@ void check(const Options& given) {
   const Prepared run = prepare(config, false, Communicator::self());
   first_slabs(run, site.count);
   sites::RingPlan plan = make_ring_plan(run.config, site, "maki run");
-  plan.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
+  plan.report = say;
   if (given.wait > 0) plan.wait_limit = given.wait;
   plan.report(
       fmt::format("site {} of the ring {}, Maki {}", site.name, fmt::join(config.sites.ring, ", "), plan.version));
