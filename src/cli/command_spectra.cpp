@@ -14,7 +14,7 @@ struct PowerArguments {
 };
 
 void print_notes_of(const LoadedSet& loaded) {
-  if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
+  if (loaded.ranks().rank() == 0) print_notes(loaded.report().notes);
 }
 
 PowerTheory theory_on_root(const std::string& config, const std::string& snapshot, const LoadedSet& loaded) {

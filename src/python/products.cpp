@@ -125,8 +125,7 @@ std::pair<GroupCatalogue, Notes> find(const Snapshot& set, const GroupOptions& o
   const Computing computing;
   Notes notes;
   LoadedSet loaded = load(set, notes);
-  GroupCatalogue found =
-      find_groups(loaded.stream(), loaded.ranks(), loaded.particles(), loaded.frame(), loaded.header(), options);
+  GroupCatalogue found = loaded.find_groups(options);
   gather_members(loaded.ranks(), found);
   return {std::move(found), notes};
 }
