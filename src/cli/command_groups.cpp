@@ -62,8 +62,7 @@ void write_groups(GroupsOptions given) {
   if (loaded.frame().periodic)  // others have no groups
     root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
   const auto begin = std::chrono::steady_clock::now();
-  const GroupCatalogue catalogue =
-      find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
+  const GroupCatalogue catalogue = loaded.find_groups(given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   root_succeeds(ranks, [&] { fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count()); });
   write_group_files(given.output, catalogue, expected, loaded.provenance(), given.overwrite, ranks);

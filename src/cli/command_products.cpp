@@ -185,7 +185,7 @@ double length_of(const std::string& text, const SnapshotHeader& header) {
 void write_picture(const ImageArguments& given) {
   root_succeeds(Communicator::world(), [&] { check_output(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot);
-  if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
+  if (loaded.ranks().rank() == 0) print_notes(loaded.report().notes);
   const DeviceSet set = loaded.set();
   PictureOptions picture = given.picture;
   picture.axis = given.axis[0] - 'x';

@@ -13,10 +13,8 @@ struct PowerArguments {
   bool overwrite = false;
 };
 
-void say(const std::string& note) { fmt::print("{}\n", note); }
-
 void print_notes_of(const LoadedSet& loaded) {
-  if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
+  if (loaded.ranks().rank() == 0) print_notes(loaded.report().notes);
 }
 
 PowerTheory theory_on_root(const std::string& config, const std::string& snapshot, const LoadedSet& loaded) {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -31,6 +32,12 @@ void add_info_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_watch_command(CLI::App& program);
 void add_config_command(CLI::App& program);
+
+// Prints a line at once, for readers of a log that is otherwise silent.
+inline void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
 
 // Prints each note on a line of its own.
 inline void print_notes(const std::vector<std::string>& notes) {
@@ -111,11 +118,9 @@ CLI::App* add_command(CLI::App& program, const char* name, const char* meaning, 
 
 // The commands of `maki model`.
 void add_model_commands(CLI::App& program);
-void add_model_calibrate(CLI::App& model);
 
 // The commands of `maki sites`.
 void add_sites_commands(CLI::App& program);
-void add_sites_check(CLI::App& sites);
 
 // The commands of `maki wan`: tools that join sites. Each runs as one process and starts no MPI.
 void add_wan_commands(CLI::App& program);

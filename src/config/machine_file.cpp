@@ -61,8 +61,7 @@ void read_node(const toml::node& node, const Entry& entry, const std::string& pl
   }
 }
 
-// Returns whether all required numbers are there.
-bool read_table(const toml::table& table, const std::string& file, const std::vector<Entry>& entries) {
+void read_table(const toml::table& table, const std::string& file, const std::vector<Entry>& entries) {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.emplace_back(entry.name);
   for (const auto& [key, node] : table) {
@@ -73,78 +72,77 @@ bool read_table(const toml::table& table, const std::string& file, const std::ve
                   fmt::format("did you mean '{}'?", nearest_name(names, name)));
     read_node(node, entries[static_cast<std::size_t>(at - names.begin())], place_of(file, node));
   }
-  return std::none_of(entries.begin(), entries.end(),
-                      [](const Entry& entry) { return entry.required && *std::get<double*>(entry.to) == 0; });
 }
 
-const toml::table& table_of(const toml::node& node, const std::string& file, const char* name) {
+bool is_whole(const std::vector<Entry>& entries) {
+  return std::ranges::none_of(entries,
+                              [](const Entry& entry) { return entry.required && *std::get<double*>(entry.to) == 0; });
+}
+
+// [name], with all required numbers; `advice` lists them.
+void read_section(const toml::node& node, const std::string& file, const char* name, const std::vector<Entry>& entries,
+                  const char* advice) {
   const toml::table* table = node.as_table();
   if (table == nullptr) throw Error(fmt::format("{}: {} is no table", place_of(file, node), name));
-  return *table;
+  read_table(*table, file, entries);
+  if (!is_whole(entries)) throw Error(fmt::format("{}: [{}] is not complete", place_of(file, node), name), "", advice);
 }
 
 Site read_site(const toml::table& table, const std::string& file) {
   Site site;
-  if (!read_table(table, file,
-                  {{"name", &site.name},
-                   {"tree", &site.tree, Kind::kSeconds, true},
-                   {"fft", &site.fft, Kind::kSeconds, true},
-                   {"mesh", &site.mesh, Kind::kSeconds, true},
-                   {"direct", &site.direct, Kind::kSeconds},
-                   {"processes", &site.processes}})) {
-    throw Error(fmt::format("{}: site '{}' lacks a constant", place_of(file, table), site.name), "",
-                "give tree, fft and mesh in seconds");
-  }
-  return site;
+  const std::vector<Entry> entries = {{"name", &site.name},
+                                      {"tree", &site.tree, Kind::kSeconds, true},
+                                      {"fft", &site.fft, Kind::kSeconds, true},
+                                      {"mesh", &site.mesh, Kind::kSeconds, true},
+                                      {"direct", &site.direct, Kind::kSeconds},
+                                      {"processes", &site.processes}};
+  read_table(table, file, entries);
+  if (is_whole(entries)) return site;
+  throw Error(fmt::format("{}: site '{}' lacks a constant", place_of(file, table), site.name), "",
+              "give tree, fft and mesh in seconds");
 }
 
-Network read_network(const toml::table& table, const std::string& file) {
+Network read_network(const toml::node& node, const std::string& file) {
   Network network;
-  if (!read_table(table, file,
-                  {{"star", &network.star},
-                   {"lan_round_trip", &network.lan_round_trip, Kind::kSeconds, true},
-                   {"wan_round_trip", &network.wan_round_trip, Kind::kSeconds, true},
-                   {"lan_rate", &network.lan_rate, Kind::kRate, true},
-                   {"wan_rate", &network.wan_rate, Kind::kRate, true}})) {
-    throw Error(fmt::format("{}: [network] is not complete", place_of(file, table)), "",
-                "give lan_round_trip, lan_rate, wan_round_trip and wan_rate");
-  }
+  read_section(node, file, "network",
+               {{"star", &network.star},
+                {"lan_round_trip", &network.lan_round_trip, Kind::kSeconds, true},
+                {"wan_round_trip", &network.wan_round_trip, Kind::kSeconds, true},
+                {"lan_rate", &network.lan_rate, Kind::kRate, true},
+                {"wan_rate", &network.wan_rate, Kind::kRate, true}},
+               "give lan_round_trip, lan_rate, wan_round_trip and wan_rate");
   return network;
 }
 
-Accelerator read_accelerator(const toml::table& table, const std::string& file) {
+Accelerator read_accelerator(const toml::node& node, const std::string& file) {
   Accelerator gpu;
-  if (!read_table(table, file,
-                  {{"host_rate", &gpu.host_rate, Kind::kRate, true},
-                   {"transfer_rate", &gpu.transfer_rate, Kind::kRate, true},
-                   {"gpu_rate", &gpu.gpu_rate, Kind::kRate, true},
-                   {"inject_rate", &gpu.inject_rate, Kind::kRate},
-                   {"gpu_flops", &gpu.gpu_flops, Kind::kNumber, true}})) {
-    throw Error(fmt::format("{}: [accelerator] is not complete", place_of(file, table)), "",
-                "give host_rate, transfer_rate, gpu_rate and gpu_flops");
-  }
+  read_section(node, file, "accelerator",
+               {{"host_rate", &gpu.host_rate, Kind::kRate, true},
+                {"transfer_rate", &gpu.transfer_rate, Kind::kRate, true},
+                {"gpu_rate", &gpu.gpu_rate, Kind::kRate, true},
+                {"inject_rate", &gpu.inject_rate, Kind::kRate},
+                {"gpu_flops", &gpu.gpu_flops, Kind::kNumber, true}},
+               "give host_rate, transfer_rate, gpu_rate and gpu_flops");
   return gpu;
 }
 
-MakiConstants read_maki(const toml::table& table, const std::string& file) {
+MakiConstants read_maki(const toml::node& node, const std::string& file) {
   MakiConstants c;
-  if (!read_table(table, file,
-                  {{"pair", &c.pair, Kind::kSeconds, true},
-                   {"interactions", &c.interactions, Kind::kNumber, true},
-                   {"reach", &c.reach},
-                   {"made", &c.made, Kind::kSeconds},
-                   {"fixed_made", &c.fixed_made, Kind::kSeconds},
-                   {"near", &c.near},
-                   {"doubling", &c.doubling, Kind::kSeconds},
-                   {"kept", &c.kept, Kind::kSeconds},
-                   {"fixed_kept", &c.fixed_kept, Kind::kSeconds},
-                   {"mesh_particle", &c.mesh_particle, Kind::kSeconds},
-                   {"mesh_cell", &c.mesh_cell, Kind::kSeconds},
-                   {"code_cell", &c.code_cell, Kind::kSeconds},
-                   {"fixed_code", &c.fixed_code, Kind::kSeconds}})) {
-    throw Error(fmt::format("{}: [maki] is not complete", place_of(file, table)), "",
-                "give pair and interactions at least, or make one: maki model calibrate");
-  }
+  read_section(node, file, "maki",
+               {{"pair", &c.pair, Kind::kSeconds, true},
+                {"interactions", &c.interactions, Kind::kNumber, true},
+                {"reach", &c.reach},
+                {"made", &c.made, Kind::kSeconds},
+                {"fixed_made", &c.fixed_made, Kind::kSeconds},
+                {"near", &c.near},
+                {"doubling", &c.doubling, Kind::kSeconds},
+                {"kept", &c.kept, Kind::kSeconds},
+                {"fixed_kept", &c.fixed_kept, Kind::kSeconds},
+                {"mesh_particle", &c.mesh_particle, Kind::kSeconds},
+                {"mesh_cell", &c.mesh_cell, Kind::kSeconds},
+                {"code_cell", &c.code_cell, Kind::kSeconds},
+                {"fixed_code", &c.fixed_code, Kind::kSeconds}},
+               "give pair and interactions at least, or make one: maki model calibrate");
   return c;
 }
 
@@ -155,13 +153,9 @@ Machine parse_machine(const std::string& text, const std::string& name) {
   read_table(parse_toml(text, name), name,
              {{"name", &machine.name},
               {"source", &machine.source},
-              {"network",
-               [&](const toml::node& node) { machine.network = read_network(table_of(node, name, "network"), name); }},
-              {"accelerator",
-               [&](const toml::node& node) {
-                 machine.accelerator = read_accelerator(table_of(node, name, "accelerator"), name);
-               }},
-              {"maki", [&](const toml::node& node) { machine.maki = read_maki(table_of(node, name, "maki"), name); }},
+              {"network", [&](const toml::node& node) { machine.network = read_network(node, name); }},
+              {"accelerator", [&](const toml::node& node) { machine.accelerator = read_accelerator(node, name); }},
+              {"maki", [&](const toml::node& node) { machine.maki = read_maki(node, name); }},
               {"site", [&](const toml::node& node) {
                  if (!node.is_array_of_tables())
                    throw Error(fmt::format("{}: 'site' is not a list", place_of(name, node)), "",

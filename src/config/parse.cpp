@@ -16,6 +16,58 @@
 namespace maki {
 namespace {
 
+// The key for a parameter of GADGET or SWIFT; null for other words. Without case and underscores, up to a number.
+const char* key_for_parameter(const std::string& plain) {
+  static constexpr std::pair<std::string_view, const char*> kParameters[] = {
+      {"aend", "time.end_redshift"},
+      {"boxsize", "box.size"},
+      {"cputimebetrestartfile", "run.restart_interval"},
+      {"deltahours", "run.restart_interval"},
+      {"dtmax", "time.max_dlna"},
+      {"errtolforceacc", "gravity.error"},
+      {"errtolintaccuracy", "time.eta"},
+      {"errtoltheta", "gravity.theta"},
+      {"filename", "initial.file"},
+      {"initcondfile", "initial.file"},
+      {"maxphysicaldmsoftening", "gravity.max_physical_softening"},
+      {"maxruntime", "run.time_limit"},
+      {"maxsizetimestep", "time.max_dlna"},
+      {"meshsidelength", "gravity.mesh"},
+      {"numfilespersnapshot", "output.files"},
+      {"outputdir", "run.output_directory"},
+      {"outputlist", "output.list"},
+      {"pmgrid", "gravity.mesh"},
+      {"softeningcomoving", "gravity.softening"},
+      {"softeningmaxphys", "gravity.max_physical_softening"},
+      {"timebegin", "initial.redshift"},
+      {"timebetsnapshot", "output.redshifts"},
+      {"timelimitcpu", "run.time_limit"},
+      {"timemax", "time.end_redshift"},
+  };
+  const auto begins = [&](const auto& parameter) { return plain.starts_with(parameter.first); };
+  const auto* found = std::ranges::find_if(kParameters, begins);
+  return found == std::end(kParameters) ? nullptr : found->second;
+}
+
+// The known key nearest to `word` by edit distance, as "section.key"; letter case and underscores do not count.
+// "" where none is near.
+std::string nearest_key(const std::string& word) {
+  const bool with_section = word.find('.') != std::string::npos;
+  const std::string wanted = plain_word(word);
+  const std::string wanted_name = plain_word(word.substr(word.find('.') + 1));
+  if (const char* key = key_for_parameter(wanted_name)) return key;
+  std::string best;
+  std::size_t smallest = wanted_name.size() + 3;  // a name with more than half of its letters wrong means another thing
+  for (const Key& key : config_keys()) {
+    // The right name in a wrong section counts as nearer than another name in the right section.
+    const std::size_t by_name = edit_distance(wanted_name, plain_word(key.name)) * 2 + (with_section ? 1 : 0);
+    const std::size_t by_path = edit_distance(wanted, plain_word(key.path())) * 2;
+    const std::size_t distance = with_section ? std::min(by_name, by_path) : by_name;
+    if (distance < smallest) smallest = distance, best = key.path();
+  }
+  return best;
+}
+
 // The place of a value, which begins messages: "run.toml line 12: gravity.theta" or "command line: gravity.theta=7".
 struct Place {
   std::string where;
@@ -293,39 +345,6 @@ std::string preset_text(const Key& key) {
   return key.name == "mesh" ? text + " for 128^3 particles" : text;
 }
 
-// The key for a parameter of GADGET or SWIFT; null for other words. Without case and underscores, up to a number.
-const char* key_for_parameter(const std::string& plain) {
-  static constexpr std::pair<std::string_view, const char*> kParameters[] = {
-      {"aend", "time.end_redshift"},
-      {"boxsize", "box.size"},
-      {"cputimebetrestartfile", "run.restart_interval"},
-      {"deltahours", "run.restart_interval"},
-      {"dtmax", "time.max_dlna"},
-      {"errtolforceacc", "gravity.error"},
-      {"errtolintaccuracy", "time.eta"},
-      {"errtoltheta", "gravity.theta"},
-      {"filename", "initial.file"},
-      {"initcondfile", "initial.file"},
-      {"maxphysicaldmsoftening", "gravity.max_physical_softening"},
-      {"maxruntime", "run.time_limit"},
-      {"maxsizetimestep", "time.max_dlna"},
-      {"meshsidelength", "gravity.mesh"},
-      {"numfilespersnapshot", "output.files"},
-      {"outputdir", "run.output_directory"},
-      {"outputlist", "output.list"},
-      {"pmgrid", "gravity.mesh"},
-      {"softeningcomoving", "gravity.softening"},
-      {"softeningmaxphys", "gravity.max_physical_softening"},
-      {"timebegin", "initial.redshift"},
-      {"timebetsnapshot", "output.redshifts"},
-      {"timelimitcpu", "run.time_limit"},
-      {"timemax", "time.end_redshift"},
-  };
-  const auto begins = [&](const auto& parameter) { return plain.starts_with(parameter.first); };
-  const auto* found = std::ranges::find_if(kParameters, begins);
-  return found == std::end(kParameters) ? nullptr : found->second;
-}
-
 // Whether a text is a file of parameters of GADGET or SWIFT: three or more of its lines begin with the name of one.
 bool is_parameter_file(const std::string& text) {
   std::istringstream lines(text);
@@ -353,23 +372,6 @@ bool is_printed(const Key& key, const Config& config) {
 bool sets(const std::string& setting, const std::string& path) {
   const std::string key = setting.substr(0, setting.find('='));
   return key == path || key == path.substr(path.find('.') + 1);
-}
-
-std::string nearest_key(const std::string& word) {
-  const bool with_section = word.find('.') != std::string::npos;
-  const std::string wanted = plain_word(word);
-  const std::string wanted_name = plain_word(word.substr(word.find('.') + 1));
-  if (const char* key = key_for_parameter(wanted_name)) return key;
-  std::string best;
-  std::size_t smallest = wanted_name.size() + 3;  // a name with more than half of its letters wrong means another thing
-  for (const Key& key : config_keys()) {
-    // The right name in a wrong section counts as nearer than another name in the right section.
-    const std::size_t by_name = edit_distance(wanted_name, plain_word(key.name)) * 2 + (with_section ? 1 : 0);
-    const std::size_t by_path = edit_distance(wanted, plain_word(key.path())) * 2;
-    const std::size_t distance = with_section ? std::min(by_name, by_path) : by_name;
-    if (distance < smallest) smallest = distance, best = key.path();
-  }
-  return best;
 }
 
 Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides,

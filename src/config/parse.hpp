@@ -24,10 +24,6 @@ Config parse_config(const std::string& text, const std::string& name, const std:
 // Whether a setting "key=value" is one of the key `path`, "section.key", also by the key's name alone.
 bool sets(const std::string& setting, const std::string& path);
 
-// The known key nearest to `word` by edit distance, as "section.key"; letter case and underscores do not count.
-// "" where none is near.
-std::string nearest_key(const std::string& word);
-
 // Valid TOML that parses to the same Config: every key that has a meaning for this kind of run, but for sites.key.
 std::string to_toml(const Config& config);
 

@@ -48,6 +48,15 @@ const char* dimension_name(Dimension dimension) {
   return names[static_cast<std::size_t>(dimension)];
 }
 
+// "kpc/h, Mpc/h, ...".
+std::string unit_names(Dimension dimension) {
+  std::string names;
+  for (const Unit& unit : kUnits) {
+    if (unit.dimension == dimension) names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  }
+  return names;
+}
+
 // In cgs; the unit of time is length over velocity.
 double factor_of(const UnitSystem& units, Dimension dimension) {
   switch (dimension) {
@@ -65,14 +74,6 @@ const Unit* find_unit(std::string_view name, Dimension dimension) {
     if (unit.dimension == dimension && name == unit.name) return &unit;
   }
   return nullptr;
-}
-
-std::string unit_names(Dimension dimension) {
-  std::string names;
-  for (const Unit& unit : kUnits) {
-    if (unit.dimension == dimension) names += (names.empty() ? "" : ", ") + std::string(unit.name);
-  }
-  return names;
 }
 
 Quantity parse_quantity(const std::string& text, Dimension dimension) {

@@ -26,8 +26,6 @@ struct Unit {
 
 // nullptr for an unknown unit of that dimension.
 const Unit* find_unit(std::string_view name, Dimension dimension);
-// "kpc/h, Mpc/h, ...", for messages.
-std::string unit_names(Dimension dimension);
 
 // "50 Mpc/h" -> {50, "Mpc/h"}; "50" -> {50, ""}. Throws Error with the expected form; the caller adds the place.
 Quantity parse_quantity(const std::string& text, Dimension dimension);

@@ -175,6 +175,12 @@ std::int64_t force_mesh(double factor, double per_side) {
 
 namespace {
 
+// The longest step in ln a for the factors of kicks and drifts that time.growth_exact chooses.
+double preset_max_dlna(const Config& config) {
+  const PresetNumbers& numbers = preset_numbers(config.run.preset);
+  return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
+}
+
 // Whether the particles are no lattice, or one whose mesh can have 1.5 cells a spacing.
 bool suits_mesh(std::uint64_t particles) {
   const auto side = static_cast<std::uint64_t>(std::llround(std::cbrt(static_cast<double>(particles))));
@@ -206,11 +212,6 @@ PresetNumbers numbers_of(const Config& config, std::uint64_t particles) {
   numbers.refine_root = row.refine_root;
   numbers.reuse_tolerance = kReuseTolerance;
   return numbers;
-}
-
-double preset_max_dlna(const Config& config) {
-  const PresetNumbers& numbers = preset_numbers(config.run.preset);
-  return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
 }
 
 void resolve_presets(Config& config, std::uint64_t particles) {

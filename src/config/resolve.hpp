@@ -45,8 +45,6 @@ PresetNumbers numbers_of(const Config& config, std::uint64_t particles = 0);
 inline constexpr double kLeastForceError = 1e-4;
 // The targets of output.error_targets where gravity.error is given.
 inline constexpr std::int64_t kErrorTargets = 1000;
-// The longest step in ln a for the factors of kicks and drifts that time.growth_exact chooses.
-double preset_max_dlna(const Config& config);
 
 // Fills what is "auto" in gravity and time from numbers_of(). `particles` is the number in the box: its cube root sets
 // the mesh.

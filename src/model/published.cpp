@@ -18,15 +18,27 @@ constexpr double kPi = std::numbers::pi;
 constexpr double kSortPasses = 24;       // eq. 6: eight digits, each read twice and written once
 constexpr double kParticlesOfACell = 4;  // eq. 8: n / 4 cells
 
+// Table 3. Slow-down factors (alpha) have no unit.
+constexpr struct {
+  double const_list = 19, cp_all = 0.87, cp_epi = 1.0, cp_force = 1.2, cp_list = 1.0, d2h_force = 1.2, dc_sort = 7.7;
+  double gather = 0.62, gpu_calc = 1.7, gpu_transfer = 2.7, h2d_all = 1.0, h2d_epi = 1.0, h2d_list = 0.86, key = 0.85;
+  double link = 3.4, mom = 1.8, p2p = 1.0, reorder_lt = 1.1, reorder_gt_const = 5.0, reorder_gt_reuse = 1.0;
+  double root = 0.70, sort = 1.1, write_back = 1.4;
+  double b_epi = 24, b_epi_buf = 12, b_epj = 32, b_epj_buf = 16, b_force = 32, b_force_buf = 16, b_fp = 88;  // bytes
+  double b_index = 4, b_id = 4, b_key = 16, b_pos = 24;                                                      // bytes
+  double n_op = 23;                                      // operations an interaction
+  double gather_startup = 1.2e-5, p2p_startup = 1.0e-5;  // seconds, K computer
+} c;
+
 // Keeps logarithms, and with them n_LET, from becoming negative.
 double log2_or_zero(double x) { return x > 1 ? std::log2(x) : 0; }
 
-double link_time(double particles, const Accelerator& m, const FdpsCoefficients& c) {  // eqs. 8 and 14
+double link_time(double particles, const Accelerator& m) {  // eqs. 8 and 14
   const double cells = particles / kParticlesOfACell;
   return cells * log2_or_zero(cells) * c.link * c.b_key / m.host_rate;
 }
 
-double sort_time(double particles, const Accelerator& m, const FdpsCoefficients& c) {  // eqs. 6 and 12
+double sort_time(double particles, const Accelerator& m) {  // eqs. 6 and 12
   return particles * c.sort * kSortPasses * c.b_key / m.host_rate;
 }
 
@@ -54,17 +66,17 @@ double imported(const FdpsRun& run) {
          run.processes - close_processes(run);
 }
 
-FdpsNode fdps_node(const FdpsRun& run, const Accelerator& m, bool reuse, const FdpsCoefficients& c) {
+FdpsNode fdps_node(const FdpsRun& run, const Accelerator& m, bool reuse) {
   const double n = run.particles, let = imported(run), all = n + let, host = m.host_rate, link = m.transfer_rate;
   const double list = list_length(n * std::max(run.processes, 1.0), run.group, run.theta);
   const double entry = run.index_lists ? c.b_id : c.b_epj_buf;  // bytes of a list's entry
   FdpsNode t;
   if (!reuse) {
-    t.root = n * c.root * c.b_fp / host;                                         // eq. 3
-    t.local_tree = n * c.key * (c.b_fp + c.b_key) / host + sort_time(n, m, c) +  // eqs. 5, 6
-                   n * c.reorder_lt * (2 * c.b_fp + c.b_epi + c.b_epj + c.b_key) / host + link_time(n, m, c);  // 7, 8
-    t.global_tree = let * c.key * (c.b_key + c.b_epj) / host + sort_time(all, m, c) +                          // 11, 12
-                    all * c.reorder_gt_const * (2 * c.b_epj + c.b_index) / host + link_time(all, m, c);        // 13, 14
+    t.root = n * c.root * c.b_fp / host;                                                                    // eq. 3
+    t.local_tree = n * c.key * (c.b_fp + c.b_key) / host + sort_time(n, m) +                                // eqs. 5, 6
+                   n * c.reorder_lt * (2 * c.b_fp + c.b_epi + c.b_epj + c.b_key) / host + link_time(n, m);  // 7, 8
+    t.global_tree = let * c.key * (c.b_key + c.b_epj) / host + sort_time(all, m) +                          // 11, 12
+                    all * c.reorder_gt_const * (2 * c.b_epj + c.b_index) / host + link_time(all, m);        // 13, 14
   } else {
     t.global_tree = all * c.reorder_gt_reuse * (2 * c.b_epj + c.b_index) / host;  // eq. 15
   }
@@ -86,13 +98,13 @@ FdpsNode fdps_node(const FdpsRun& run, const Accelerator& m, bool reuse, const F
   return t;
 }
 
-double fdps_single(const FdpsRun& run, const Accelerator& m, const FdpsCoefficients& c) {
-  return (fdps_node(run, m, false, c).whole() + (run.reuse - 1) * fdps_node(run, m, true, c).whole()) / run.reuse;
+double fdps_single(const FdpsRun& run, const Accelerator& m) {
+  return (fdps_node(run, m, false).whole() + (run.reuse - 1) * fdps_node(run, m, true).whole()) / run.reuse;
 }
 
-FdpsStep fdps_step(const FdpsRun& run, const Accelerator& m, const FdpsCoefficients& c) {
+FdpsStep fdps_step(const FdpsRun& run, const Accelerator& m) {
   FdpsStep step;
-  step.single = fdps_single(run, m, c);
+  step.single = fdps_single(run, m);
   if (run.processes <= 1) return step;
   if (m.inject_rate <= 0)
     throw Error("the machine has no network for many processes", "", "give inject_rate in [accelerator]");

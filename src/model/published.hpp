@@ -18,18 +18,6 @@ namespace maki::model {
 
 // ---- Accelerated FDPS -----------------------------------------------------------------------------------------------
 
-// Table 3. Slow-down factors (alpha) have no unit.
-struct FdpsCoefficients {
-  double const_list = 19, cp_all = 0.87, cp_epi = 1.0, cp_force = 1.2, cp_list = 1.0, d2h_force = 1.2, dc_sort = 7.7;
-  double gather = 0.62, gpu_calc = 1.7, gpu_transfer = 2.7, h2d_all = 1.0, h2d_epi = 1.0, h2d_list = 0.86, key = 0.85;
-  double link = 3.4, mom = 1.8, p2p = 1.0, reorder_lt = 1.1, reorder_gt_const = 5.0, reorder_gt_reuse = 1.0;
-  double root = 0.70, sort = 1.1, write_back = 1.4;
-  double b_epi = 24, b_epi_buf = 12, b_epj = 32, b_epj_buf = 16, b_force = 32, b_force_buf = 16, b_fp = 88;  // bytes
-  double b_index = 4, b_id = 4, b_id_buf = 4, b_key = 16, b_pos = 24;                                        // bytes
-  double n_op = 23;                                      // operations an interaction
-  double gather_startup = 1.2e-5, p2p_startup = 1.0e-5;  // seconds, K computer
-};
-
 struct FdpsRun {
   double particles = 0;  // n, of one process
   double theta = 0.5;
@@ -70,10 +58,10 @@ double close_processes(const FdpsRun& run);
 double imported(const FdpsRun& run);
 
 // Seconds of one process in a step, part by part; with `reuse` those of a step with kept lists.
-FdpsNode fdps_node(const FdpsRun& run, const Accelerator& machine, bool reuse, const FdpsCoefficients& c = {});
-double fdps_single(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
+FdpsNode fdps_node(const FdpsRun& run, const Accelerator& machine, bool reuse);
+double fdps_single(const FdpsRun& run, const Accelerator& machine);
 // Throws Error where the machine has no network constants.
-FdpsStep fdps_step(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
+FdpsStep fdps_step(const FdpsRun& run, const Accelerator& machine);
 
 // ---- SUSHI ----------------------------------------------------------------------------------------------------------
 

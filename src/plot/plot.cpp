@@ -15,6 +15,66 @@ constexpr double kLeft = 100, kTop = 40, kBottom = 60, kMargin = 20;  // pixels
 constexpr double kLetter = 7.2;                                       // width of a letter of the legend
 constexpr std::array kColours = {"#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e09f3e", "#444444"};
 
+// One axis of a plot: conversion from values to pixels.
+struct Axis {
+  bool log = false;
+  double low = 0, high = 1;  // ends, as log10 where `log`
+  double from = 0, to = 1;   // pixels of the ends
+
+  bool shows(double value) const { return std::isfinite(value) && (!log || value > 0); }
+  double scaled(double value) const { return log ? std::log10(value) : value; }
+  double at(double value) const { return from + (to - from) * (scaled(value) - low) / (high - low); }  // pixel
+};
+
+// Every decade, with 2 and 5 between them where there are few, or every second, third, ... where there are many.
+std::vector<Mark> decades(const Axis& axis) {
+  std::vector<Mark> all;
+  const double span = axis.high - axis.low;
+  const int step = std::max(1, static_cast<int>(std::ceil(span / 8)));
+  for (int e = static_cast<int>(std::floor(axis.low)); e <= axis.high + 1e-9; ++e)
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      const double value = digit * std::pow(10, e), place = std::log10(value);
+      const bool wanted = digit == 1 ? e % step == 0 : span < 2.5;
+      if (wanted && place > axis.low - 1e-9 && place < axis.high + 1e-9)
+        all.push_back({value, fmt::format("{:g}", value)});
+    }
+  return all;
+}
+
+std::vector<Mark> even_marks(const Axis& axis) {
+  std::vector<Mark> all;
+  const double a = axis.log ? std::pow(10, axis.low) : axis.low, b = axis.log ? std::pow(10, axis.high) : axis.high;
+  const double rough = (b - a) / 6, ten = std::pow(10, std::floor(std::log10(rough)));
+  const double step = ten * (rough / ten > 5 ? 10 : rough / ten > 2 ? 5 : rough / ten > 1 ? 2 : 1);
+  for (double v = std::ceil(a / step - 1e-9) * step; v <= b + 1e-9 * step; v += step)
+    if (axis.shows(v)) all.push_back({v, fmt::format("{:g}", std::abs(v) < 1e-9 * step ? 0 : v)});
+  return all;
+}
+
+std::vector<Mark> marks_of(const Axis& axis) {
+  return axis.log && axis.high - axis.low >= 1 ? decades(axis) : even_marks(axis);
+}
+
+// An axis for all finite values of the lines; with `log` only values above zero.
+Axis axis_of(const std::vector<Line>& lines, const std::vector<double> Line::*values, bool log, bool from_zero) {
+  Axis axis;
+  axis.log = log;
+  axis.low = std::numeric_limits<double>::infinity();
+  axis.high = -axis.low;
+  for (const Line& line : lines) {
+    for (const double value : line.*values) {
+      if (!axis.shows(value)) continue;
+      axis.low = std::min(axis.low, axis.scaled(value));
+      axis.high = std::max(axis.high, axis.scaled(value));
+    }
+  }
+  if (!(axis.low <= axis.high)) axis.low = 0, axis.high = 1;
+  if (!log && from_zero) axis.low = std::min(axis.low, 0.0), axis.high = std::max(axis.high, 0.0);
+  const double least = 1e-9 * std::max({std::abs(axis.low), std::abs(axis.high), 1e-291});
+  if (axis.high - axis.low < least) axis.high = axis.low + (log ? 1 : std::max(1e-6, std::abs(axis.low)));
+  return axis;
+}
+
 struct Area {
   double left, right, top, bottom;
 };
@@ -46,7 +106,7 @@ std::string x_grid(const Axis& x, const std::vector<Mark>& marks, const Area& ar
 
 std::string y_grid(const Axis& y, const Area& area) {
   std::string out;
-  for (const Mark& mark : y.marks())
+  for (const Mark& mark : marks_of(y))
     out += fmt::format(
         "<path class=\"grid\" d=\"M{1} {0:.1f}H{2}\" stroke=\"#ddd\"/>\n"
         "<text class=\"ink\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
@@ -149,69 +209,13 @@ std::string Plot::svg() const {
   x.from = area.left, x.to = area.right;
   y.from = area.bottom, y.to = area.top;
   std::string out =
-      heading(*this) + x_grid(x, x_marks.empty() ? x.marks() : x_marks, area) + y_grid(y, area) + frame(*this, area);
+      heading(*this) + x_grid(x, x_marks.empty() ? marks_of(x) : x_marks, area) + y_grid(y, area) + frame(*this, area);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const int colour = lines[i].colour >= 0 ? lines[i].colour : static_cast<int>(i % kColours.size());
     out += drawn(lines[i], colour, x, y);
     out += legend_entry(lines[i], colour, area.right, area.top + 16 + 18 * static_cast<double>(i));
   }
   return out + "</svg>\n";
-}
-
-namespace {
-
-double scaled(const Axis& axis, double value) { return axis.log ? std::log10(value) : value; }
-
-// Every decade, with 2 and 5 between them where there are few, or every second, third, ... where there are many.
-std::vector<Mark> decades(const Axis& axis) {
-  std::vector<Mark> all;
-  const double span = axis.high - axis.low;
-  const int step = std::max(1, static_cast<int>(std::ceil(span / 8)));
-  for (int e = static_cast<int>(std::floor(axis.low)); e <= axis.high + 1e-9; ++e)
-    for (const double digit : {1.0, 2.0, 5.0}) {
-      const double value = digit * std::pow(10, e), place = std::log10(value);
-      const bool wanted = digit == 1 ? e % step == 0 : span < 2.5;
-      if (wanted && place > axis.low - 1e-9 && place < axis.high + 1e-9)
-        all.push_back({value, fmt::format("{:g}", value)});
-    }
-  return all;
-}
-
-std::vector<Mark> even_marks(const Axis& axis) {
-  std::vector<Mark> all;
-  const double a = axis.log ? std::pow(10, axis.low) : axis.low, b = axis.log ? std::pow(10, axis.high) : axis.high;
-  const double rough = (b - a) / 6, ten = std::pow(10, std::floor(std::log10(rough)));
-  const double step = ten * (rough / ten > 5 ? 10 : rough / ten > 2 ? 5 : rough / ten > 1 ? 2 : 1);
-  for (double v = std::ceil(a / step - 1e-9) * step; v <= b + 1e-9 * step; v += step)
-    if (axis.shows(v)) all.push_back({v, fmt::format("{:g}", std::abs(v) < 1e-9 * step ? 0 : v)});
-  return all;
-}
-
-}  // namespace
-
-bool Axis::shows(double value) const { return std::isfinite(value) && (!log || value > 0); }
-
-double Axis::at(double value) const { return from + (to - from) * (scaled(*this, value) - low) / (high - low); }
-
-std::vector<Mark> Axis::marks() const { return log && high - low >= 1 ? decades(*this) : even_marks(*this); }
-
-Axis axis_of(const std::vector<Line>& lines, const std::vector<double> Line::*values, bool log, bool from_zero) {
-  Axis axis;
-  axis.log = log;
-  axis.low = std::numeric_limits<double>::infinity();
-  axis.high = -axis.low;
-  for (const Line& line : lines) {
-    for (const double value : line.*values) {
-      if (!axis.shows(value)) continue;
-      axis.low = std::min(axis.low, scaled(axis, value));
-      axis.high = std::max(axis.high, scaled(axis, value));
-    }
-  }
-  if (!(axis.low <= axis.high)) axis.low = 0, axis.high = 1;
-  if (!log && from_zero) axis.low = std::min(axis.low, 0.0), axis.high = std::max(axis.high, 0.0);
-  const double least = 1e-9 * std::max({std::abs(axis.low), std::abs(axis.high), 1e-291});
-  if (axis.high - axis.low < least) axis.high = axis.low + (log ? 1 : std::max(1e-6, std::abs(axis.low)));
-  return axis;
 }
 
 }  // namespace maki::plot

@@ -42,18 +42,4 @@ std::string escaped(const std::string& text);
 // longer line.
 Line thinned(const Line& line, std::size_t most);
 
-// One axis of a plot: conversion from values to pixels, and positions of its marks.
-struct Axis {
-  bool log = false;
-  double low = 0, high = 1;  // ends, as log10 where `log`
-  double from = 0, to = 1;   // pixels of the ends
-
-  bool shows(double value) const;
-  double at(double value) const;  // pixel
-  std::vector<Mark> marks() const;
-};
-
-// An axis for all finite values of the lines; with `log` only values above zero.
-Axis axis_of(const std::vector<Line>& lines, const std::vector<double> Line::*values, bool log, bool from_zero);
-
 }  // namespace maki::plot

@@ -90,6 +90,12 @@ nb::object view(std::vector<std::array<T, 3>>& values, nb::handle owner) {
   return nb::cast(nb::ndarray<nb::numpy, T>(values.data()->data(), {values.size(), 3}, owner));
 }
 
+// The view of a member, as a property.
+template <class T, class Values>
+auto view_of(Values T::*values) {
+  return [values](nb::handle_t<T> owner) { return view(nb::cast<T&>(owner).*values, owner); };
+}
+
 // Turns a vector into a numpy array of this shape, without a copy.
 template <class T, class Element>
 nb::object array_of(std::vector<Element> values, std::initializer_list<std::size_t> shape) {

@@ -115,22 +115,22 @@ static std::vector<double> extra_dataset(const std::string& path, const std::str
   return read_extra_dataset(path, name);
 }
 
+// Properties that are set alone.
+static const char* unread(const WriteOptions&) { return ""; }
+template <class E>
+static auto by_name(E WriteOptions::*choice) {
+  return [choice](WriteOptions& options, const std::string& name) { options.*choice = named<E>(name); };
+}
+
 static void bind_files(nb::module_& module) {
   nb::class_<WriteOptions>(module, "WriteOptions")
       .def(nb::init<>())
-      .def_prop_rw(
-          "format", [](const WriteOptions&) { return ""; },
-          [](WriteOptions& options, const std::string& name) { options.format = snapshot_format(name); })
+      .def_prop_rw("format", unread,
+                   [](WriteOptions& options, const std::string& name) { options.format = snapshot_format(name); })
       .def_rw("files", &WriteOptions::files)
-      .def_prop_rw(
-          "coordinates", [](const WriteOptions&) { return ""; },
-          [](WriteOptions& options, const std::string& name) { options.coordinates = named<CoordinateNumbers>(name); })
-      .def_prop_rw(
-          "velocities", [](const WriteOptions&) { return ""; },
-          [](WriteOptions& options, const std::string& name) { options.velocities = named<VelocityNumbers>(name); })
-      .def_prop_rw(
-          "layout", [](const WriteOptions&) { return ""; },
-          [](WriteOptions& options, const std::string& name) { options.layout = named<FileLayout>(name); })
+      .def_prop_rw("coordinates", unread, by_name(&WriteOptions::coordinates))
+      .def_prop_rw("velocities", unread, by_name(&WriteOptions::velocities))
+      .def_prop_rw("layout", unread, by_name(&WriteOptions::layout))
       .def_rw("fields", &WriteOptions::fields)
       .def_rw("compression", &WriteOptions::deflate)
       .def_rw("id_bits", &WriteOptions::id_bits)

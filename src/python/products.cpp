@@ -59,18 +59,11 @@ Notes write_image_file(const Snapshot& set, const std::string& path, const Pictu
 
 void bind_products(nb::module_& module) {
   nb::class_<PowerTable>(module, "Power", "A power spectrum, by bin; shot noise is not taken off.")
-      .def_prop_ro(
-          "k", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).k, t); },
-          "Wave numbers, radians per length unit: the means over the modes of the bins.")
-      .def_prop_ro(
-          "power", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).power, t); },
-          "P(k), length unit^3.")
-      .def_prop_ro(
-          "modes", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).modes, t); },
-          "Fourier modes in the bin.")
-      .def_prop_ro(
-          "folding", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).folding, t); },
-          "Times that the box was folded onto the mesh, by bin.")
+      .def_prop_ro("k", view_of(&PowerTable::k),
+                   "Wave numbers, radians per length unit: the means over the modes of the bins.")
+      .def_prop_ro("power", view_of(&PowerTable::power), "P(k), length unit^3.")
+      .def_prop_ro("modes", view_of(&PowerTable::modes), "Fourier modes in the bin.")
+      .def_prop_ro("folding", view_of(&PowerTable::folding), "Times that the box was folded onto the mesh, by bin.")
       .def_ro("shot_noise", &PowerTable::shot_noise, "P of a random distribution of these particles.")
       .def_ro("mesh", &PowerTable::mesh)
       .def_ro("growth", &PowerTable::growth, "Linear growth factor, 1 today; 0 where unknown.")
@@ -132,8 +125,7 @@ std::pair<GroupCatalogue, Notes> find(const Snapshot& set, const GroupOptions& o
   const Computing computing;
   Notes notes;
   LoadedSet loaded = load(set, notes);
-  GroupCatalogue found =
-      find_groups(loaded.stream(), loaded.ranks(), loaded.particles(), loaded.frame(), loaded.header(), options);
+  GroupCatalogue found = loaded.find_groups(options);
   gather_members(loaded.ranks(), found);
   return {std::move(found), notes};
 }
@@ -198,9 +190,8 @@ void bind_groups(nb::module_& module) {
       .def_prop_ro("v_max_radius", column<double>(&FofGroup::v_max_radius))
       .def_prop_ro("spin", column<double>(&FofGroup::spin), "Bullock et al. 2001, of the Crit200 sphere.")
       .def_prop_ro("concentration", column<double>(&FofGroup::concentration), "0 where unknown.")
-      .def_prop_ro(
-          "member_ids", [](nb::handle_t<GroupCatalogue> c) { return view(nb::cast<GroupCatalogue&>(c).member_ids, c); },
-          "Of the groups one after another, the most bound first.")
+      .def_prop_ro("member_ids", view_of(&GroupCatalogue::member_ids),
+                   "Of the groups one after another, the most bound first.")
       .def("__len__", [](const GroupCatalogue& catalogue) { return catalogue.groups.size(); })
       .def("__repr__", [](const GroupCatalogue& catalogue) { return "<maki.Groups: " + summary_of(catalogue) + ">"; });
   module.def(

@@ -226,19 +226,18 @@ void bind_snapshot(nb::module_& module) {
           "positions"_a, "velocities"_a, "masses"_a, "ids"_a = nb::none(), "header"_a)
       .def_rw("header", &Snapshot::header)
       .def_prop_rw(
-          "positions", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).positions, s); },
+          "positions", view_of(&Snapshot::positions),
           [](Snapshot& s, const Vectors<double>& values) { put(s.positions, values, "positions"); },
           "n x 3, in length units, comoving; the memory of the set itself.")
       .def_prop_rw(
-          "velocities", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).velocities, s); },
+          "velocities", view_of(&Snapshot::velocities),
           [](Snapshot& s, const Vectors<double>& values) { put(s.velocities, values, "velocities"); },
           "n x 3, peculiar, a dx/dt in velocity units.")
       .def_prop_rw(
-          "masses", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).masses, s); },
+          "masses", view_of(&Snapshot::masses),
           [](Snapshot& s, const Numbers<double>& values) { put(s.masses, values, "masses"); }, "n, in mass units.")
-      .def_prop_rw(
-          "ids", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).ids, s); },
-          [](Snapshot& s, const Numbers<std::uint64_t>& values) { put(s.ids, values, "ids"); })
+      .def_prop_rw("ids", view_of(&Snapshot::ids),
+                   [](Snapshot& s, const Numbers<std::uint64_t>& values) { put(s.ids, values, "ids"); })
       .def("sort", &sort_by_id, "Puts the particles into the order of their ids.")
       .def("copy", [](const Snapshot& set) { return Snapshot(set); })
       .def("__len__", &Snapshot::size)

@@ -46,10 +46,6 @@ struct Part {
   std::vector<std::string> problems;
 };
 
-// Files NAME_NNN.ENDING in the directory, by their numbers.
-std::vector<std::pair<int, std::string>> numbered_files(const std::string& directory, const std::string& name,
-                                                        const std::string& ending);
-
 // At most eight of image_NNN.png, reduced. `bytes`: their size in the page.
 Part pictures_part(const std::string& directory, const RunRecords& records, std::size_t& bytes);
 // power_NNN.txt against linear theory and HALOFIT, at most six, and the growth of the largest modes.

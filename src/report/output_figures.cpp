@@ -86,6 +86,20 @@ using Files = std::vector<std::pair<int, std::string>>;
 
 constexpr std::size_t kPictures = 8, kPicturePixels = 400, kSpectra = 6;
 
+// Files NAME_NNN.ENDING in the directory, by their numbers.
+Files numbered_files(const std::string& directory, const std::string& name, const std::string& ending) {
+  const std::regex known(name + "_(\\d{3,9})" + ending);
+  Files files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    std::smatch match;
+    const std::string file = entry.path().filename().string();
+    if (std::regex_match(file, match, known)) files.push_back({std::stoi(match[1].str()), entry.path().string()});
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 // At most `most` files, evenly chosen, always with the last one.
 Files some_of(const Files& all, std::size_t most) {
   if (all.size() <= most) return all;
@@ -252,19 +266,6 @@ std::string mass_function_figure(const std::vector<Columns>& files) {
 }
 
 }  // namespace
-
-Files numbered_files(const std::string& directory, const std::string& name, const std::string& ending) {
-  const std::regex known(name + "_(\\d{3,9})" + ending);
-  Files files;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    std::smatch match;
-    const std::string file = entry.path().filename().string();
-    if (std::regex_match(file, match, known)) files.push_back({std::stoi(match[1].str()), entry.path().string()});
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 Part pictures_part(const std::string& directory, const RunRecords& records, std::size_t& bytes) {
   Part part;

@@ -300,7 +300,7 @@ Page report_page(const std::string& directory) {
 
 std::string write_report(const std::string& directory) {
   const Page page = report_page(directory);
-  SafeFile file((fs::path(directory) / kReportName).string(), true);
+  SafeFile file((fs::path(directory) / "report.html").string(), true);
   file.write(page.html);
   file.commit();
   return fmt::format("{} ({})", file.path(), size_text(page.html.size()));

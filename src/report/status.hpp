@@ -80,8 +80,6 @@ std::string life_text(const RunRecords& records, const Signs& signs, const std::
 
 // ---- the report ----------------------------------------------------------------------------------------------------
 
-inline constexpr const char* kReportName = "report.html";
-
 struct Page {
   std::string html;
   std::size_t picture_bytes = 0;  // of the html

@@ -312,6 +312,10 @@ double free_disk(const std::string& directory) {
   return failure ? HUGE_VAL : static_cast<double>(space.available);
 }
 
+namespace {
+
+// The largest number of particles with which a run of this configuration fits, with kept lists or with lists in
+// batches.
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists) {
   const bool lattice = is_lattice(config);
   const auto particles = [lattice](std::uint64_t k) {
@@ -329,6 +333,8 @@ std::uint64_t largest_run(const Config& config, const MachineMemory& memory, boo
   }
   return particles(low);
 }
+
+}  // namespace
 
 std::vector<std::string> describe(const Config& config, const MemoryEstimate& e, std::uint64_t particles,
                                   const MachineMemory* memory) {

@@ -94,10 +94,6 @@ std::string disk_note(const Config& config, const MemoryEstimate& estimate, doub
 // Free bytes of the disk of `directory`, which need not exist yet. Infinite where unknown.
 double free_disk(const std::string& directory);
 
-// The largest number of particles with which a run of this configuration fits, with kept lists or with lists in
-// batches.
-std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists);
-
 // The number of particles, the table, and the verdict for this machine; `memory` may be null.
 std::vector<std::string> describe(const Config& config, const MemoryEstimate& estimate, std::uint64_t particles,
                                   const MachineMemory* memory);

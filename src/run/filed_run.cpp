@@ -57,15 +57,6 @@ Prepared prepare_again(Config config, const RunState& state) {
   return run;
 }
 
-RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std::vector<std::string>& settings,
-                        const FiledRun::Options& given) {
-  RunFileOptions options = run_file_options(run, info.run, settings);
-  given.apply(options);
-  options.overwrite = true;  // of files written after this restart; log and metrics continue
-  options.resumed_at = info.step;
-  return options;
-}
-
 // What a run resumes with; its making (make_ready()) may fail at one site alone.
 struct Ready {
   RestartInfo info;
@@ -97,10 +88,6 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
   state.sample.reset();
   ready.run.notes.push_back("The softening is another one: the error of the energy is that since this restart.");
 }
-
-}  // namespace
-
-namespace {
 
 // Tells why a site may wait in vain: it was killed when its last file was complete, and the others have left in good
 // order.
@@ -251,7 +238,7 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& path, const std::v
     ring.sites->close();
     return nullptr;
   }
-  return go_on({settings, from}, there, std::move(ring), options);
+  return go_on(settings, from, there, std::move(ring), options);
 }
 
 std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::vector<std::string>& settings,
@@ -303,7 +290,7 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
     ring.sites->close();
     return nullptr;
   }
-  if (goes_on(there, ring)) return go_on({settings, "command line"}, there, std::move(ring), options, words);
+  if (goes_on(there, ring)) return go_on(settings, "command line", there, std::move(ring), options, words);
   at_all_sites(*ring.sites, [&] {
     if (!prepared) make();
   });
@@ -311,8 +298,9 @@ std::unique_ptr<FiledRun> FiledRun::resume_or_begin(Config config, const std::ve
   return start(config, std::move(*prepared), admission, std::move(ring), options);
 }
 
-std::unique_ptr<FiledRun> FiledRun::go_on(const Changes& changes, const RestartsThere& there, OpenSites ring,
-                                          const Options& options, std::vector<std::string> words) {
+std::unique_ptr<FiledRun> FiledRun::go_on(const std::vector<std::string>& settings, const std::string& from,
+                                          const RestartsThere& there, OpenSites ring, const Options& options,
+                                          std::vector<std::string> words) {
   const Communicator ranks = Communicator::world();
   for (const std::string& folder : there.damaged)
     words.push_back(fmt::format("'{}' is damaged (complete.toml): the one before has to serve.", folder));
@@ -324,14 +312,17 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Changes& changes, const Restarts
   Config config;
   at_all_sites(*run->ring_.sites, [&] {
     const auto newest = std::ranges::find(there.own, run->ring_.common.front(), &RestartInfo::step);
-    config = configuration_of(*newest, changes.settings, changes.from);
+    config = configuration_of(*newest, settings, from);
     choose_site(config, options.site);
   });
   require_one_configuration(config, run->ring_);
   at_all_sites(*run->ring_.sites, [&] {
     make_ready(ready, config, place);
-    run->files_.emplace(files_of(ready.run, ready.info, changes.settings, options),
-                        provenance(to_toml(ready.run.config), device_text()), ready.run, place);
+    RunFileOptions files = run_file_options(ready.run, ready.info.run, settings);
+    options.apply(files);
+    files.overwrite = true;  // of files written after this restart; log and metrics continue
+    files.resumed_at = ready.info.step;
+    run->files_.emplace(files, provenance(to_toml(ready.run.config), device_text()), ready.run, place);
   });
   RunProducts& files = *run->files_;
   for (const std::string& text : words) files.message(text);

@@ -20,20 +20,19 @@
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 #include "src/simulation/simulation.hpp"
+#include "src/simulation/step_log.hpp"
 
 namespace maki {
 
 // Restarts from which a run can resume; it takes the newest that is whole at all sites.
 struct RestartsThere {
-  std::vector<RestartInfo> own;               // complete ones of the directory's run, the earliest first
-  std::vector<std::string> damaged;           // folders whose complete.toml is damaged
-  std::string run;                            // its name; "" where unknown
-  bool ended = false;                         // the run has come to its end; false where a single restart is named
-  bool overwritten = false;                   // on the first rank: RunThere::overwritten (step_log.hpp)
-  std::string last_configuration;             // of the run's last process, resolved; "" where unknown
-  std::optional<std::uint64_t> last_restart;  // on the first rank: step of the last that the run has completed
-  std::string last_output;                    // on the first rank: the file of the run's last output
-  std::optional<Error> lost;                  // set by restarts_or_none(): the run had a state, and no restart is left
+  std::vector<RestartInfo> own;      // complete ones of the directory's run, the earliest first
+  std::vector<std::string> damaged;  // folders whose complete.toml is damaged
+  std::string run;                   // its name; "" where unknown
+  bool ended = false;                // the run has come to its end; false where a single restart is named
+  std::string last_configuration;    // of the run's last process, resolved; "" where unknown
+  RunThere beside;                   // on the first rank: what the metrics tell
+  std::optional<Error> lost;         // set by restarts_or_none(): the run had a state, and no restart is left
 };
 
 // Looks into an output directory, or at one restart in it. Collective. Throws Error where the directory cannot be read,
@@ -133,14 +132,11 @@ class FiledRun {
   // Starts from a prepared configuration; over several sites without particles.
   static std::unique_ptr<FiledRun> start(const Config& config, Prepared prepared, const Admission& admission,
                                          OpenSites ring, const Options& options);
-  struct Changes {
-    const std::vector<std::string>& settings;
-    std::string from;  // their source
-  };
-  // Resumes from the newest restart that is whole at all sites, with the configuration of the newest that all have.
-  // `words`: the first messages.
-  static std::unique_ptr<FiledRun> go_on(const Changes& changes, const RestartsThere& there, OpenSites ring,
-                                         const Options& options, std::vector<std::string> words = {});
+  // Resumes from the newest restart that is whole at all sites, with the configuration of the newest that all have and
+  // these settings (`from` names their source). `words`: the first messages.
+  static std::unique_ptr<FiledRun> go_on(const std::vector<std::string>& settings, const std::string& from,
+                                         const RestartsThere& there, OpenSites ring, const Options& options,
+                                         std::vector<std::string> words = {});
   void introduce(const Prepared& run, const Admission& admission, const Communicator& ranks);
 
   int device_ = 0;

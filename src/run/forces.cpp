@@ -43,6 +43,10 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
 
 namespace {
 
+SetForces no_forces(std::size_t targets) {
+  return {std::vector<std::array<double, 3>>(targets), std::vector<double>(targets)};
+}
+
 // Adds a range's accelerations and potentials, in the device's order, to the particles of their ids.
 void add_range(const Stream& stream, const VectorArray& acceleration, const DeviceBuffer<float>& potential,
                const std::vector<std::uint64_t>& index, SetForces& sum) {
@@ -68,7 +72,7 @@ SetForces run_forces(const Prepared& run, const Frame& frame) {
   gravity.evaluate(stream, particles, Ranges::kLong, true);
   stream.synchronize();
   const std::vector<std::uint64_t> index = particles.id.download(stream);
-  SetForces forces{std::vector<std::array<double, 3>>(index.size()), std::vector<double>(index.size())};
+  SetForces forces = no_forces(index.size());
   add_range(stream, gravity.short_acceleration(), gravity.short_potential(), index, forces);
   if (gravity.has_mesh()) add_range(stream, gravity.long_acceleration(), gravity.long_potential(), index, forces);
   return forces;
@@ -182,12 +186,16 @@ void hold_points(Prepared& run, const Snapshot& points) {
   check_distance(number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units), box.side);
 }
 
-// Opens cells as open_as_a_run() does where forces nearly cancel, which is never coarser.
+// Opens cells of a box as open_as_a_run() does where forces nearly cancel, which is never coarser; those of an isolated
+// set by angle, where a run opens them by estimated error by an angle of the same accuracy.
 GravityOptions point_options(const Prepared& run) {
   GravityOptions options = gravity_options(run);
-  if (!options.periodic) return options;
-  options.theta = std::min(options.theta, *run.config.gravity.theta_early);
-  options.law.refine_root = true;
+  if (options.periodic) {
+    options.theta = std::min(options.theta, *run.config.gravity.theta_early);
+    options.law.refine_root = true;
+  } else if (std::exchange(options.open_by_error, false)) {
+    options.theta *= kAngleAsGood;
+  }
   return options;
 }
 
@@ -198,20 +206,6 @@ struct PointForces {
   DeviceBuffer<float> short_potential{"points.short_potential"}, long_potential{"points.long_potential"};
 };
 
-GravityOptions opened_by_angle(GravityOptions options) {
-  if (options.open_by_error) options.theta *= kAngleAsGood;
-  options.open_by_error = false;
-  return options;
-}
-
-void make_room(PointForces& forces, std::size_t points, bool mesh) {
-  forces.short_range.resize(points);
-  forces.short_potential.resize(points);
-  if (!mesh) return;
-  forces.long_range.resize(points);
-  forces.long_potential.resize(points);
-}
-
 void build(const Stream& stream, OwnTree& tree, Particles& particles) {
   tree.sort(stream, particles, nullptr);
   tree.build(stream, particles);
@@ -220,6 +214,8 @@ void build(const Stream& stream, OwnTree& tree, Particles& particles) {
 // Adds the forces of the sources' tree on groups of points.
 void add_tree(const Stream& stream, const GravityOptions& options, Particles& sources, Particles& points,
               PointForces& out) {
+  out.short_range.resize(points.size());
+  out.short_potential.resize(points.size());
   PhaseTimers timers;
   OwnTree acting(options, timers), acted_on(options, timers);
   build(stream, acting, sources);
@@ -238,6 +234,8 @@ void add_tree(const Stream& stream, const GravityOptions& options, Particles& so
 
 void add_mesh(const Stream& stream, const GravityOptions& options, const Particles& sources, const Particles& points,
               PointForces& out) {
+  out.long_range.resize(points.size());
+  out.long_potential.resize(points.size());
   const double mass = mass_sum(stream, sources.source.data(), sources.size()).value();
   add_constant(stream, out.short_potential, static_cast<float>(mass * potential_integral(options.law)));
   ParticleMesh mesh(options.mesh, options.law);
@@ -246,30 +244,22 @@ void add_mesh(const Stream& stream, const GravityOptions& options, const Particl
   stream.synchronize();
 }
 
-// Forces as Gravity's with new lists and cells opened by angle (with options.open_by_error by an angle of the same
-// accuracy). For a particle at a point its own term is left out, except its small self-force by the mesh. Sorts both
-// sets; does not read the points' masses and momenta. One rank. Throws Error as Gravity does.
-PointForces forces_at_points(const Stream& stream, const GravityOptions& given, Particles& sources, Particles& points) {
-  const GravityOptions options = opened_by_angle(given);
-  const bool mesh = options.periodic && options.law.split != Split::kNone;
-  PointForces forces;
-  make_room(forces, points.size(), mesh);
-  if (points.size() == 0) return forces;
-  add_tree(stream, options, sources, points, forces);
-  if (mesh) add_mesh(stream, options, sources, points, forces);
-  return forces;
-}
-
+// Forces as Gravity's with new lists. For a particle at a point its own term is left out, except its small self-force
+// by the mesh. One rank. Throws Error as Gravity does.
 SetForces run_forces_at(const Prepared& run, const Frame& frame, const Snapshot& points) {
   const Stream stream;
   Particles sources, places;
   load_particles(stream, run.initial, frame, sources);
   load_particles(stream, points, frame, places);
-  const PointForces found = forces_at_points(stream, point_options(run), sources, places);
+  SetForces forces = no_forces(places.size());
+  if (places.size() == 0) return forces;
+  const GravityOptions options = point_options(run);
+  PointForces found;
+  add_tree(stream, options, sources, places, found);
+  if (options.periodic) add_mesh(stream, options, sources, places, found);
   const std::vector<std::uint64_t> index = places.id.download(stream);
-  SetForces forces{std::vector<std::array<double, 3>>(index.size()), std::vector<double>(index.size())};
   add_range(stream, found.short_range, found.short_potential, index, forces);
-  if (found.long_range.x.size() > 0) add_range(stream, found.long_range, found.long_potential, index, forces);
+  if (options.periodic) add_range(stream, found.long_range, found.long_potential, index, forces);
   return forces;
 }
 

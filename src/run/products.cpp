@@ -237,7 +237,7 @@ PowerTable power_of(const DeviceSet& set, const SpectrumOptions& options) {
   table.shot_noise = measured.shot_noise * volume;
   table.mesh = options.cells;
   table.growth = growth_factor(set.header);
-  table.length_unit = length_unit_name(set.header.units);
+  table.length_unit = unit_name(set.header.units, Dimension::kLength);
   return table;
 }
 
@@ -263,7 +263,7 @@ CrossTable cross_power_of(const DeviceSet& first, const DeviceSet& second, const
   second.stream.synchronize();
   CrossTable table{measure_cross_up_to(options.folding, first.ranks(), first.stream,
                                        {particles_of(first), particles_of(second)}, measured),
-                   options.cells, length_unit_name(first.header.units)};
+                   options.cells, unit_name(first.header.units, Dimension::kLength)};
   for (CrossBin& bin : table.power.bins) {
     bin.k /= side;
     bin.first *= volume, bin.second *= volume, bin.cross *= volume;
@@ -279,7 +279,7 @@ BispectrumTable bispectrum_of(const DeviceSet& set, const BispectrumOptions& opt
   const double side = set.frame.side, volume = side * side * side;
   BispectrumTable table{measure_bispectrum(set.ranks(), set.stream, particles_of(set), options)};
   table.mesh = options.cells;
-  table.length_unit = length_unit_name(set.header.units);
+  table.length_unit = unit_name(set.header.units, Dimension::kLength);
   table.measured.shot_noise *= volume;
   for (BispectrumBin& bin : table.measured.bins) {
     for (double* k : {&bin.k, &bin.begin, &bin.end}) *k /= side;
@@ -313,15 +313,13 @@ bool write_picture_of(const DeviceSet& set, const PictureOptions& given, const s
   image.low = given.low;
   image.high = given.high;
   image.side = projection_options(given, set.frame).extent * set.frame.side;
-  image.length_unit = length_unit_name(set.header.units);
+  image.length_unit = unit_name(set.header.units, Dimension::kLength);
   image.label = moment(set.header, given.time_unit);
   image.overwrite = overwrite;
   const auto pixels = static_cast<std::size_t>(given.pixels);
   root_succeeds(set.ranks(), [&] { write_image(path, density, pixels, pixels, image, provenance); });
   return std::ranges::any_of(density, [](float value) { return value > 0; });
 }
-
-std::string length_unit_name(const UnitSystem& units) { return unit_name(units, Dimension::kLength); }
 
 int default_power_mesh(std::uint64_t particles) {
   return static_cast<int>(good_mesh(std::max(8.0, std::cbrt(static_cast<double>(particles)) - 1e-6)));

@@ -103,9 +103,6 @@ std::vector<float> picture_of(const DeviceSet& set, const PictureOptions& option
 bool write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
                       const Provenance& provenance, bool overwrite);
 
-// The unit of length as text: "Mpc/h"; "" for pure numbers.
-std::string length_unit_name(const UnitSystem& units);
-
 // An even mesh with as many cells as particles along a side: all modes count up to the Nyquist wave number of the
 // particles. Modes beyond, where shot noise and the lattice dominate, come from foldings.
 int default_power_mesh(std::uint64_t particles);
@@ -130,9 +127,10 @@ class LoadedSet {
 
   const Communicator& ranks() const { return place_.ranks; }
   DeviceSet set() const { return {stream_, particles_.source, frame_, header_, *place_.sites}; }
-  // For callers that sort the particles.
-  const Stream& stream() const { return stream_; }
-  Particles& particles() { return particles_; }
+  // Sorts the particles. Collective.
+  GroupCatalogue find_groups(const GroupOptions& options) {
+    return maki::find_groups(stream_, place_.ranks, particles_, frame_, header_, options);
+  }
   const Frame& frame() const { return frame_; }
   // Pictures of an isolated set: half the box, where the set lies, or a window of any width amid most particles, unless
   // the options say otherwise. Throws Error where the picture is to be wider or deeper than a periodic box.
@@ -140,7 +138,6 @@ class LoadedSet {
   const SnapshotHeader& header() const { return header_; }
   // The reader's report; empty for a set from memory.
   const ReadReport& report() const { return report_; }
-  const std::vector<std::string>& notes() const { return report_.notes; }
   // Provenance for products of this set.
   Provenance provenance() const;
 

@@ -8,7 +8,6 @@
 
 #include "src/config/parse.hpp"
 #include "src/io/run_directory.hpp"
-#include "src/simulation/step_log.hpp"
 
 namespace maki {
 namespace {
@@ -56,19 +55,14 @@ RestartsThere restarts_in(const std::string& path, const Communicator& ranks) {
   RestartsThere there;
   there.own = find_restarts(path, ranks, &there.damaged);
   const std::string directory = there.own.empty() ? path : fs::path(there.own.back().path).parent_path().string();
-  std::string ended;
   root_succeeds(ranks, [&] {
-    const RunThere beside = run_in(directory);
-    there.run = run_beside(directory, beside, there.own);
-    there.last_configuration = beside.configuration.value_or("");
-    there.last_restart = beside.last_restart;
-    there.last_output = beside.last_output;
-    there.overwritten = beside.overwritten;
-    ended = beside.ended && directory == path ? "ended" : "";
+    there.beside = run_in(directory);
+    there.run = run_beside(directory, there.beside, there.own);
+    there.ended = there.beside.ended && directory == path;
   });
   there.run = broadcast_text(ranks, there.run);
-  there.last_configuration = broadcast_text(ranks, there.last_configuration);
-  there.ended = !broadcast_text(ranks, ended).empty();
+  there.last_configuration = broadcast_text(ranks, there.beside.configuration.value_or(""));
+  ranks.broadcast(&there.ended, sizeof there.ended, 0);
   keep_own(there);
   return there;
 }
@@ -78,7 +72,7 @@ namespace {
 // Throws Error where the directory holds the state of a stopped run, or its metrics name a restart, though there is no
 // restart.
 void require_no_state(const std::string& directory, const RestartsThere& there) {
-  if (there.overwritten) return;
+  if (there.beside.overwritten) return;
   const auto is_state = [](const std::string& name) { return name.starts_with("stopped."); };
   const std::vector<std::string> files = files_of_a_run(directory);
   if (const auto state = std::ranges::find_if(files, is_state); state != files.end())
@@ -86,9 +80,9 @@ void require_no_state(const std::string& directory, const RestartsThere& there) 
                 fmt::format("begin with initial.kind=file initial.file=.../{0} and another run.output_directory, or "
                             "remove {0}",
                             *state));
-  if (there.last_restart)
+  if (there.beside.last_restart)
     throw Error(fmt::format("the restarts of the run in '{}' are gone", directory),
-                fmt::format("the last was restart_{:06}", *there.last_restart),
+                fmt::format("the last was restart_{:06}", *there.beside.last_restart),
                 "copy it back, or begin again with maki run and run.overwrite = true, without --resume");
 }
 
@@ -143,9 +137,10 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
 }
 
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
-  std::string there_is;
-  root_succeeds(ranks, [&] { there_is = fs::is_directory(directory) ? "a directory" : ""; });
-  if (broadcast_text(ranks, there_is).empty()) return {};
+  bool is_there = false;
+  root_succeeds(ranks, [&] { is_there = fs::is_directory(directory); });
+  ranks.broadcast(&is_there, sizeof is_there, 0);
+  if (!is_there) return {};
   RestartsThere there = restarts_in(directory, ranks);
   if (!there.own.empty() || !there.damaged.empty()) require_restart(there, directory);
   try {
@@ -194,7 +189,7 @@ void require_way_on(const RestartsThere& there, const Config& now, const std::st
         fmt::format("the run in '{}' has come to its end, and cannot go on to another one", directory),
         "it has no restart (run.restarts_kept was 0, or they were removed)",
         fmt::format("begin from its last snapshot: initial.kind=file initial.file={} and another run.output_directory",
-                    (fs::path(directory) / there.last_output).string()));
+                    (fs::path(directory) / there.beside.last_output).string()));
   });
 }
 

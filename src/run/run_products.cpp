@@ -40,6 +40,30 @@ void check_reach(const ConeShells& shells, double side) {
               "choose a nearer edge or a larger box");
 }
 
+// The folder of an observer's files in the run's output directory.
+std::string light_cone_folder(const std::string& directory, std::size_t observer) {
+  return (std::filesystem::path(directory) / fmt::format("lightcone_{:02}", observer)).string();
+}
+
+// Options from a run's resolved configuration. Throws Error where the shells reach over too many images of the box.
+LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {
+  const Config::LightCone& given = run.config.lightcone;
+  LightConeOptions options;
+  options.shells = make_shells(timeline, given.edges, static_cast<int>(given.shells));
+  check_reach(options.shells, run.side);
+  options.particles = given.write_particles;
+  options.nside = static_cast<int>(given.nside);
+  options.compression = static_cast<int>(run.config.output.compression);
+  for (const std::array<double, 3>& place : light_cone_observers(run.config, run.units)) {
+    ConeObserver observer{place, {}};
+    observer.view.axis = direction_of(given.directions, options.observers.size());
+    if (given.opening_angle < 180)
+      observer.view.cos_angle = std::cos(given.opening_angle * boost::math::double_constants::degree);
+    options.observers.push_back(observer);
+  }
+  return options;
+}
+
 // A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
 constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
 // Host bytes a particle while a shell is written: its record, a row of the set, and the scale factor.
@@ -77,10 +101,6 @@ LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
           .maps = observers * 2 * map};
 }
 
-std::string light_cone_folder(const std::string& directory, std::size_t observer) {
-  return (std::filesystem::path(directory) / fmt::format("lightcone_{:02}", observer)).string();
-}
-
 std::string damage_of_light_cones(const std::string& directory, const Config& config, std::uint64_t step,
                                   const Communicator& ranks) {
   std::string damage;
@@ -89,37 +109,16 @@ std::string damage_of_light_cones(const std::string& directory, const Config& co
   return damage;
 }
 
-LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {
-  const Config::LightCone& given = run.config.lightcone;
-  LightConeOptions options;
-  if (given.observers.empty()) return options;
-  options.shells = make_shells(timeline, given.edges, static_cast<int>(given.shells));
-  check_reach(options.shells, run.side);
-  options.particles = given.write_particles;
-  options.nside = static_cast<int>(given.nside);
-  options.compression = static_cast<int>(run.config.output.compression);
-  for (const std::array<double, 3>& place : light_cone_observers(run.config, run.units)) {
-    ConeObserver observer{place, {}};
-    observer.view.axis = direction_of(given.directions, options.observers.size());
-    if (given.opening_angle < 180)
-      observer.view.cos_angle = std::cos(given.opening_angle * boost::math::double_constants::degree);
-    options.observers.push_back(observer);
-  }
-  return options;
-}
-
 // ---- products of a run ----------------------------------------------------------------------------------------------
 
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
                          const RunPlace& place)
     : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite),
-      layout_(options.snapshots.layout) {
+      config_(run.config) {
   const Config::Output& output = run.config.output;
   const bool comoving = run.config.run.kind == RunKind::kCosmology;
-  if (comoving && output.power_spectrum) {
+  if (comoving && output.power_spectrum)
     power_mesh_ = output.power_mesh ? static_cast<int>(*output.power_mesh) : default_power_mesh(run.particles);
-    power_folding_ = static_cast<int>(output.power_folding);
-  }
   const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
     return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
   };
@@ -127,9 +126,6 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
             run.config.gravity.theta.value_or(0)});
   groups_ = comoving && output.groups;
   groups_alone_ = groups_ && output.groups_only;
-  reports_ = output.report;
-  if (run.config.initial.kind == InitialKind::kLpt) spectrum_ = run.config;
-  pictures_ = output.image;
   picture_.pixels = static_cast<int>(output.image_pixels);
   picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
   picture_.depth = length(output.image_depth, "output.image_depth", 0);
@@ -154,7 +150,7 @@ void RunProducts::output(const OutputState& state) {
     if (state.index < 0) return;  // a run stopped early is not at a configured output
     if (groups_) write_groups(state);
   }
-  if (power_mesh_ <= 0 && !pictures_) return;
+  if (power_mesh_ <= 0 && !config_.output.image) return;
   const sites::GatheredSet all(*place().sites, state.stream, state.particles.source);
   write_products(set_of(state, all), state.index);
   count_output_traffic();
@@ -168,7 +164,7 @@ void RunProducts::film(const OutputState& state) {
 }
 
 void RunProducts::report() {
-  if (!reports_ || ranks().rank() > 0) return;
+  if (!config_.output.report || ranks().rank() > 0) return;
   const std::string directory = std::filesystem::path(path("")).parent_path().string();
   try {
     message("Report: " + report::write_report(directory));
@@ -180,7 +176,7 @@ void RunProducts::report() {
 // The expected mass function is optional: a run does not end because a table of its spectrum has been moved.
 std::function<double(double)> RunProducts::expected_masses(const SnapshotHeader& header) {
   try {
-    if (spectrum_) return mass_function_of(*spectrum_, header);
+    if (knows_spectrum()) return mass_function_of(config_, header);
   } catch (const Error& error) {
     message(fmt::format("{}: the mass function beside the groups has no expected one", error.what()));
   }
@@ -196,7 +192,7 @@ GroupCatalogue RunProducts::groups_of(const OutputState& state) {
     found = find_groups(state.stream, ranks(), all.particles(), state.frame, state.header, GroupOptions{});
   found = catalogue_from_site(*place().sites, all.place(), std::move(found));
   found.header = state.header;
-  set_file_units(found, layout_);
+  set_file_units(found, config_.output.layout);
   count_output_traffic();
   return found;
 }
@@ -230,7 +226,7 @@ GroupCatalogue RunProducts::write_groups(const OutputState& state) {
 
 PowerTheory RunProducts::theory(const SnapshotHeader& header) {
   try {
-    if (spectrum_ && ranks().rank() == 0) return power_theory_of(*spectrum_, header);
+    if (knows_spectrum() && ranks().rank() == 0) return power_theory_of(config_, header);
   } catch (const Error& error) {
     message(fmt::format("{}: the power spectrum has no theory beside it", error.what()));
   }
@@ -239,11 +235,11 @@ PowerTheory RunProducts::theory(const SnapshotHeader& header) {
 
 void RunProducts::write_products(const DeviceSet& set, int index) {
   if (power_mesh_ > 0) {
-    const SpectrumOptions options{power_mesh_, power_folding_, theory(set.header)};
+    const SpectrumOptions options{power_mesh_, static_cast<int>(config_.output.power_folding), theory(set.header)};
     spare_the_run(
         [&] { write_power_of(set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_); });
   }
-  if (pictures_) write_picture(set, fmt::format("image_{:03}.png", index));
+  if (config_.output.image) write_picture(set, fmt::format("image_{:03}.png", index));
 }
 
 // A film has one warning, not one a picture.

@@ -19,13 +19,6 @@
 
 namespace maki {
 
-// Options from a run's resolved configuration; no observers where it has none. Throws Error where the shells reach over
-// too many images of the box.
-LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline);
-
-// The folder of an observer's files in the run's output directory.
-std::string light_cone_folder(const std::string& directory, std::size_t observer);
-
 // Missing or damaged parts of the light cones' state in a restart; empty where all are whole or there are no light
 // cones. `directory`: the run's. Collective; the same on all ranks.
 std::string damage_of_light_cones(const std::string& directory, const Config& config, std::uint64_t step,
@@ -41,8 +34,8 @@ struct LightConeBytes {
   double most_met = 0;       // crossings in one shell of one observer
   double maps = 0;           // host: of two shells of each observer, at one site
 };
-// 0 where only the file of initial conditions has the box size. Throws Error as light_cone_options(), and where keys of
-// light cones contradict each other.
+// 0 where only the file of initial conditions has the box size. Throws Error where the shells reach over too many
+// images of the box, and where keys of light cones contradict each other.
 LightConeBytes light_cone_bytes(Config config, std::uint64_t particles);
 
 // RunFiles with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light cones. One
@@ -71,21 +64,18 @@ class RunProducts : public RunFiles {
   GroupCatalogue write_groups(const OutputState& state);
   std::function<double(double)> expected_masses(const SnapshotHeader& header);
   PowerTheory theory(const SnapshotHeader& header);
+  bool knows_spectrum() const { return config_.initial.kind == InitialKind::kLpt; }  // of the initial conditions
 
   Provenance provenance_;
   bool overwrite_;
+  Config config_;
   int power_mesh_ = 0;  // 0: no power spectra
-  int power_folding_ = 2;
-  bool pictures_;
   PictureOptions picture_;
   bool told_of_empty_picture_ = false;
   bool groups_;
-  bool groups_alone_;  // snapshots hold only members of groups
-  FileLayout layout_;  // of snapshots, and so the units of catalogues
-  bool reports_;
+  bool groups_alone_;                 // snapshots hold only members of groups
   std::optional<Timeline> timeline_;  // where there are light cones
   std::vector<LightCone> cones_;
-  std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
 };
 
 }  // namespace maki

@@ -15,7 +15,6 @@
 #include "src/io/json.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
-#include "src/run/products.hpp"
 #include "src/run/run_options.hpp"
 
 namespace maki {
@@ -142,7 +141,7 @@ std::vector<std::string> summary(const Prepared& run) {
   const Config& config = run.config;
   const Config::Gravity& gravity = config.gravity;
   const bool comoving = config.run.kind == RunKind::kCosmology;
-  const std::string unit = length_unit_name(run.units);
+  const std::string unit = unit_name(run.units, Dimension::kLength);
   std::vector<std::string> lines = {device_text()};
   lines.push_back(fmt::format("{}: {} particles, box {:g}{}, {}, preset {}, output in {}", config.run.name,
                               run.particles, run.side, unit.empty() ? "" : " " + unit, softening_text(run),

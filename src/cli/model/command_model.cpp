@@ -211,6 +211,43 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   command->add_flag("--overwrite", options->overwrite, "replace the plot where it exists");
 }
 
+// maki model calibrate: the machine file of this machine, measured.
+
+struct CalibrateOptions {
+  std::string output;
+  int particles = 0;
+  bool overwrite = false;
+};
+
+void calibrate_here(const CalibrateOptions& given) {
+  require_one_process(
+      "calibrate is measured by", "its constants are those of one rank, alone on its cores or GPU",
+      "start it without mpirun or as one task, with the threads that a rank will have (OMP_NUM_THREADS)");
+  std::optional<SafeFile> file;  // refused before the measurement, not after
+  check_output(given.output, given.overwrite);
+  if (!given.output.empty()) file.emplace(given.output, given.overwrite);
+  select_device(usual_device(), usual_threads());
+  const std::string text = calibrate(given.particles, say);
+  fmt::print("\n{}", text);
+  if (!file) return;
+  file->write(text);
+  file->commit();
+}
+
+void add_model_calibrate(CLI::App& model) {
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* command = add_command(
+      model, "calibrate",
+      "Measure what Maki takes on this machine, in a minute, as a machine for the other commands (without its network)",
+      "maki model calibrate -o desk.toml", options, calibrate_here);
+  command->add_option("-o,--output", options->output, "write it to this file too")->type_name("FILE");
+  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
+  command
+      ->add_option("--particles", options->particles,
+                   "along a side of the largest run, rounded to a multiple of 8; else 128, on a GPU 256")
+      ->check(CLI::Range(64, 512));
+}
+
 }  // namespace
 
 void add_model_commands(CLI::App& program) {
@@ -243,50 +280,6 @@ void add_model_commands(CLI::App& program) {
              "maki model predict configs/cosmo_128.toml --machine configs/machines/h100_node.toml",
              ReportOfModels{model::predict_report, model::fdps_predict_report, model::maki_predict_report});
   add_model_calibrate(*group);
-}
-
-// maki model calibrate: the machine file of this machine, measured.
-
-namespace {
-
-struct CalibrateOptions {
-  std::string output;
-  int particles = 0;
-  bool overwrite = false;
-};
-
-void calibrate_here(const CalibrateOptions& given) {
-  require_one_process(
-      "calibrate is measured by", "its constants are those of one rank, alone on its cores or GPU",
-      "start it without mpirun or as one task, with the threads that a rank will have (OMP_NUM_THREADS)");
-  std::optional<SafeFile> file;  // refused before the measurement, not after
-  check_output(given.output, given.overwrite);
-  if (!given.output.empty()) file.emplace(given.output, given.overwrite);
-  select_device(usual_device(), usual_threads());
-  const std::string text = calibrate(given.particles, [](const std::string& line) {
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  });
-  fmt::print("\n{}", text);
-  if (!file) return;
-  file->write(text);
-  file->commit();
-}
-
-}  // namespace
-
-void add_model_calibrate(CLI::App& model) {
-  auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command = add_command(
-      model, "calibrate",
-      "Measure what Maki takes on this machine, in a minute, as a machine for the other commands (without its network)",
-      "maki model calibrate -o desk.toml", options, calibrate_here);
-  command->add_option("-o,--output", options->output, "write it to this file too")->type_name("FILE");
-  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
-  command
-      ->add_option("--particles", options->particles,
-                   "along a side of the largest run, rounded to a multiple of 8; else 128, on a GPU 256")
-      ->check(CLI::Range(64, 512));
 }
 
 }  // namespace maki

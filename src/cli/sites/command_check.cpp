@@ -86,7 +86,7 @@ void check(const Options& given) {
   const Prepared run = prepare(config, false, Communicator::self());
   first_slabs(run, site.count);
   sites::RingPlan plan = make_ring_plan(run.config, site, "maki run");
-  plan.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
+  plan.report = say;
   if (given.wait > 0) plan.wait_limit = given.wait;
   plan.report(
       fmt::format("site {} of the ring {}, Maki {}", site.name, fmt::join(config.sites.ring, ", "), plan.version));
@@ -109,8 +109,6 @@ void check(const Options& given) {
              given.no_measure ? "Nothing is wrong at this site; its neighbours were not called." : "Nothing is wrong.");
 }
 
-}  // namespace
-
 void add_sites_check(CLI::App& sites) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(
@@ -128,6 +126,8 @@ void add_sites_check(CLI::App& sites) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1.0, 86400.0));
 }
+
+}  // namespace
 
 void add_sites_commands(CLI::App& program) {
   CLI::App* sites = program.add_subcommand("sites", "One simulation over several sites: check them before a run");

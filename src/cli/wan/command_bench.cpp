@@ -12,8 +12,6 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/wan/path_options.hpp"
-#include "src/config/key_access.hpp"
-#include "src/config/text.hpp"
 #include "src/io/json.hpp"
 #include "src/io/safe_file.hpp"
 #include "wan/net/settings.hpp"
@@ -179,11 +177,11 @@ void serve(const Options& given) {
   service.relay = choices.relay;
   service.once = given.once;
   service.stop = end_on_signals();
-  service.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
+  service.report = say;
   service.listening = [&](const wan::Endpoint& where) {
-    service.report(fmt::format("measurements: listening on {}{} (Ctrl-C ends it)",
-                               choices.relay.used() ? "the relay as " + choices.relay.target : where.text(),
-                               choices.security.insecure ? ", without encryption" : ""));
+    say(fmt::format("measurements: listening on {}{} (Ctrl-C ends it)",
+                    choices.relay.used() ? "the relay as " + choices.relay.target : where.text(),
+                    choices.security.insecure ? ", without encryption" : ""));
   };
   wan::serve_bench(service);
 }
@@ -226,23 +224,22 @@ void call(const Options& given) {
   output.peer = given.peer;
   output.choices = read_path_options(given.path);
   output.trial = {output.choices.settings, output.choices.settings.pacing_rate};
-  const auto progress = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
   wan::BenchClient link(wan::Endpoint::parse(given.peer), output.choices.security, output.choices.relay);
   if (!given.no_sweep) {
     wan::TuneOptions tune;
     tune.base = output.trial;
     tune.seconds = given.quick ? 20 : given.full ? 300 : 90;
     tune.thorough = given.full;
-    tune.progress = progress;
+    tune.progress = say;
     keep_given(given, output.choices, tune);
     output.swept = true;
     output.tuned = wan::tune(link, tune);
     output.trial = output.tuned.best.trial;
-    progress("best: " + wan::describe(output.trial));
+    say("best: " + wan::describe(output.trial));
   }
   wan::BenchOptions measurement;
   measurement.seconds = given.quick ? 12 : given.full ? 180 : 60;
-  measurement.progress = progress;
+  measurement.progress = say;
   output.result = wan::measure(link, output.trial, measurement);
   output.here = link.kernel_here();
   output.there = link.kernel_there();

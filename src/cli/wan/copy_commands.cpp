@@ -28,11 +28,6 @@ constexpr int kSomeFailed = 1;
 // Many received files are open at a time, until they are on the disk.
 void allow_many_files() { wan::open_files(~std::uint64_t{0}); }
 
-void say(const std::string& line) {
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
-}
-
 wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double within = 0) {
   return wan::Path::connect(host, choices.security, choices.settings, {host_name(), choices.relay, within});
 }

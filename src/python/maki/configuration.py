@@ -49,14 +49,14 @@ class Configuration:
     """
 
     def __init__(self, source=None, **keys):
-        settings = settings_of(keys)
-        self.path = None
+        self._read(source, settings_of(keys))
+
+    def _read(self, source, settings):
         if isinstance(source, Configuration):
-            self.path, settings = source.path, source.settings + settings
-        elif source is not None:
-            self.path = os.fspath(source)
-        self.settings = settings
-        self.core = _core.read_config(self.path, settings)
+            self.path, self.settings = source.path, source.settings + settings
+        else:
+            self.path, self.settings = None if source is None else os.fspath(source), settings
+        self.core = _core.read_config(self.path, self.settings)
 
     def toml(self):
         """Every key that has a meaning for this kind of run, as TOML."""
@@ -69,13 +69,17 @@ class Configuration:
 
     def with_keys(self, settings):
         """A copy with further "section.key=value"."""
-        other = Configuration.__new__(Configuration)
-        other.path, other.settings = self.path, self.settings + settings
-        other.core = _core.read_config(other.path, other.settings)
-        return other
+        return configured(self, settings)
 
     def __repr__(self):
         return f"<maki.Configuration: {self.path or 'defaults'}{''.join(' ' + one for one in self.settings)}>"
+
+
+def configured(source, settings):
+    """A Configuration with these "section.key=value"."""
+    made = Configuration.__new__(Configuration)
+    made._read(source, settings)
+    return made
 
 
 def for_set(snapshot, source, keys, end=()):
@@ -83,12 +87,7 @@ def for_set(snapshot, source, keys, end=()):
     way to those of the caller."""
     kind = "cosmology" if snapshot.header.comoving else "isolated"
     fixed = [f"run.kind={kind}", "initial.kind=file", "initial.file=the given particles"]
-    if isinstance(source, Configuration):
-        return Configuration.with_keys(source, list(end) + settings_of(keys) + fixed)
-    plain = Configuration.__new__(Configuration)
-    plain.path = None if source is None else os.fspath(source)
-    plain.settings = []
-    return plain.with_keys(list(end) + settings_of(keys) + fixed)
+    return configured(source, [*end, *settings_of(keys), *fixed])
 
 
 def initial_conditions(source=None, **keys):

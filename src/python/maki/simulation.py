@@ -47,12 +47,10 @@ class Simulation:
                                   "initial={'kind': 'file', 'file': its name}")
             self.configuration = for_set(source, config, keys, ends_of(source) if config is None else ())
             self._begin(_core.run_in_memory(self.configuration.core, source))
-        elif files:
-            self.configuration = Configuration(source, **keys)
-            self._begin(_core.run_with_files(self.configuration.core, quiet))
         else:
             self.configuration = Configuration(source, **keys)
-            self._begin(_core.run_in_memory(self.configuration.core, None))
+            core = self.configuration.core
+            self._begin(_core.run_with_files(core, quiet) if files else _core.run_in_memory(core, None))
 
     def _begin(self, run):
         self._run = run
