@@ -352,9 +352,4 @@ const float* ParticleBrick::fetch(const Stream& stream, const float* mesh) {
   return values;
 }
 
-std::size_t ParticleBrick::bytes() const {
-  return (brick_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) + counter_.bytes() +
-         (exchange_ ? exchange_->bytes() : 0);
-}
-
 }  // namespace maki

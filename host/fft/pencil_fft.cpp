@@ -139,8 +139,6 @@ std::size_t PencilFft::size() const {
   return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank())), mode_row() * complex_lines);
 }
 
-std::size_t PencilFft::bytes() const { return work_.capacity() * sizeof(float) + messages_.bytes(); }
-
 // Complex numbers from one cell to the next along x, y and z.
 std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& held) const {
   const std::array<int, 3> axes = PencilLayout::order(pencils);
