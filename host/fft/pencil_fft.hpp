@@ -23,6 +23,7 @@ namespace maki {
 struct PencilRange {
   int first = 0, end = 0;
   int count() const { return end > first ? end - first : 0; }
+  std::size_t size() const { return static_cast<std::size_t>(count()); }
   bool operator==(const PencilRange&) const = default;
 };
 
