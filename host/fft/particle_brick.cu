@@ -281,9 +281,7 @@ void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, 
 
 void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   const bool fits = exchange_ && (n == 0 || all_ || all_within(stream, particles, n, room_));
-  std::uint64_t outside = fits ? 0 : 1;
-  communicator_.max({&outside, 1});
-  if (outside) make(stream, particles, n);
+  if (largest_of(communicator_, std::uint64_t{!fits}) > 0) make(stream, particles, n);
 }
 
 void ParticleBrick::take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {

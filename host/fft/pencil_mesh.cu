@@ -116,11 +116,7 @@ class PencilStorage : public MeshStorage {
   }
 
   std::size_t size() const override { return fft_.size(); }
-  bool any(bool asks) const override {
-    std::uint64_t asked = asks ? 1 : 0;
-    communicator_.max({&asked, 1});
-    return asked > 0;
-  }
+  bool any(bool asks) const override { return largest_of(communicator_, std::uint64_t{asks}) > 0; }
   void add_over_ranks(const Stream& stream, DeviceBuffer<std::uint64_t>& values) const override {
     if (communicator_.size() == 1) return;
     std::vector<std::uint64_t> sums = values.download(stream);
