@@ -203,12 +203,9 @@ void BrickExchange::fetch(const Stream& stream, const float* mesh, std::size_t r
 
 MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                      std::size_t n) {
-  const MassRange mine = mass_range(stream, particles, n);
-  double smallest = mine.smallest;
-  std::array<double, 3> most = {mine.largest, mine.massless ? 1.0 : 0.0, mine.invalid ? 1.0 : 0.0};
-  communicator.min({&smallest, 1});
-  communicator.max(most);
-  return {static_cast<float>(smallest), static_cast<float>(most[0]), most[1] > 0, most[2] > 0};
+  MassRange all;
+  for (const MassRange& one : gathered(communicator, mass_range(stream, particles, n))) all.join(one);
+  return all;
 }
 
 MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
