@@ -12,6 +12,7 @@
 #include "bench/report.hpp"
 #include "bench/timing.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
@@ -153,6 +154,7 @@ struct Bench {
   void time(const Setting& s, const DeviceBuffer<SourceParticle>& source, Set set) const {
     const int m = side * s.halves / 4 * 2;
     const MeshOptions options{m, s.assignment, s.gradient, s.interlacing};
+    const std::size_t before = pool_report().in_use;
     ParticleMesh mesh(options, make_force_law(Split::kPolynomial, 5, 4.5 / m, Softening::kPlummer, 1e-4));
     const Run run = best_of(stream, mesh, source, repeat);
     const auto n = static_cast<double>(source.size());
@@ -169,7 +171,7 @@ struct Bench {
       report.add(name + p.name + ", bytes to move", bytes.*p.of, "B");
       report.add(name + p.name + ", of a copy's bandwidth", of_copy, "");
     }
-    const double bytes_a_cell = static_cast<double>(mesh.bytes()) / padded;
+    const double bytes_a_cell = static_cast<double>(pool_report().in_use - before) / padded;
     fmt::print(" {:8.1f} {:6.1f}\n", 1e-6 * n / run.whole, bytes_a_cell);
     report.add(name + "memory", bytes_a_cell, "B a cell");
   }

@@ -66,8 +66,8 @@ double loop_rate(const Stream& stream, const ForceLaw& law, bool cells, bool pot
   double best = 0;
   for (int i = 0; i < 3; ++i) {  // the first warms up
     const std::size_t begin = clock.mark(stream);
-    cuda::with_law(k, potential,
-                   [&](auto pair_law) { launch_loop<decltype(pair_law)>(stream, k, cells, grid, turns, sink.data()); });
+    with_law(k, potential,
+             [&](auto pair_law) { launch_loop<decltype(pair_law)>(stream, k, cells, grid, turns, sink.data()); });
     const double time = clock.seconds(begin, clock.mark(stream));
     best = std::max(best, static_cast<double>(grid) * cuda::kBlock * kPerLane * kTurn * turns / time);
   }

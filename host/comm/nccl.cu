@@ -17,15 +17,14 @@
 #include "kernels/device/stream.hpp"
 
 namespace maki {
-namespace {
 
 using Look = Communicator::Look;
 
 // NCCL's calls do not block, since a lost peer must not block this rank. Their completion is polled.
-class Started final : public NcclRanks {
+class NcclRanks {
  public:
-  explicit Started(const Communicator& ranks);
-  ~Started() override;
+  explicit NcclRanks(const Communicator& ranks);
+  ~NcclRanks();
 
   // Throws Error unless the call succeeded or is under way.
   void check(ncclResult_t code, const char* what) const {
@@ -56,7 +55,7 @@ class Started final : public NcclRanks {
   ncclComm_t comm_ = nullptr;
 };
 
-Started::Started(const Communicator& ranks) {
+NcclRanks::NcclRanks(const Communicator& ranks) {
   ncclUniqueId id{};
   if (ranks.rank() == 0) check(ncclGetUniqueId(&id), "starting NCCL");
   ranks.broadcast(&id, sizeof id, 0);
@@ -72,7 +71,7 @@ Started::Started(const Communicator& ranks) {
 }
 
 // Others may still be reading the last messages; but ranks that end by an error wait for nobody.
-Started::~Started() {
+NcclRanks::~NcclRanks() {
   if (!comm_) return;
   constexpr std::chrono::seconds kLongest{5};
   ncclResult_t state = std::uncaught_exceptions() > 0 ? ncclRemoteError : ncclCommFinalize(comm_);
@@ -88,6 +87,8 @@ Started::~Started() {
   }
 }
 
+namespace {
+
 // Never destroyed: the driver may end before static objects.
 const Stream& exchange_stream() {
   static const Stream* const stream = new Stream;
@@ -96,7 +97,7 @@ const Stream& exchange_stream() {
 
 class NcclTransfer final : public PayloadTransfer {
  public:
-  NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream,
+  NcclTransfer(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl, const Stream& stream,
                PayloadMessages messages);
   ~NcclTransfer() override {
     if (!done_) nccl_->abort();  // cancelled: the kernel would wait for ever
@@ -122,13 +123,13 @@ class NcclTransfer final : public PayloadTransfer {
   std::vector<int> pending() const override { return {peers_.begin(), peers_.end()}; }
 
  private:
-  std::shared_ptr<Started> nccl_;
+  std::shared_ptr<NcclRanks> nccl_;
   std::set<int> peers_;
   StreamMark after_;
   bool queued_ = false, done_ = false;
 };
 
-NcclTransfer::NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream,
+NcclTransfer::NcclTransfer(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl, const Stream& stream,
                            PayloadMessages messages)
     : nccl_(std::move(nccl)) {
   if (!nccl_->comm()) throw Error("no exchange between GPUs", "an earlier one was given up");
@@ -156,12 +157,11 @@ std::string nccl_version() {
          std::to_string(version % 100);
 }
 
-std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks) { return std::make_shared<Started>(ranks); }
+std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks) { return std::make_shared<NcclRanks>(ranks); }
 
 std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl,
                                             const Stream& stream, PayloadMessages messages) {
-  return std::make_unique<NcclTransfer>(ranks, std::static_pointer_cast<Started>(std::move(nccl)), stream,
-                                        std::move(messages));
+  return std::make_unique<NcclTransfer>(ranks, std::move(nccl), stream, std::move(messages));
 }
 
 }  // namespace maki

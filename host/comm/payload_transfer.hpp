@@ -129,13 +129,8 @@ class StagedTransfer final : public PayloadTransfer {
 
 // ---- NCCL for device payloads; builds without it (Makefile) refuse --------------------------------------------------
 
-// NCCL's communicator of some ranks, each of which has selected a GPU of its own.
-class NcclRanks {
- public:
-  virtual ~NcclRanks() = default;
-};
-
-// Collective. Throws Error where NCCL fails or a rank is missing.
+// NCCL's communicator of these ranks, each of which has selected a GPU of its own. Collective. Throws Error where NCCL
+// fails or a rank is missing.
 std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks);
 
 // Queues all messages as one group after the work that `stream` holds now; empty messages are not allowed. All groups

@@ -8,8 +8,6 @@
 namespace maki {
 namespace {
 
-std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
-
 int floor_division(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
 struct Stretch {
@@ -38,7 +36,7 @@ struct Lines {
   std::size_t at(const std::array<std::size_t, 3>& cell) const { return plane * cell[0] + row * cell[1] + cell[2]; }
   std::array<std::size_t, 3> steps() const { return {plane, row, 1}; }
 };
-Lines lines_of(const PencilBox& box, std::size_t row) { return {counted(box.along[1]) * row, row}; }
+Lines lines_of(const PencilBox& box, std::size_t row) { return {box.along[1].size() * row, row}; }
 Lines message_of(const BrickPiece& piece) { return {piece.count[1] * piece.count[2], piece.count[2]}; }
 
 constexpr int kRoom = 2;  // cells by which particles may move before a new brick is made
@@ -99,8 +97,8 @@ BrickExchange::BrickExchange(const DevicePayload& path, const PencilLayout& layo
 }
 
 void BrickExchange::find_own_rows() {
-  const std::size_t lines = counted(brick_.along[1]);
-  own_rows_.assign(counted(brick_.along[0]) * lines, 1);
+  const std::size_t lines = brick_.along[1].size();
+  own_rows_.assign(brick_.along[0].size() * lines, 1);
   const auto shared = [&](const std::array<std::size_t, 3>& first, const std::array<std::size_t, 3>& count) {
     for (std::size_t x = first[0]; x < first[0] + count[0]; ++x)
       for (std::size_t y = first[1]; y < first[1] + count[1]; ++y) own_rows_[x * lines + y] = 0;
@@ -153,7 +151,7 @@ void BrickExchange::send_masses(const Stream& stream, const std::uint64_t* brick
   out_.resize(of_brick_.cells * sizeof(std::uint64_t));
   in_.resize(of_pencils_.cells * sizeof(std::uint64_t));
   auto* sent = reinterpret_cast<std::uint64_t*>(out_.data());
-  const Lines mine = lines_of(brick_, counted(brick_.along[2]));
+  const Lines mine = lines_of(brick_, brick_.along[2].size());
   for (const BrickPiece& piece : of_brick_.pieces)
     copy_box(stream, {piece.count, mine.steps(), message_of(piece).steps()}, brick + mine.at(piece.in_brick),
              sent + piece.in_messages);
@@ -163,8 +161,8 @@ void BrickExchange::send_masses(const Stream& stream, const std::uint64_t* brick
 void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::uint64_t* mesh, std::size_t row) {
   send_masses(stream, brick);
   const auto* received = reinterpret_cast<const std::uint64_t*>(in_.data());
-  const Lines mine = lines_of(brick_, counted(brick_.along[2])), theirs = lines_of(pencils_, row);
-  if (!holds_pencils_) fill_zero(stream, mesh, theirs.plane * counted(pencils_.along[0]) * sizeof(std::uint64_t));
+  const Lines mine = lines_of(brick_, brick_.along[2].size()), theirs = lines_of(pencils_, row);
+  if (!holds_pencils_) fill_zero(stream, mesh, theirs.plane * pencils_.along[0].size() * sizeof(std::uint64_t));
   for (const BrickPiece& piece : own_) {
     const BoxCopy box{piece.count, mine.steps(), theirs.steps()};
     const auto* from = brick + mine.at(piece.in_brick);
@@ -179,7 +177,7 @@ void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::u
 void BrickExchange::sum_in_brick(const Stream& stream, std::uint64_t* brick) {
   send_masses(stream, brick);
   const auto* received = reinterpret_cast<const std::uint64_t*>(in_.data());
-  const Lines mine = lines_of(brick_, counted(brick_.along[2]));
+  const Lines mine = lines_of(brick_, brick_.along[2].size());
   for (const Landing& landing : landings_)
     add_box(stream, {landing.count, landing.message_steps, mine.steps()}, received + landing.first,
             brick + mine.at(landing.in_brick));
@@ -190,7 +188,7 @@ void BrickExchange::fetch(const Stream& stream, const float* mesh, std::size_t r
   in_.resize(of_brick_.cells * sizeof(float));
   auto* sent = reinterpret_cast<float*>(out_.data());
   const auto* received = reinterpret_cast<const float*>(in_.data());
-  const Lines mine = lines_of(brick_, counted(brick_.along[2])), theirs = lines_of(pencils_, row);
+  const Lines mine = lines_of(brick_, brick_.along[2].size()), theirs = lines_of(pencils_, row);
   for (const BrickPiece& piece : of_pencils_.pieces)
     copy_box(stream, {piece.count, theirs.steps(), message_of(piece).steps()}, mesh + theirs.at(piece.in_pencils),
              sent + piece.in_messages);
@@ -205,12 +203,9 @@ void BrickExchange::fetch(const Stream& stream, const float* mesh, std::size_t r
 
 MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                      std::size_t n) {
-  const MassRange mine = mass_range(stream, particles, n);
-  double smallest = mine.smallest;
-  std::array<double, 3> most = {mine.largest, mine.massless ? 1.0 : 0.0, mine.invalid ? 1.0 : 0.0};
-  communicator.min({&smallest, 1});
-  communicator.max(most);
-  return {static_cast<float>(smallest), static_cast<float>(most[0]), most[1] > 0, most[2] > 0};
+  MassRange all;
+  for (const MassRange& one : gathered(communicator, mass_range(stream, particles, n))) all.join(one);
+  return all;
 }
 
 MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
@@ -283,9 +278,7 @@ void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, 
 
 void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   const bool fits = exchange_ && (n == 0 || all_ || all_within(stream, particles, n, room_));
-  std::uint64_t outside = fits ? 0 : 1;
-  communicator_.max({&outside, 1});
-  if (outside) make(stream, particles, n);
+  if (largest_of(communicator_, std::uint64_t{!fits}) > 0) make(stream, particles, n);
 }
 
 void ParticleBrick::take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
@@ -302,8 +295,8 @@ void ParticleBrick::count(const Stream& stream, bool shifted, std::uint64_t* cou
 
 bool ParticleBrick::to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
-  const auto planes = static_cast<std::size_t>(pencils.along[0].count());
-  const auto lines = static_cast<std::size_t>(pencils.along[1].count()), m = static_cast<std::size_t>(layout_.cells());
+  const std::size_t planes = pencils.along[0].size(), lines = pencils.along[1].size();
+  const auto m = static_cast<std::size_t>(layout_.cells());
   return counts_to_masses(stream, {{0, 0, 0}, {planes, lines, m}, {lines * m, m}, 0, {lines * row_, row_}}, unit,
                           counts, mesh);
 }
@@ -319,7 +312,7 @@ void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles
 // Needs no separate array of counts if the brick holds the pencils.
 void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
-  const auto lines = static_cast<std::size_t>(pencils.along[1].count());
+  const std::size_t lines = pencils.along[1].size();
   if (!exchange_->holds_pencils()) {
     counts_.resize(counts());
     count(stream, shifted, counts_.data());
@@ -350,11 +343,6 @@ const float* ParticleBrick::fetch(const Stream& stream, const float* mesh) {
   auto* values = reinterpret_cast<float*>(brick_.data());
   exchange_->fetch(stream, mesh, row_, values);
   return values;
-}
-
-std::size_t ParticleBrick::bytes() const {
-  return (brick_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) + counter_.bytes() +
-         (exchange_ ? exchange_->bytes() : 0);
 }
 
 }  // namespace maki

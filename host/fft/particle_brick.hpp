@@ -60,8 +60,6 @@ class BrickExchange {
   // Fills every cell of the brick from the mesh.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
-  std::size_t bytes() const { return out_.capacity() + in_.capacity() + messages_.bytes(); }  // work space
-
  private:
   struct Link {
     int peer;
@@ -150,8 +148,6 @@ class ParticleBrick {
   // Values of a mesh in the cells of the box, no padding; none for an empty box. Valid until the next call of this
   // object. Collective.
   const float* fetch(const Stream& stream, const float* mesh);
-
-  std::size_t bytes() const;  // work space
 
  private:
   void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);

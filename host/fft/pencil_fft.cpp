@@ -56,7 +56,7 @@ using Complex = std::complex<float>;
 
 std::size_t PencilBox::cells() const {
   std::size_t product = 1;
-  for (const PencilRange& range : along) product *= static_cast<std::size_t>(range.count());
+  for (const PencilRange& range : along) product *= range.size();
   return product;
 }
 
@@ -113,14 +113,8 @@ std::array<int, 3> PencilLayout::order(Pencils pencils) {
 std::size_t PencilLayout::lines(Pencils pencils, int rank) const {
   const PencilBox held = box(pencils, rank);
   const std::array<int, 3> axes = order(pencils);
-  return static_cast<std::size_t>(held.along[axes[0]].count()) * static_cast<std::size_t>(held.along[axes[1]].count());
+  return held.along[axes[0]].size() * held.along[axes[1]].size();
 }
-
-namespace {
-
-std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
-
-}  // namespace
 
 PencilFft::PencilFft(const Communicator& communicator, int m)
     : PencilFft(communicator, PencilLayout(m, communicator.size())) {}
@@ -139,15 +133,13 @@ std::size_t PencilFft::size() const {
   return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank())), mode_row() * complex_lines);
 }
 
-std::size_t PencilFft::bytes() const { return work_.capacity() * sizeof(float) + messages_.bytes(); }
-
 // Complex numbers from one cell to the next along x, y and z.
 std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& held) const {
   const std::array<int, 3> axes = PencilLayout::order(pencils);
   std::array<std::size_t, 3> step;
   step[axes[2]] = 1;
   step[axes[1]] = (pencils == Pencils::kZ ? real_row() : mode_row()) / 2;
-  step[axes[0]] = step[axes[1]] * counted(held.along[axes[1]]);
+  step[axes[0]] = step[axes[1]] * held.along[axes[1]].size();
   return step;
 }
 
@@ -169,7 +161,7 @@ auto PencilFft::parts(Pencils from, Pencils to, bool sending) const -> std::vect
     std::array<std::size_t, 3> mesh_step, message_step;
     for (std::size_t a = 0; a < 3; ++a) {
       const auto axis = static_cast<std::size_t>(axes[a]);
-      part.copy.count[a] = counted(common.along[axis]);
+      part.copy.count[a] = common.along[axis].size();
       mesh_step[a] = step[axis];
       part.base += step[axis] * static_cast<std::size_t>(common.along[axis].first - held.along[axis].first);
     }
@@ -240,10 +232,9 @@ void PencilFft::run(const Stream& stream, const Transpose& transpose, float* fro
 auto PencilFft::planes(const Stream& stream, Pencils pencils, float* mesh, LineTransform way) -> Planes {
   const PencilBox held = layout_.box(pencils, rank());
   const std::array<int, 3> axes = PencilLayout::order(pencils);
-  const std::size_t lines = counted(held.along[static_cast<std::size_t>(axes[1])]);
+  const std::size_t lines = held.along[axes[1]].size();
   const std::size_t row = pencils == Pencils::kZ ? real_row() : mode_row();
-  return {counted(held.along[static_cast<std::size_t>(axes[0])]),
-          [this, &stream, mesh, way, lines, row](std::size_t first, std::size_t count) {
+  return {held.along[axes[0]].size(), [this, &stream, mesh, way, lines, row](std::size_t first, std::size_t count) {
             float* const values = mesh + first * lines * row;
             lines_.transform(stream, way, values, values, count * lines);
           }};

@@ -23,6 +23,7 @@ namespace maki {
 struct PencilRange {
   int first = 0, end = 0;
   int count() const { return end > first ? end - first : 0; }
+  std::size_t size() const { return static_cast<std::size_t>(count()); }
   bool operator==(const PencilRange&) const = default;
 };
 
@@ -92,12 +93,12 @@ class PencilFft {
   PencilBox modes() const { return layout_.box(Pencils::kX, rank()); }     // of its transform
   std::size_t real_row() const { return lines_.real_row(); }               // reals between lines of the real mesh
   std::size_t mode_row() const { return lines_.complex_row(); }            // reals between lines of modes
-  std::size_t size() const;   // reals of the local array: enough for each of the layouts; 0 on a rank without a part
-  std::size_t bytes() const;  // work space: as much as the mesh, and twice that on the host beside a GPU
+  std::size_t size() const;  // reals of the local array: enough for each of the layouts; 0 on a rank without a part
 
   // Transforms cells, as lines [x][y][z] of cells(), real_row() floats apart, to modes, as lines [ky][kz][x] of
   // modes(), mode_row() floats apart; kz = 0 ... m/2, and i means wave number i - m above m/2 along x and y. Signs as
   // in RealFft3d, not normalised. `mesh` holds size() reals and is aligned to 64 bytes. Work on `stream`.
+  // Work space: as much as the mesh, and twice that on the host beside a GPU.
   void forward(const Stream& stream, float* mesh);
   void backward(const Stream& stream, float* mesh);
 

@@ -32,8 +32,6 @@ class SharedCounts {
   void take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted);
   bool given() const { return given_; }  // counts were given and not taken yet
 
-  std::size_t bytes() const;  // on the device
-
  private:
   int meshes() const { return interlaced_ ? 2 : 1; }
   std::size_t bytes_of_mesh() const { return box_.size() * sizeof(std::uint64_t); }
@@ -85,10 +83,6 @@ void SharedCounts::take(const Stream& stream, const MassUnit& unit, float* mesh,
   }
 }
 
-std::size_t SharedCounts::bytes() const {
-  return (counts_[0].capacity() + counts_[1].capacity()) * sizeof(std::uint64_t);
-}
-
 namespace {
 
 // The wave numbers n = first ... end - 1 (n above m/2 means n - m), as absolute values.
@@ -122,14 +116,7 @@ class PencilStorage : public MeshStorage {
   }
 
   std::size_t size() const override { return fft_.size(); }
-  std::size_t bytes() const override {
-    return fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) + brick_.bytes() + (shared_ ? shared_->bytes() : 0);
-  }
-  bool any(bool asks) const override {
-    std::uint64_t asked = asks ? 1 : 0;
-    communicator_.max({&asked, 1});
-    return asked > 0;
-  }
+  bool any(bool asks) const override { return largest_of(communicator_, std::uint64_t{asks}) > 0; }
   void add_over_ranks(const Stream& stream, DeviceBuffer<std::uint64_t>& values) const override {
     if (communicator_.size() == 1) return;
     std::vector<std::uint64_t> sums = values.download(stream);

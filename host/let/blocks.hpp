@@ -113,7 +113,6 @@ class Blocks {
   std::uint64_t message_bytes(std::size_t block, bool with_shapes = true) const;
 
   BlocksView view() const;
-  std::size_t device_bytes() const { return starts_.capacity() * sizeof(std::uint64_t); }
 
  private:
   bool compress_ = false;

@@ -186,22 +186,9 @@ struct Unpack {
   }
 };
 
-template <class T>
-void rename(DeviceBuffer<T>& array, const char* name) {
-  array = DeviceBuffer<T>(name);
-}
-
-// f(array) for all arrays of cells.
-template <class Tree, class F>
-void for_each_array(Tree& tree, F f) {
-  f(tree.first);
-  f(tree.count);
-  f(tree.first_child);
-  f(tree.child_count);
-  f(tree.moments);
-  auto& g = tree.geometry;
-  for (auto* a : {&g.comx, &g.comy, &g.comz, &g.x, &g.y, &g.z}) f(*a);
-  for (auto* a : {&g.hx, &g.hy, &g.hz, &g.size, &g.offset, &g.error_length}) f(*a);
+template <class... Arrays>
+void rename(const char* name, Arrays&... arrays) {
+  ((arrays = Arrays(name)), ...);
 }
 
 void write_domain_tree(const Stream& stream, const DomainTree& domains, Octree& tree) {
@@ -217,15 +204,10 @@ void write_domain_tree(const Stream& stream, const DomainTree& domains, Octree& 
 }  // namespace
 
 Forest::Forest() {
-  for_each_array(tree, [](auto& array) { rename(array, "let.forest"); });
+  CellGeometry& g = tree.geometry;
+  rename("let.forest", tree.first, tree.count, tree.first_child, tree.child_count, tree.moments, g.comx, g.comy, g.comz,
+         g.x, g.y, g.z, g.hx, g.hy, g.hz, g.size, g.offset, g.error_length);
   tree.level_begin.assign(1, 0);
-}
-
-std::size_t Forest::bytes() const {
-  std::size_t sum = particles.capacity() * sizeof(SourceParticle) +
-                    (multipoles.capacity() + parents.capacity()) * sizeof(std::uint32_t);
-  for_each_array(tree, [&](const auto& array) { sum += array.capacity() * sizeof *array.data(); });
-  return sum;
 }
 
 void LetSending::pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes) {

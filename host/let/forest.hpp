@@ -29,11 +29,6 @@ struct LetSelection {
   DeviceBuffer<std::uint32_t> multipoles{"let.multipoles"};  // indices of the tree's cells
   DeviceBuffer<std::uint32_t> particles{"let.particles"};    // indices of particles
   DeviceBuffer<std::uint32_t> parents{"let.parents"};        // by particle (find_parents); only for compression
-
-  std::size_t bytes() const {
-    return (shapes.capacity() + multipoles.capacity() + particles.capacity() + parents.capacity()) *
-           sizeof(std::uint32_t);
-  }
 };
 
 // For each target box:
@@ -72,7 +67,6 @@ struct LetSending {
   // Packs all blocks into `packed`, block b at blocks.begin(b), in one launch; on a reuse step without their shapes and
   // masses.
   void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
-  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
 };
 
 // The imported trees as one octree. Its cells: those of the tree of domains (DomainTree), whose leaves are the blocks'
@@ -86,7 +80,6 @@ struct Forest {
   DeviceBuffer<std::uint32_t> parents{"let.parents"};    // by particle, of compressed blocks (find_parents)
 
   Forest();
-  std::size_t bytes() const;
 };
 
 // Sets the cells' topology from the blocks' shapes, and reference points for the first sweep. No blocks give no cells.
@@ -108,7 +101,6 @@ struct LetReceiving {
   void expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress);
   // Makes the forest from `packed`, once all blocks have arrived. particles_alone: the forest's cells are not needed.
   void unpack(const Stream& stream, bool with_shapes, bool particles_alone = false);
-  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + forest.bytes(); }
 };
 
 }  // namespace maki

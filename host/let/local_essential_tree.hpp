@@ -92,7 +92,6 @@ class LocalEssentialTree {
   const DeviceBuffer<SourceParticle>& particles() const { return in_.forest.particles; }  // leaves are ranges of it
 
   const LetCounts& counts() const { return counts_; }
-  std::size_t bytes() const { return out_.bytes() + in_.bytes(); }  // of device memory
 
  private:
   void select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift);

@@ -222,8 +222,7 @@ class ShellFields {
   }
   FieldSums sum() {
     const PencilBox held = density_.fft().cells();
-    const auto lines =
-        static_cast<std::size_t>(held.along[0].count()) * static_cast<std::size_t>(held.along[1].count());
+    const std::size_t lines = held.along[0].size() * held.along[1].size();
     lines_.resize(lines);
     launch(stream_, "bispectrum.sum", lines,
            SumLine{work_.data(), long_.data(), lines_.data(), density_.fft().real_row(), cells_});

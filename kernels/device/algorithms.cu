@@ -16,14 +16,6 @@ struct LastSum {
   MAKI_HD void operator()(std::size_t) const { out[n] = out[n - 1] + in[n - 1]; }
 };
 
-template <class Out>
-void scan(const Stream& stream, const std::uint32_t* in, Out* out, std::size_t n) {
-  if (n == 0) return fill_zero(stream, out, sizeof *out);
-  PoolAllocator allocator{"scan.scratch"};
-  thrust::exclusive_scan(thrust_policy(stream, allocator), in, in + n, out, Out{0});
-  launch(stream, "scan_total", 1, LastSum<Out>{in, out, n});
-}
-
 struct StoreFlagged {
   const std::uint32_t* flags;
   const std::uint32_t* place;
@@ -35,13 +27,15 @@ struct StoreFlagged {
 
 }  // namespace
 
-void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n) {
-  scan(stream, in, out, n);
+template <class Out>
+void exclusive_scan(const Stream& stream, const std::uint32_t* in, Out* out, std::size_t n) {
+  if (n == 0) return fill_zero(stream, out, sizeof *out);
+  PoolAllocator allocator{"scan.scratch"};
+  thrust::exclusive_scan(thrust_policy(stream, allocator), in, in + n, out, Out{0});
+  launch(stream, "scan_total", 1, LastSum<Out>{in, out, n});
 }
-
-void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint64_t* out, std::size_t n) {
-  scan(stream, in, out, n);
-}
+template void exclusive_scan(const Stream&, const std::uint32_t*, std::uint32_t*, std::size_t);
+template void exclusive_scan(const Stream&, const std::uint32_t*, std::uint64_t*, std::size_t);
 
 std::uint32_t select_flagged(const Stream& stream, const std::uint32_t* flags, std::size_t n,
                              DeviceBuffer<std::uint32_t>& indices) {

@@ -14,9 +14,10 @@ namespace maki {
 // element, in two blocks with the sizes of keys and values; the buffers may end up owning these blocks.
 void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, DeviceBuffer<std::uint32_t>& values);
 
-// out[i] = sum of in[0..i), for i in [0, n]; `out` has room for n+1 elements, out[n] is the total.
-void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n);
-void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint64_t* out, std::size_t n);
+// out[i] = sum of in[0..i), for i in [0, n]; `out` has room for n+1 elements, out[n] is the total. Out
+// is std::uint32_t or std::uint64_t.
+template <class Out>
+void exclusive_scan(const Stream& stream, const std::uint32_t* in, Out* out, std::size_t n);
 
 // Fills `indices` (resized) with the i in [0, n) where flags[i] = 1, ascending; flags are 0 or 1. Returns their number.
 std::uint32_t select_flagged(const Stream& stream, const std::uint32_t* flags, std::size_t n,
@@ -30,7 +31,7 @@ struct BoxCopy {
 };
 
 // to[sum_a i_a to_step_a] = from[sum_a i_a from_step_a] for all i_a in [0, count_a). The two do not overlap.
-// T is std::complex<float>, std::complex<double>, float or std::uint64_t.
+// T is std::complex<float>, float or std::uint64_t.
 template <class T>
 void copy_box(const Stream& stream, const BoxCopy& box, const T* from, T* to);
 

@@ -177,7 +177,6 @@ void copy_box(const Stream&, const BoxCopy& box, const T* from, T* to) {
 }
 
 template void copy_box(const Stream&, const BoxCopy&, const std::complex<float>*, std::complex<float>*);
-template void copy_box(const Stream&, const BoxCopy&, const std::complex<double>*, std::complex<double>*);
 template void copy_box(const Stream&, const BoxCopy&, const float*, float*);
 template void copy_box(const Stream&, const BoxCopy&, const std::uint64_t*, std::uint64_t*);
 

@@ -122,10 +122,6 @@ template <>
 void copy_box(const Stream& stream, const BoxCopy& box, const std::complex<float>* from, std::complex<float>* to) {
   launch_box<false>(stream, "copy_box", box, reinterpret_cast<const float2*>(from), reinterpret_cast<float2*>(to));
 }
-template <>
-void copy_box(const Stream& stream, const BoxCopy& box, const std::complex<double>* from, std::complex<double>* to) {
-  launch_box<false>(stream, "copy_box", box, reinterpret_cast<const double2*>(from), reinterpret_cast<double2*>(to));
-}
 template void copy_box(const Stream&, const BoxCopy&, const float*, float*);
 template void copy_box(const Stream&, const BoxCopy&, const std::uint64_t*, std::uint64_t*);
 

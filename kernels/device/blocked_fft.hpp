@@ -36,10 +36,9 @@ class BlockedFft {
   std::size_t lines() const { return lines_of_plane_; }  // real_row()s in a plane, at least m
   static std::size_t lines(int m);
   std::size_t plane() const { return real_row() * lines(); }
-  std::size_t size() const { return plane() * m_; }                          // floats of a mesh, aligned to 64 bytes
-  static double floats(int m);                                               // size(), for estimates
-  std::size_t bytes() const { return buffers_.capacity() * sizeof(float); }  // work space
-  static double work_bytes(int m);                                           // bytes() at most, for estimates
+  std::size_t size() const { return plane() * m_; }  // floats of a mesh, aligned to 64 bytes
+  static double floats(int m);                       // size(), for estimates
+  static double work_bytes(int m);                   // of work space at most, for estimates
 
   // Signs as in RealFft3d; not normalised.
   void forward(const Stream& stream, float* mesh);

@@ -33,8 +33,7 @@ class RealFft3d {
   std::size_t lines() const;  // rows from one plane to the next: on a GPU m
   std::size_t size() const { return row() * lines() * static_cast<std::size_t>(m_); }  // floats
   static double floats(int m);                                                         // size(), for estimates
-  static double work_bytes(int m);  // bytes() on the CPU, for estimates; on a GPU 0
-  std::size_t bytes() const;        // work space
+  static double work_bytes(int m);  // of work space on the CPU, at most, for estimates; on a GPU 0
   BlockedFft* blocks() const;       // the transform on the CPU; null on a GPU
 
   // The work space, enlarged to `bytes` where it is shorter, for other uses on the same stream. The next transform

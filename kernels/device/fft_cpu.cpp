@@ -36,7 +36,6 @@ std::size_t RealFft3d::row() const { return plans_->fft.real_row(); }
 std::size_t RealFft3d::lines() const { return plans_->fft.lines(); }
 double RealFft3d::floats(int m) { return BlockedFft::floats(m); }
 double RealFft3d::work_bytes(int m) { return BlockedFft::work_bytes(m); }
-std::size_t RealFft3d::bytes() const { return plans_->fft.bytes(); }
 BlockedFft* RealFft3d::blocks() const { return &plans_->fft; }
 void* RealFft3d::lend(std::size_t) { return nullptr; }
 void RealFft3d::forward(const Stream& stream, float* mesh) { plans_->fft.forward(stream, mesh); }

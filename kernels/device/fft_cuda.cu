@@ -67,7 +67,6 @@ std::size_t RealFft3d::row() const { return 2 * (static_cast<std::size_t>(m_) / 
 std::size_t RealFft3d::lines() const { return static_cast<std::size_t>(m_); }
 double RealFft3d::floats(int m) { return static_cast<double>(m) * m * (m + 2); }
 double RealFft3d::work_bytes(int) { return 0; }
-std::size_t RealFft3d::bytes() const { return plans_->work.capacity(); }
 BlockedFft* RealFft3d::blocks() const { return nullptr; }
 
 void* RealFft3d::lend(std::size_t bytes) {

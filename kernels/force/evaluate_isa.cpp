@@ -129,35 +129,18 @@ Kernels kernels_of_law() {
           direct_kernel<Direct>};
 }
 
-template <Split kSplit, int kOrder, Softening kSoftening, bool kPotential>
+template <class Exact>
 Kernels kernels_of(bool refine) {
-  using Exact = PairLaw<kSplit, kOrder, kSoftening, kPotential, true>;
   if constexpr (kHasCoarseRoot) {
-    using Coarse = PairLaw<kSplit, kOrder, kSoftening, kPotential, false>;
+    using Coarse = PairLaw<Exact::kSplit, Exact::kOrder, Exact::kSoftening, Exact::kPotential, false>;
     if (!refine) return kernels_of_law<Coarse, Exact>();
   }
   (void)refine;
   return kernels_of_law<Exact, Exact>();
 }
 
-template <Softening kSoftening, bool kPotential>
-Kernels kernels_by_split(const PairParameters& k) {
-  const bool r = k.refine_root;
-  if (k.split == Split::kNone) return kernels_of<Split::kNone, 0, kSoftening, kPotential>(r);
-  if (k.split == Split::kS2) return kernels_of<Split::kS2, 0, kSoftening, kPotential>(r);
-  switch (k.order) {
-    case 3: return kernels_of<Split::kPolynomial, 3, kSoftening, kPotential>(r);
-    case 4: return kernels_of<Split::kPolynomial, 4, kSoftening, kPotential>(r);
-    case 5: return kernels_of<Split::kPolynomial, 5, kSoftening, kPotential>(r);
-    case 6: return kernels_of<Split::kPolynomial, 6, kSoftening, kPotential>(r);
-    default: return kernels_of<Split::kPolynomial, 8, kSoftening, kPotential>(r);
-  }
-}
-
 inline Kernels choose_kernels(const PairParameters& k, bool potential) {
-  if (k.softening == Softening::kSpline)
-    return potential ? kernels_by_split<Softening::kSpline, true>(k) : kernels_by_split<Softening::kSpline, false>(k);
-  return potential ? kernels_by_split<Softening::kPlummer, true>(k) : kernels_by_split<Softening::kPlummer, false>(k);
+  return with_law(k, potential, [&](auto law) { return kernels_of<decltype(law)>(k.refine_root); });
 }
 
 inline unsigned padded_count(unsigned count) { return (count + Half::kLanes - 1) / Half::kLanes * Half::kLanes; }

@@ -92,8 +92,6 @@ MassAssigner::MassAssigner(int cells, Assignment cloud, RealFft3d* lender)
   box_ = {{{0, 0, 0}, {m, m, m}, {m * m, m}, 0, {lines * row, row}}};
 }
 
-std::size_t MassAssigner::bytes() const { return counter_.bytes() + own_counts_.capacity() * sizeof(std::uint64_t); }
-
 void MassAssigner::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           float* mesh, float* shifted) {
   counter_.take(stream, particles, n, unit, MeshBox::whole(cells_));

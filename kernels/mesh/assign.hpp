@@ -74,8 +74,6 @@ class MassCounter {
   // conservative.
   std::vector<std::uint8_t> planes() const;
 
-  std::size_t bytes() const;
-
  private:
   struct Work;
   Assignment cloud_;
@@ -116,8 +114,6 @@ class MassAssigner {
     assign(stream, particles, n, unit, mesh, shifted);
     return unit;
   }
-
-  std::size_t bytes() const;  // without borrowed work space
 
  private:
   int cells_;

@@ -52,7 +52,6 @@ class ParticleBlocks {
 
   const MeshBox& box() const { return box_; }
   const BlockAxis& axis(int a) const { return axes_[a]; }
-  std::size_t bytes() const;
 
   // Sorts indices of the particles, which lie within the box, by block; gather() reads the particles again.
   void sort(const SourceParticle* particles, std::size_t n, const MassUnit& unit);
@@ -111,10 +110,6 @@ BlockAxis::BlockAxis(const MeshBox& box, int axis) {
 ParticleBlocks::ParticleBlocks(const MeshBox& box, Assignment cloud)
     : box_(box), cloud_(cloud), axes_{BlockAxis(box, 0), BlockAxis(box, 1), BlockAxis(box, 2)} {
   tile_side_ = std::max({axes_[0].longest, axes_[1].longest, axes_[2].longest}) + kTileMargin;
-}
-
-std::size_t ParticleBlocks::bytes() const {
-  return tiles_.capacity() * sizeof(std::uint64_t) + (selected_.capacity() + places_.capacity()) * 4;
 }
 
 // Counting sort. Particles are nearly in Morton order, so both passes access memory nearly in order.
@@ -286,9 +281,6 @@ void MassCounter::Work::sweep(std::uint32_t half_cells, std::uint64_t* counts, c
 
 MassCounter::MassCounter(Assignment cloud) : cloud_(cloud), work_(std::make_unique<Work>()) {}
 MassCounter::~MassCounter() = default;
-std::size_t MassCounter::bytes() const {
-  return (work_->blocks ? work_->blocks->bytes() : 0) + work_->window.capacity() * sizeof(std::uint64_t);
-}
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                        const MeshBox& box) {

@@ -315,7 +315,6 @@ struct MassCounter::Work {
 
 MassCounter::MassCounter(Assignment cloud) : cloud_(cloud), work_(std::make_unique<Work>()) {}
 MassCounter::~MassCounter() = default;
-std::size_t MassCounter::bytes() const { return 0; }
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                        const MeshBox& box) {

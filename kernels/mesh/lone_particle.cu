@@ -230,9 +230,4 @@ void LoneParticle::replace(const Stream& stream, const SourceParticle* particles
   });
 }
 
-std::size_t LoneParticle::bytes() const {
-  const std::size_t doubles = waves_.capacity() + lines_.capacity();
-  return doubles * sizeof(double) + (planes_.capacity() + cells_.capacity()) * sizeof(std::uint64_t);
-}
-
 }  // namespace maki

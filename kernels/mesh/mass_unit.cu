@@ -17,14 +17,14 @@ struct RangeOfOne {
     const float m = particles[i].mass;
     const bool valid = m >= 0 && m <= 3.4e38f;
     const bool counts = valid && m > 0;
-    return {counts ? m : 3.4e38f, counts ? m : 0.0f, valid && m == 0, !valid};
+    return {counts ? m : 0, counts ? m : 0, valid && m == 0, !valid};
   }
 };
 
 struct JoinRanges {
-  MAKI_HD MassRange operator()(const MassRange& a, const MassRange& b) const {
-    return {a.smallest < b.smallest ? a.smallest : b.smallest, a.largest > b.largest ? a.largest : b.largest,
-            a.massless || b.massless, a.invalid || b.invalid};
+  MAKI_HD MassRange operator()(MassRange a, const MassRange& b) const {
+    a.join(b);
+    return a;
   }
 };
 
@@ -73,8 +73,7 @@ int finer_shares(double crowd) { return 4 + (crowd > 1 ? (std::ilogb(crowd) + 1)
 }  // namespace
 
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "mesh.mass_range",
-                     Reduction{n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false}, JoinRanges{}});
+  return reduce_over(stream, "mesh.mass_range", Reduction{n, RangeOfOne{particles}, MassRange{}, JoinRanges{}});
 }
 
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/device/macros.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/particles/types.hpp"
 
@@ -62,6 +63,15 @@ struct MassRange {
   float smallest = 0, largest = 0;  // of the masses above zero; massless particles do not count
   bool massless = false;            // there are particles without mass
   bool invalid = false;             // there are negative or non-finite masses
+
+  // Sets without massive particles have no range.
+  MAKI_HD void join(const MassRange& other) {
+    massless = massless || other.massless;
+    invalid = invalid || other.invalid;
+    if (!(other.largest > 0)) return;
+    if (largest == 0 || other.smallest < smallest) smallest = other.smallest;
+    if (largest < other.largest) largest = other.largest;
+  }
 };
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 

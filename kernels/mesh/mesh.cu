@@ -26,12 +26,6 @@ MeshSolver::MeshSolver(const MeshOptions& options, const ForceLaw& law, std::uni
   stream.synchronize();
 }
 
-std::size_t MeshSolver::bytes() const {
-  const std::size_t floats = mesh_.capacity() + scratch_.capacity() + influence_.capacity() +
-                             influence_potential_.capacity() + gradient_.capacity();
-  return floats * sizeof(float) + phases_.capacity() * sizeof(Complex) + lone_.bytes() + storage_->bytes();
-}
-
 // Masses in cells are density / m^3, which normalises the forward and backward transforms.
 void MeshSolver::density(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   separate_ = options_.interlacing != Interlacing::kNone;
@@ -192,7 +186,6 @@ class WholeMesh : public MeshStorage {
       : cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {}
 
   std::size_t size() const override { return fft_.size(); }
-  std::size_t bytes() const override { return fft_.bytes() + assigner_.bytes(); }
   ModeBlock modes() const override {
     const int m = fft_.cells(), half = m / 2 + 1;
     const BlockedFft* blocks = fft_.blocks();
@@ -297,7 +290,6 @@ void ParticleMesh::long_range_at(const Stream& stream, const MeshParticles& sour
 
 void ParticleMesh::measure_phases() { solver_->clock().switch_on(); }
 MeshPhases ParticleMesh::phases() const { return solver_->clock().seconds(); }
-std::size_t ParticleMesh::bytes() const { return solver_->bytes(); }
 const MeshOptions& ParticleMesh::options() const { return solver_->options(); }
 
 }  // namespace maki

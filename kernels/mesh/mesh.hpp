@@ -147,8 +147,6 @@ class ParticleMesh {
   // The phases of the last long_range; waits for it.
   MeshPhases phases() const;
 
-  // Bytes of the meshes and work space on the device.
-  std::size_t bytes() const;
   const MeshOptions& options() const;
 
  protected:

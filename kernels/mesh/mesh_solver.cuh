@@ -189,7 +189,6 @@ class MeshStorage {
  public:
   virtual ~MeshStorage() = default;
   virtual std::size_t size() const = 0;
-  virtual std::size_t bytes() const = 0;  // work space, without meshes
 
   // Whether `asks` is true on any rank. Collective.
   virtual bool any(bool asks) const { return asks; }
@@ -281,8 +280,6 @@ class LoneParticle {
   void replace(const Stream& stream, const SourceParticle* particles, std::size_t n, int outputs, MeshStorage& storage,
                VectorView acceleration);
 
-  std::size_t bytes() const;
-
  private:
   MeshOptions options_;
   ForceLaw law_;
@@ -310,7 +307,6 @@ class MeshSolver {
 
   const MeshOptions& options() const { return options_; }
   PhaseClock& clock() { return clock_; }
-  std::size_t bytes() const;  // of meshes, tables and work space
 
  private:
   using Target = MeshStorage::Target;

@@ -29,30 +29,6 @@ inline constexpr int kPeriodicMinLevel = 3;
 // Levels in a walk: those of a tree, and those of a small tree above the trees of up to 8^6 ranks.
 inline constexpr int kWalkLevels = kMortonLevels + 6;
 
-// The cell data of a walk, array by array, so that siblings load as one vector. Lengths in sides. The arrays are padded
-// by 8 elements, so that 8 siblings can be loaded from any index.
-struct CellGeometryView {
-  std::uint32_t *comx, *comy, *comz;  // centre of mass, fixed point
-  std::uint32_t *x, *y, *z;           // centre of the bounding box, fixed point
-  float *hx, *hy, *hz;                // half extents of the bounding box
-  float* size;                        // longest side of the bounding box
-  float* offset;                      // distance from the box's centre to the centre of mass
-  float* error_length;                // (opening.hpp); null where cells are opened by angle
-
-  MAKI_HD CellSize<float> size_of(std::size_t cell) const {
-    return {size[cell], error_length ? error_length[cell] : 0.0f, offset[cell]};
-  }
-  // Squared distance from the group's box to the cell's centre of mass.
-  MAKI_HD float centre_gap_squared(const WalkTarget& t, std::uint32_t c) const {
-    return point_gap_squared(t, axis_distance(comx[c], t.x), axis_distance(comy[c], t.y), axis_distance(comz[c], t.z));
-  }
-  // Squared distance from the group's box to the cell's box.
-  MAKI_HD float box_gap_squared(const WalkTarget& t, std::uint32_t c) const {
-    return maki::box_gap_squared(t, BoxAway<float>{axis_distance(x[c], t.x), axis_distance(y[c], t.y),
-                                                   axis_distance(z[c], t.z), hx[c], hy[c], hz[c]});
-  }
-};
-
 // Computes size, offset and error length (sides) of a cell from its box, its centre of mass and its mass.
 MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell, float mass) {
   float h = g.hx[cell] > g.hy[cell] ? g.hx[cell] : g.hy[cell];
@@ -79,12 +55,6 @@ struct CellGeometry {
   bool has_error_lengths = false;  // for walks that open cells by estimated error
   void resize(std::size_t cells);
   CellGeometryView view();
-};
-
-// The format above, for kernels.
-struct TreeTopology {
-  const std::uint32_t *first, *count, *first_child;
-  const std::uint8_t* child_count;
 };
 
 struct Octree {

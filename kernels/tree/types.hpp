@@ -20,6 +20,12 @@ struct alignas(8) CellMoments {
   float qxx, qyy, qzz, qxy, qxz, qyz;
 };
 
+// The format of an octree (octree.hpp), for kernels.
+struct TreeTopology {
+  const std::uint32_t *first, *count, *first_child;
+  const std::uint8_t* child_count;
+};
+
 // Targets that share one interaction list: particles [first, first + count), and their bounding box.
 struct Group {
   std::uint32_t first;

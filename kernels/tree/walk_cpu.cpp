@@ -73,25 +73,7 @@ void walk_some(WalkGroup walk, const WalkTree& tree, const WalkRequest& request,
 double walk_bytes(double) { return 0; }
 
 WalkTree view_of(Octree& tree, const WalkOptions& options) {
-  const CellGeometryView g = tree.geometry.view();
-  return {g.comx,
-          g.comy,
-          g.comz,
-          g.x,
-          g.y,
-          g.z,
-          g.hx,
-          g.hy,
-          g.hz,
-          g.size,
-          g.offset,
-          g.error_length,
-          tree.count.data(),
-          tree.first_child.data(),
-          tree.child_count.data(),
-          options.rule(),
-          options.r_cut > 0,
-          options.small_cell};
+  return {tree.topology(), tree.geometry.view(), options.rule(), options.r_cut > 0, options.small_cell};
 }
 
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,

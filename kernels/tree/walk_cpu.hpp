@@ -10,13 +10,9 @@ namespace maki {
 struct Octree;
 struct WalkOptions;
 
-// An octree (CellGeometryView, TreeTopology) and the options of a walk, as plain pointers.
-struct WalkTree {
-  const std::uint32_t *comx, *comy, *comz, *x, *y, *z;
-  const float *hx, *hy, *hz, *size, *offset, *error_length;
-  const std::uint32_t* count;
-  const std::uint32_t* first_child;
-  const std::uint8_t* child_count;
+// An octree and the options of a walk.
+struct WalkTree : TreeTopology {
+  CellGeometryView g;
   OpeningRule rule;
   bool cutoff;
   std::uint32_t small_cell;

@@ -42,21 +42,21 @@ inline Float8 axis_distances(const std::uint32_t* a, std::uint32_t b) {
 
 inline unsigned lanes_within_reach(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
   return lane_bits(
-      within_reach(tree.rule,
-                   box_gap_squared(target, BoxAway<Float8>{axis_distances(tree.x + begin, target.x),
-                                                           axis_distances(tree.y + begin, target.y),
-                                                           axis_distances(tree.z + begin, target.z),
-                                                           load_floats(tree.hx + begin), load_floats(tree.hy + begin),
-                                                           load_floats(tree.hz + begin)})));
+      within_reach(tree.rule, box_gap_squared(target, BoxAway<Float8>{axis_distances(tree.g.x + begin, target.x),
+                                                                      axis_distances(tree.g.y + begin, target.y),
+                                                                      axis_distances(tree.g.z + begin, target.z),
+                                                                      load_floats(tree.g.hx + begin),
+                                                                      load_floats(tree.g.hy + begin),
+                                                                      load_floats(tree.g.hz + begin)})));
 }
 
 inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
   const Float8 gap =
-      point_gap_squared(target, axis_distances(tree.comx + begin, target.x),
-                        axis_distances(tree.comy + begin, target.y), axis_distances(tree.comz + begin, target.z));
-  const CellSize<Float8> cells = {load_floats(tree.size + begin),
-                                  tree.error_length ? load_floats(tree.error_length + begin) : Float8{},
-                                  load_floats(tree.offset + begin)};
+      point_gap_squared(target, axis_distances(tree.g.comx + begin, target.x),
+                        axis_distances(tree.g.comy + begin, target.y), axis_distances(tree.g.comz + begin, target.z));
+  const CellSize<Float8> cells = {load_floats(tree.g.size + begin),
+                                  tree.g.error_length ? load_floats(tree.g.error_length + begin) : Float8{},
+                                  load_floats(tree.g.offset + begin)};
   return lane_bits(far_enough(gap, opening_distance(tree.rule, target, cells)));
 }
 

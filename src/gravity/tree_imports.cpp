@@ -223,23 +223,11 @@ void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) 
   if (!x.empty()) agreement_.set_samples(std::move(x));
 }
 
-namespace {
-
-// Joins the ranges of sets; sets without massive particles have no range.
-void join(MassRange& all, const MassRange& one) {
-  all.massless = all.massless || one.massless;
-  all.invalid = all.invalid || one.invalid;
-  if (!(one.largest > 0)) return;
-  all.smallest = all.largest > 0 ? std::min(all.smallest, one.smallest) : one.smallest;
-  all.largest = std::max(all.largest, one.largest);
-}
-
-}  // namespace
-
 MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const MeshOptions& options,
                             const SourceParticle* particles, std::size_t n) {
   const Communicator& ranks = sites.ranks();
-  const MassRange range = sites.joined(sites::Phase::kOutput, 0, mass_range(ranks, stream, particles, n), join);
+  const MassRange range = sites.joined(sites::Phase::kOutput, 0, mass_range(ranks, stream, particles, n),
+                                       [](MassRange& all, const MassRange& one) { all.join(one); });
   const MassTotals totals = sites.joined(sites::Phase::kOutput, 0, mass_totals(ranks, stream, particles, n, range),
                                          [](MassTotals& sum, const MassTotals& one) {
                                            sum.range = one.range;  // the same at all

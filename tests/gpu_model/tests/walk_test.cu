@@ -44,18 +44,20 @@ struct HostCells {
     for (const auto* a : {g.hx, g.hy, g.hz, g.size, g.offset}) copy(a, lengths);
     if (g.error_length) copy(g.error_length, lengths);
   }
-  WalkTree view(const WalkOptions& o) const {
-    return {places[0].data(),  places[1].data(),   places[2].data(),   places[3].data(),
-            places[4].data(),  places[5].data(),   lengths[0].data(),  lengths[1].data(),
-            lengths[2].data(), lengths[3].data(),  lengths[4].data(),  lengths.size() > 5 ? lengths[5].data() : nullptr,
-            count.data(),      first_child.data(), child_count.data(), o.rule(),
-            o.r_cut > 0,       o.small_cell};
+  WalkTree view(const WalkOptions& o) {
+    return {{nullptr, count.data(), first_child.data(), child_count.data()},
+            {places[0].data(), places[1].data(), places[2].data(), places[3].data(), places[4].data(), places[5].data(),
+             lengths[0].data(), lengths[1].data(), lengths[2].data(), lengths[3].data(), lengths[4].data(),
+             lengths.size() > 5 ? lengths[5].data() : nullptr},
+            o.rule(),
+            o.r_cut > 0,
+            o.small_cell};
   }
 };
 
 // In the CPU's order, which does not depend on cells that no list names.
 std::vector<ListWords> lists_in_order(TreeSet& t, const WalkOptions& options) {
-  const HostCells cells(t);
+  HostCells cells(t);
   std::vector<ListWords> lists;
   for (const Group& group : t.groups.download(t.stream))
     lists.push_back(testing::list_of(scalar::walk_group, cells.view(options), group, t.tree.cells + 8));

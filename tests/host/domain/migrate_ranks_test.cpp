@@ -185,12 +185,7 @@ class Balance : public ::testing::Test {
     stream.synchronize();
     return sum;
   }
-  double measured_imbalance() {
-    std::vector<double> loads(static_cast<std::size_t>(size), 0.0);
-    loads[static_cast<std::size_t>(rank)] = take_costs();
-    ranks.sum(loads);
-    return imbalance(loads);
-  }
+  double measured_imbalance() { return imbalance(gathered(ranks, take_costs())); }
   // Five steps of an engine from even cuts bring the imbalance to 1.05, from above `start_above` where there are
   // `least_ranks` or more.
   void expect_even_within_five_steps(const Set& set, const WalkOptions& options, int min_level, int least_ranks,
@@ -210,9 +205,7 @@ class Balance : public ::testing::Test {
       domains = multisect(samples.points, domains, Smoothing{});
       migrate(stream, ranks, domains, particles);
     }
-    std::uint64_t count[1] = {particles.size()};
-    ranks.sum(count);
-    EXPECT_EQ(count[0], set.size());
+    EXPECT_EQ(sum_of(ranks, std::uint64_t{particles.size()}), set.size());
     end = measured_imbalance();
     if (rank == 0) std::printf("ranks %d: max/mean %.3f, after five steps %.4f\n", size, start, end);
     EXPECT_LE(end, 1.05);
@@ -249,9 +242,7 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
     migrate(stream, ranks, domains, particles);
   }
   EXPECT_LE(last, 1.05);
-  std::vector<double> loads(static_cast<std::size_t>(size), 0.0);
-  loads[static_cast<std::size_t>(rank)] = take_costs();
-  ranks.sum(loads);
+  const std::vector<double> loads = gathered(ranks, take_costs());
   for (std::size_t r = 1; r < loads.size(); ++r) EXPECT_NEAR(loads[0] / loads[r], 0.5, 0.05);
 }
 
@@ -293,11 +284,8 @@ TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
     EXPECT_TRUE(std::ranges::any_of(set, [&](const SourceParticle& q) { return p == SamplePoint{q.x, q.y, q.z}; }));
     for (const std::uint32_t c : p) hash = hash * 0x9e3779b97f4a7c15ull + c;
   }
-  std::uint64_t low[1] = {hash}, high[1] = {~hash};
-  ranks.max(low);
-  ranks.max(high);
-  EXPECT_EQ(low[0], hash);
-  EXPECT_EQ(high[0], ~hash);
+  EXPECT_EQ(largest_of(ranks, hash), hash);
+  EXPECT_EQ(largest_of(ranks, ~hash), ~hash);
 }
 
 TEST_F(Balance, AllOnOneRankOrWithoutCostOrWithoutParticles) {

@@ -89,21 +89,8 @@ struct LetSet {
 
 // Of all ranks' particles; relative to |a|, or to its hundredth part of the rms where |a| is less.
 testing::ForceErrors errors_of_all(const Communicator& ranks, const Vectors& found, const Vectors& exact) {
-  const std::uint64_t mine = 3 * exact.size();
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, sizes.data(), sizeof mine);
-  std::size_t total = 0, begin = 0;
-  for (std::size_t r = 0; r < sizes.size(); ++r) {
-    if (static_cast<int>(r) == ranks.rank()) begin = total;
-    total += sizes[r];
-  }
-  const auto gather = [&](const Vectors& vectors) {
-    std::vector<double> all(total, 0.0);
-    for (std::size_t i = 0; i < mine; ++i) all[begin + i] = vectors[i / 3][i % 3];
-    ranks.sum(all);
-    Vectors whole;
-    for (std::size_t i = 0; i < total; i += 3) whole.push_back({all[i], all[i + 1], all[i + 2]});
-    return whole;
+  const auto gather = [&](const Vectors& mine) {
+    return joined(exchange_all(ranks, std::vector<Vectors>(static_cast<std::size_t>(ranks.size()), mine)));
   };
   return testing::force_errors(gather(found), gather(exact), 0.01);
 }

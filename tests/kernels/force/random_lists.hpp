@@ -43,22 +43,11 @@ void add_point_with(const PairParameters& k, double x, double y, double z, doubl
   e.p += p.v;
 }
 
-// Calls f with the PairLaw (potential on, exact root) of `k`.
-template <Softening kSoftening, class F>
-void with_softening(const PairParameters& k, F f) {
-  if (k.split == Split::kNone) return f(PairLaw<Split::kNone, 0, kSoftening, true, true>{});
-  if (k.split == Split::kS2) return f(PairLaw<Split::kS2, 0, kSoftening, true, true>{});
-  if (k.order == 3) return f(PairLaw<Split::kPolynomial, 3, kSoftening, true, true>{});
-  if (k.order == 4) return f(PairLaw<Split::kPolynomial, 4, kSoftening, true, true>{});
-  if (k.order == 5) return f(PairLaw<Split::kPolynomial, 5, kSoftening, true, true>{});
-  if (k.order == 6) return f(PairLaw<Split::kPolynomial, 6, kSoftening, true, true>{});
-  return f(PairLaw<Split::kPolynomial, 8, kSoftening, true, true>{});
-}
-
+// Calls f with the PairLaw of `k` with the potential.
 template <class F>
 void with_law(const PairParameters& k, F f) {
-  if (k.softening == Softening::kSpline) return with_softening<Softening::kSpline>(k, f);
-  return with_softening<Softening::kPlummer>(k, f);
+  if (k.softening == Softening::kSpline) return with_split<Softening::kSpline, true>(k, f);
+  return with_split<Softening::kPlummer, true>(k, f);
 }
 
 inline void add_cell_in_double(const PairParameters& k, double x, double y, double z, const Cell& c, Effect& e) {

@@ -113,7 +113,7 @@ class GravityWithGhosts : public ::testing::Test {
     rebuilds = one.rebuilds;
     fewest = static_cast<double>(motion.set.source.size());
     expect_same(of(at_one_site(motion, world)), one, std::to_string(world.size()) + " ranks");
-    world.min(std::span(&fewest, 1));
+    fewest = smallest_of(world, fewest);
     for (int sites = 2; sites <= std::min(most_sites, world.size()); ++sites)
       expect_same(of(over_sites(motion, sites)), one, std::to_string(sites) + " sites");
   }

@@ -62,11 +62,7 @@ class GravityOverRanks : public ::testing::Test {
     EXPECT_LE(c.many.p99, 1.2 * c.one.p99);
     EXPECT_LE(c.potential_many, 1.2 * c.potential_one);
   }
-  std::uint64_t all_interactions() {
-    std::uint64_t sum = counts.interactions;
-    ranks.sum(std::span(&sum, 1));
-    return sum;
-  }
+  std::uint64_t all_interactions() { return sum_of(ranks, counts.interactions); }
 
   // Moves the particles `steps` times and evaluates them each time; how many trees were built. Leaves what the forces
   // of the last step (and, the largest rms, of any) differ by from those of a new tree on one rank.
