@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{10};  // at peers' processes
 // Lives as long as a group's work is queued: tells of one that a device in error has dropped.
 struct QueuedGroup {
   std::shared_ptr<Communicator> comm;
-  std::shared_ptr<Group> group;
+  std::shared_ptr<MessageGroup> group;
   std::atomic<bool>& stopped;
   ~QueuedGroup() {
     if (!group->ended) stopped = true;
@@ -110,7 +110,7 @@ ncclResult_t Communicator::ready() {
 }
 
 ncclResult_t Communicator::begin(std::vector<Message> messages, cudaStream_t stream) {
-  auto group = std::make_shared<Group>();
+  auto group = std::make_shared<MessageGroup>();
   group->messages = std::move(messages);
   group->rendezvous = choices_.below(2) == 0;
   if (choices_.below(2) == 0) {
@@ -121,7 +121,7 @@ ncclResult_t Communicator::begin(std::vector<Message> messages, cudaStream_t str
   return told_ = ncclInProgress;
 }
 
-void Communicator::submit(std::shared_ptr<Group> group, cudaStream_t stream) {
+void Communicator::submit(std::shared_ptr<MessageGroup> group, cudaStream_t stream) {
   group->number = submitted_++;
   const std::size_t n = group->messages.size();
   const std::shared_ptr<QueuedGroup> queued(new QueuedGroup{shared_from_this(), std::move(group), stopped_});
@@ -130,7 +130,7 @@ void Communicator::submit(std::shared_ptr<Group> group, cudaStream_t stream) {
 }
 
 // As NCCL's kernel does, an aborted group ends without an error of the stream's.
-Progress Communicator::carry_out(Group& group, WorkNumber work) {
+Progress Communicator::carry_out(MessageGroup& group, WorkNumber work) {
   if (aborted_) {
     if (group.noted) poison_rest(group);
     group.ended = true;

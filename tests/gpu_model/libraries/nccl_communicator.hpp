@@ -31,14 +31,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ncclResult_t finalize();
   ncclResult_t destroy();
   void abort();  // groups on streams end without having done their work
-  Progress carry_out(Group& group, WorkNumber work);
+  Progress carry_out(MessageGroup& group, WorkNumber work);
 
   int ranks() const { return ranks_; }
   const std::string& reason() const { return reason_; }  // of the last failure
 
  private:
   struct Waiting {
-    std::shared_ptr<Group> group;
+    std::shared_ptr<MessageGroup> group;
     cudaStream_t stream = nullptr;
     int polls = 0;
   };
@@ -47,7 +47,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool all_reached(RankState state) const;
   std::string lost_peer();
   ncclResult_t fail(ncclResult_t error, std::string reason);
-  void submit(std::shared_ptr<Group> group, cudaStream_t stream);
+  void submit(std::shared_ptr<MessageGroup> group, cudaStream_t stream);
   void set_state(RankState state) { board_.entry(rank_).state = state; }
 
   const int ranks_, rank_;

@@ -196,7 +196,7 @@ bool move_in(Message& message, RingEnd ring, int rank) {
 
 }  // namespace
 
-bool move_on(Group& group, const SharedBoard& board, int rank) {
+bool move_on(MessageGroup& group, const SharedBoard& board, int rank) {
   for (bool moved = true; moved;) {
     moved = false;
     std::set<std::pair<bool, int>> busy;  // directions and peers whose turn another message has
@@ -209,14 +209,14 @@ bool move_on(Group& group, const SharedBoard& board, int rank) {
   return std::all_of(group.messages.begin(), group.messages.end(), [](const Message& m) { return m.done; });
 }
 
-void poison_rest(Group& group) {
+void poison_rest(MessageGroup& group) {
   for (Message& message : group.messages) {
     if (message.outgoing || message.done || message.moved >= message.bytes) continue;
     std::memset(view(message.address) + message.moved, kPoison, message.bytes - message.moved);
   }
 }
 
-bool note_buffers(const Group& group, WorkNumber work) {
+bool note_buffers(const MessageGroup& group, WorkNumber work) {
   std::vector<const Message*> order;
   for (const Message& message : group.messages) {
     if (message.bytes == 0) continue;

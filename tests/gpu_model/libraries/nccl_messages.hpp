@@ -94,7 +94,7 @@ struct Message {
   std::uint64_t ring_end = 0;  // of an outgoing one: the ring's count behind it
 };
 
-struct Group {
+struct MessageGroup {
   std::vector<Message> messages;
   unsigned number = 0;
   // Whether a message is done only when its receiver has taken it. NCCL may buffer a message or not.
@@ -105,11 +105,11 @@ struct Group {
 
 // Moves on what can be moved between `rank` and its peers; true: all is done. Messages between two ranks keep their
 // order. Reports faults of kind "NCCL message".
-bool move_on(Group& group, const SharedBoard& board, int rank);
+bool move_on(MessageGroup& group, const SharedBoard& board, int rank);
 // What is undefined after an abort: the rest of messages that have not come whole.
-void poison_rest(Group& group);
+void poison_rest(MessageGroup& group);
 
 // Notes all that a group will read and write; false where a buffer may not be used. Reports two that overlap.
-bool note_buffers(const Group& group, WorkNumber work);
+bool note_buffers(const MessageGroup& group, WorkNumber work);
 
 }  // namespace gpu_model
