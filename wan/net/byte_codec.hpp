@@ -57,6 +57,12 @@ class ByteWriter {
     put(value);
   }
   void field(const std::string& text, std::size_t limit) { put_text<std::uint16_t>(text, limit); }
+  // A text in `room` bytes, preceded by its length.
+  void padded(const std::string& text, std::size_t room) {
+    const std::size_t end = bytes_.size() + 1 + room;
+    put_text<std::uint8_t>(text, room);
+    fill(end);
+  }
   template <class T, class Count, class Each>
   void list(const std::vector<T>& all, Count limit, const char*, Each each) {
     const std::size_t count = std::min<std::size_t>(all.size(), limit);
@@ -146,6 +152,10 @@ class ByteReader {
     if (!(value >= low)) fail(reason);  // also refuses NaN
   }
   void field(std::string& text, std::size_t limit) { text = this->text<std::uint16_t>(limit); }
+  void padded(std::string& text, std::size_t room) {
+    text = this->text<std::uint8_t>(room, "a text longer than its field");
+    zeros(room - text.size(), "bytes behind the end of a text");
+  }
   // The number of elements, then each of them by each(io, one).
   template <class T, class Count, class Each>
   void list(std::vector<T>& all, Count limit, const char* reason, Each each) {

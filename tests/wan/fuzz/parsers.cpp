@@ -148,8 +148,8 @@ void feed_verdict(View bytes) {
 }
 
 void feed_control(View bytes) {
-  const std::string token = decode_control(wan::block<kControlBytes>(bytes));
-  must(token.empty() || valid_token(token), "token of a control frame");
+  const std::string token = decode_control(wan::block<kTokenBytes>(bytes));
+  must(token.empty() || is_hex(token, kTokenBytes), "token of a control frame");
 }
 
 std::vector<Block> controls() { return {block(encode_control(make_token())), block(encode_control(""))}; }

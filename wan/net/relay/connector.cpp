@@ -151,14 +151,10 @@ void Connector::add_reason(const std::string& reason) {
 
 namespace {
 
-constexpr std::string_view kBeatWord = "MAKIbeat", kCallWord = "MAKIcall";
-constexpr std::size_t kTokenAt = 8;
 // A peer that has not read so many calls is considered lost.
-constexpr std::size_t kMaxOutgoing = 1024 * kControlBytes;
+constexpr std::size_t kMaxOutgoing = 1024 * kTokenBytes;
 
 }  // namespace
-
-bool valid_token(const std::string& token) { return is_hex(token, kTokenBytes); }
 
 std::string make_token() {
   std::array<std::byte, kTokenBytes / 2> bits;
@@ -166,20 +162,14 @@ std::string make_token() {
   return to_hex(bits);
 }
 
-std::array<std::byte, kControlBytes> encode_control(const std::string& token) {
-  ByteWriter out;
-  out.put_characters(token.empty() ? kBeatWord : kCallWord);
-  out.put_characters(std::string_view(token).substr(0, kTokenBytes));
-  return block<kControlBytes>(out.bytes());
+std::array<std::byte, kTokenBytes> encode_control(const std::string& token) {
+  return block<kTokenBytes>(std::as_bytes(std::span(token)));
 }
 
-std::string decode_control(std::span<const std::byte, kControlBytes> bytes) {
-  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text == std::string(kBeatWord) + std::string(kControlBytes - kTokenAt, '\0')) return "";
-  const std::string token = text.substr(kTokenAt, kTokenBytes);
-  const std::string rest = text.substr(kTokenAt + kTokenBytes);
-  if (!text.starts_with(kCallWord) || !valid_token(token) || rest.find_first_not_of('\0') != std::string::npos)
-    throw ProtocolError("a relay's control connection carries what it cannot");
+std::string decode_control(std::span<const std::byte, kTokenBytes> bytes) {
+  const std::string token(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (token == std::string(kTokenBytes, '\0')) return "";
+  if (!is_hex(token, kTokenBytes)) throw ProtocolError("a relay's control connection carries what it cannot");
   return token;
 }
 
@@ -234,7 +224,7 @@ bool ControlChannel::receive() {
     if (result.status == IoStatus::kClosed)
       return end(errno == 0 ? "closed by the other side" : std::strerror(errno)), false;
     received_ += result.bytes;
-    if (received_ < kControlBytes) continue;
+    if (received_ < kTokenBytes) continue;
     received_ = 0;
     ++frames;
     heard_ = EventLoop::Clock::now();

@@ -80,20 +80,18 @@ class Connector {
 
 // ---- listening behind a relay --------------------------------------------------------------------------------------
 
-inline constexpr std::size_t kControlBytes = 64;
 inline constexpr std::size_t kTokenBytes = 32;  // hexadecimal digits
 inline constexpr double kControlBeat = 1;       // seconds
 inline constexpr double kControlTimeout = 6;    // considered dead after this silence
 
-// A frame is a beat (no token) or a call.
-std::array<std::byte, kControlBytes> encode_control(const std::string& token);
+// A frame is the token of a call, or zeros: a beat (no token).
+std::array<std::byte, kTokenBytes> encode_control(const std::string& token);
 // Throws ProtocolError.
-std::string decode_control(std::span<const std::byte, kControlBytes> bytes);
+std::string decode_control(std::span<const std::byte, kTokenBytes> bytes);
 std::string make_token();
-bool valid_token(const std::string& token);
 
-// The connection over which a relay sends calls to a hidden listener, after the admission. Frames of 64 bytes both
-// ways: a beat every second, and from the relay the token of each call.
+// The connection over which a relay sends calls to a hidden listener, after the admission. Frames both ways: a
+// beat every second, and from the relay the token of each call.
 //
 // Nothing in it is secret or trusted: a token is useless without the key with which the listener registered.
 class ControlChannel final : private Pollable {
@@ -121,7 +119,7 @@ class ControlChannel final : private Pollable {
   Socket socket_;
   Called called_;
   Lost lost_;
-  std::array<std::byte, kControlBytes> incoming_{};
+  std::array<std::byte, kTokenBytes> incoming_{};
   std::size_t received_ = 0;
   std::vector<std::byte> outgoing_;
   EventLoop::Timer beat_ = 0;
