@@ -263,21 +263,16 @@ constexpr auto kFirstAttempt = std::chrono::seconds(5);  // for which start() wa
 std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const RelayRoute& route,
                                                       const PathSettings& settings, Arrived arrived) {
   std::unique_ptr<HiddenListener> hidden(new HiddenListener(loop, route, settings, std::move(arrived)));
-  std::future<First> attempt = hidden->first_.get_future();
-  const auto end = [&] { loop.call([&hidden] { hidden.reset(); }); };
+  std::future<void> attempt = hidden->first_.get_future();
   try {
     loop.call([&hidden] { hidden->enroll(); });
+    // Within the loop waiting would block the work waited for.
+    if (!loop.in_loop() && attempt.wait_for(kFirstAttempt) == std::future_status::ready) attempt.get();
   } catch (...) {
-    end();
+    loop.call([&hidden] { hidden.reset(); });
     throw;
   }
-  // Within the loop waiting would block the work waited for.
-  if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
-  const First first = attempt.get();
-  if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
-  end();
-  if (*first.failure == Connector::Failure::kSecurity) throw SecurityError(first.reason);
-  throw Error(first.reason);
+  return hidden;
 }
 
 HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
@@ -303,13 +298,15 @@ void HiddenListener::enrolled(Socket socket) {
   control_ = std::make_unique<ControlChannel>(
       loop_, std::move(socket), [this](const std::string& token) { called(token); },
       [this](const std::string& reason) { lost(reason); });
-  settle({});
+  settle(nullptr);
 }
 
 void HiddenListener::not_enrolled(Connector::Failure failure, const std::string& reason) {
   dial_.reset();
   log_problem(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
-  settle({failure, reason});
+  settle(failure == Connector::Failure::kAgain      ? nullptr
+         : failure == Connector::Failure::kSecurity ? std::make_exception_ptr(SecurityError(reason))
+                                                    : std::make_exception_ptr(Error(reason)));
   again();
 }
 
@@ -334,9 +331,8 @@ void HiddenListener::again() {
   wait_ = std::min(2 * wait_, kMaxWait);
 }
 
-void HiddenListener::settle(const First& first) {
-  if (!settled_) first_.set_value(first);
-  settled_ = true;
+void HiddenListener::settle(const std::exception_ptr& refusal) {
+  if (!std::exchange(settled_, true)) refusal ? first_.set_exception(refusal) : first_.set_value();
 }
 
 void HiddenListener::called(const std::string& token) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <future>
 #include <list>
@@ -140,12 +141,6 @@ class HiddenListener {
   HiddenListener(const HiddenListener&) = delete;
 
  private:
-  // The result of the first attempt: registered if there is no failure.
-  struct First {
-    std::optional<Connector::Failure> failure;
-    std::string reason;
-  };
-
   HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived);
   void enroll();
   void enrolled(Socket socket);
@@ -153,7 +148,7 @@ class HiddenListener {
   void lost(const std::string& reason);
   void log_problem(const std::string& text);
   void again();
-  void settle(const First& first);
+  void settle(const std::exception_ptr& refusal);
   void called(const std::string& token);
   void answer_waiting();
   void answer(const std::string& token);
@@ -165,7 +160,7 @@ class HiddenListener {
   Arrived arrived_;
   Key key_;
   HostAddresses addresses_;
-  std::promise<First> first_;
+  std::promise<void> first_;  // the first attempt, which throws where it was refused
   bool settled_ = false;
   bool problem_logged_ = false;
   double wait_;  // before the next attempt to register
