@@ -164,7 +164,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void rethrow_if_over() const;
   // path_streams.cpp
   void dial(int number);
-  void dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer);
+  void dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome);
   void dial_failed(int number, DialFailure failure, const std::string& reason);
   void dial_missing();
   void retry_later(int number);
