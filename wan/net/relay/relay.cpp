@@ -189,8 +189,7 @@ void RelayCore::stop() {
   answers_.clear();
   dials_.clear();
   strangers_ = {};
-  asking_.clear();
-  waiting_.clear();
+  clients_.clear();
   names_.clear();
 }
 
@@ -198,7 +197,7 @@ RelayStatus RelayCore::status() {
   RelayStatus status;
   loop_.call([&] {
     status = {.sessions = static_cast<int>(sessions_.size()),
-              .half_open = static_cast<int>(asking_.size()),
+              .half_open = static_cast<int>(strangers_.size()),
               .names = static_cast<int>(names_.size()),
               .sessions_ever = sessions_ever_,
               .refused = refused_,
@@ -211,16 +210,15 @@ RelayStatus RelayCore::status() {
 void RelayCore::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
   RelayClient::Connection connection{number, std::move(socket), address};
-  asking_[number] =
+  auto& client = clients_[number] =
       std::make_unique<RelayClient>(loop_, *this, keys_, std::move(connection), settings_.admission_timeout);
-  strangers_.enter(address.network(), *asking_[number]);
+  strangers_.enter(address.network(), *client);
   if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
 }
 
 void RelayCore::asked(RelayClient& client) {
   strangers_.leave(client);
-  waiting_.insert(asking_.extract(client.number()));
   if (!client.admitted())
     return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
   switch (client.request().want) {
@@ -245,11 +243,10 @@ void RelayCore::drop(std::uint64_t client) {
     answers_.erase(answering);
     refuse_caller(caller, "the listener's answer broke off");
   }
-  if (const auto asking = asking_.find(client); asking != asking_.end()) {
-    strangers_.leave(*asking->second);
-    asking_.erase(asking);
+  if (const auto found = clients_.find(client); found != clients_.end()) {
+    strangers_.leave(*found->second);
+    clients_.erase(found);
   }
-  waiting_.erase(client);
 }
 
 void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
@@ -267,8 +264,8 @@ void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason
 }
 
 void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
-  const auto client = waiting_.find(caller);
-  if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
+  const auto client = clients_.find(caller);
+  if (client != clients_.end()) refuse(*client->second, Code::kUnreachable, reason);
 }
 
 bool RelayCore::room_for(RelayClient& client) {
@@ -285,7 +282,7 @@ bool RelayCore::room_for(RelayClient& client) {
     return one.second->request().key_id == key && one.second->request().want == Want::kConnect;
   };
   const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) +
-                     std::count_if(waiting_.begin(), waiting_.end(), waiting);
+                     std::count_if(clients_.begin(), clients_.end(), waiting);
   if (count <= most) return true;  // this one is among the waiting ones
   refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", most));
   return false;
@@ -354,8 +351,8 @@ void RelayCore::answer(RelayClient& client) {
 
 // Joins a target to its caller, who may have gone.
 void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to) {
-  const auto found = waiting_.find(caller);
-  if (found == waiting_.end()) return;
+  const auto found = clients_.find(caller);
+  if (found == clients_.end()) return;
   auto kept = std::make_shared<Socket>(std::move(target));
   found->second->decide({}, [this, kept, to](RelayClient& client) {
     const std::uint64_t number = client.number();

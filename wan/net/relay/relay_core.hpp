@@ -232,7 +232,6 @@ class RelayCore {
     std::string key_id;
     std::string from, to;
   };
-  using Clients = std::map<std::uint64_t, std::unique_ptr<RelayClient>>;  // in the order of their arrival
 
   void stop();  // accepts nobody any more; sessions go on
   void ended(const SessionReport& report);
@@ -258,12 +257,11 @@ class RelayCore {
   KeyRing keys_;
   std::map<std::string, HostAddresses> destinations_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
-  Clients asking_;                                             // not admitted yet
-  Crowd<RelayClient> strangers_;                               // the same, by network
-  Clients waiting_;                                            // for their target
-  std::map<std::uint64_t, std::unique_ptr<Connector>> dials_;  // by caller
-  std::map<std::string, Call> calls_;                          // by token
-  std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
+  std::map<std::uint64_t, std::unique_ptr<RelayClient>> clients_;  // by number: those asking, and waiting for a target
+  Crowd<RelayClient> strangers_;                                   // the former, by network
+  std::map<std::uint64_t, std::unique_ptr<Connector>> dials_;      // by caller
+  std::map<std::string, Call> calls_;                              // by token
+  std::map<std::uint64_t, std::uint64_t> answers_;                 // answering client -> caller
   std::map<std::string, Registered> names_;
   std::map<std::uint64_t, Session> sessions_;
   PeerLog refusals_{[](const std::string& line) { log(LogLevel::kInfo, line); }};
