@@ -118,12 +118,6 @@ class ByteReader {
     return value;
   }
   bool flag() { return number<std::uint8_t>(1, "a flag is neither 0 nor 1") == 1; }
-  template <std::size_t size>
-  std::array<std::byte, size> array() {
-    std::array<std::byte, size> out;
-    std::ranges::copy(bytes(size), out.begin());
-    return out;
-  }
   std::string characters(std::size_t size) {
     const auto raw = bytes(size);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
@@ -142,8 +136,8 @@ class ByteReader {
       value = number<T>();
   }
   template <std::size_t size>
-  void field(std::array<std::byte, size>& bytes) {
-    bytes = array<size>();
+  void field(std::array<std::byte, size>& out) {
+    std::ranges::copy(bytes(size), out.begin());
   }
   // From `low` to `high`; `reason` describes the error otherwise.
   template <class T>
