@@ -57,6 +57,12 @@ class ByteWriter {
     put(value);
   }
   void field(const std::string& text, std::size_t limit) { put_text<std::uint16_t>(text, limit); }
+  // A text in `room` bytes, preceded by its length.
+  void padded(const std::string& text, std::size_t room) {
+    const std::size_t end = bytes_.size() + 1 + room;
+    put_text<std::uint8_t>(text, room);
+    fill(end);
+  }
   template <class T, class Count, class Each>
   void list(const std::vector<T>& all, Count limit, const char*, Each each) {
     const std::size_t count = std::min<std::size_t>(all.size(), limit);
@@ -112,12 +118,6 @@ class ByteReader {
     return value;
   }
   bool flag() { return number<std::uint8_t>(1, "a flag is neither 0 nor 1") == 1; }
-  template <std::size_t size>
-  std::array<std::byte, size> array() {
-    std::array<std::byte, size> out;
-    std::ranges::copy(bytes(size), out.begin());
-    return out;
-  }
   std::string characters(std::size_t size) {
     const auto raw = bytes(size);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
@@ -136,8 +136,8 @@ class ByteReader {
       value = number<T>();
   }
   template <std::size_t size>
-  void field(std::array<std::byte, size>& bytes) {
-    bytes = array<size>();
+  void field(std::array<std::byte, size>& out) {
+    std::ranges::copy(bytes(size), out.begin());
   }
   // From `low` to `high`; `reason` describes the error otherwise.
   template <class T>
@@ -146,6 +146,10 @@ class ByteReader {
     if (!(value >= low)) fail(reason);  // also refuses NaN
   }
   void field(std::string& text, std::size_t limit) { text = this->text<std::uint16_t>(limit); }
+  void padded(std::string& text, std::size_t room) {
+    text = this->text<std::uint8_t>(room, "a text longer than its field");
+    zeros(room - text.size(), "bytes behind the end of a text");
+  }
   // The number of elements, then each of them by each(io, one).
   template <class T, class Count, class Each>
   void list(std::vector<T>& all, Count limit, const char* reason, Each each) {

@@ -78,7 +78,7 @@ class Screen {
 };
 
 // Until a signal asks to end.
-void watch(const wan::Relay& relay, const Screen& screen, const sigset_t& signals) {
+void watch(wan::Relay& relay, const Screen& screen, const sigset_t& signals) {
   std::uint64_t before = 0;
   const timespec second{1, 0};
   while (sigtimedwait(&signals, nullptr, &second) < 0) {

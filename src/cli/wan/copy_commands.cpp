@@ -168,9 +168,9 @@ struct CopyCommand {
       "local name with a colon is given as ./NAME)");
 }
 
-wan::copy::CopyReport copy_by(wan::copy::Client& client, const std::vector<std::string>& sources,
-                              const std::vector<RemotePath>& remote, const std::string& destination,
-                              const wan::copy::CopyOptions& options) {
+wan::copy::Counts copy_by(wan::copy::Client& client, const std::vector<std::string>& sources,
+                          const std::vector<RemotePath>& remote, const std::string& destination,
+                          const wan::copy::CopyOptions& options) {
   if (remote.empty()) return client.push(sources, parse_remote(destination)->path, options);
   std::vector<std::string> paths;
   for (const RemotePath& one : remote) paths.push_back(one.path);
@@ -203,13 +203,13 @@ void run_copy(const CopyCommand& given) {
   options.progress = &progress;
   options.on_note = [&](bool failed, const std::string& text) { screen.note(failed, text); };
   const auto start = std::chrono::steady_clock::now();
-  const wan::copy::CopyReport report = copy_by(client, sources, remote, destination, options);
+  const wan::copy::Counts counts = copy_by(client, sources, remote, destination, options);
   screen.end();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!given.quiet)
-    say(fmt::format("copied {}; {:.1f} s, {}/s", wan::copy::summary(report.counts), seconds,
-                    wan::amount(static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
-  if (!report.complete()) throw CLI::RuntimeError(kSomeFailed);
+    say(fmt::format("copied {}; {:.1f} s, {}/s", wan::copy::summary(counts), seconds,
+                    wan::amount(static_cast<std::uint64_t>(static_cast<double>(counts.bytes) / seconds))));
+  if (!counts.complete()) throw CLI::RuntimeError(kSomeFailed);
 }
 
 struct SyncCommand {

@@ -115,7 +115,7 @@ std::vector<Block> endpoints() { return {block("host:1"), block("[::1]:65535"), 
 void feed_bench_order(View bytes) { must_be_same(encode(decode_bench_order(bytes)), bytes, "bench order"); }
 void feed_bench_reply(View bytes) { must_be_same(encode(decode_bench_reply(bytes)), bytes, "bench reply"); }
 std::vector<Block> bench_orders() {
-  return {encode(BenchOrder{.action = BenchOrder::Action::kTake, .transfer = {.bytes = 64000000, .count = 3}}),
+  return {encode(BenchOrder{.action = BenchOrder::Action::kMove, .transfer = {.bytes = 64000000, .count = 3}}),
           encode(BenchOrder{.action = BenchOrder::Action::kHello, .congestion = "bbr", .pacing = 1e9})};
 }
 std::vector<Block> bench_replies() {
@@ -148,8 +148,8 @@ void feed_verdict(View bytes) {
 }
 
 void feed_control(View bytes) {
-  const std::string token = decode_control(wan::block<kControlBytes>(bytes));
-  must(token.empty() || valid_token(token), "token of a control frame");
+  const std::string token = decode_control(wan::block<kTokenBytes>(bytes));
+  must(token.empty() || is_hex(token, kTokenBytes), "token of a control frame");
 }
 
 std::vector<Block> controls() { return {block(encode_control(make_token())), block(encode_control(""))}; }

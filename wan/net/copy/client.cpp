@@ -73,7 +73,7 @@ Client::~Client() {
     }
 }
 
-CopyReport Client::push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options) {
+Counts Client::push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options) {
   Progress unseen;
   Sender sender(*channel_, std::move(sources), options.progress ? *options.progress : unseen, options.on_note,
                 options.batch);
@@ -86,15 +86,13 @@ CopyReport Client::push(std::vector<Source> sources, const std::string& destinat
   return sender.run();
 }
 
-CopyReport Client::push(const std::vector<std::string>& paths, const std::string& destination,
-                        const CopyOptions& options) {
+Counts Client::push(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options) {
   std::vector<Source> sources;
   for (const std::string& path : paths) sources.push_back(local_source(path));
   return push(std::move(sources), destination, options);
 }
 
-CopyReport Client::pull(const std::vector<std::string>& paths, const std::string& destination,
-                        const CopyOptions& options) {
+Counts Client::pull(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options) {
   Order order;
   order.action = Order::Action::kPull;
   order.sources = paths;

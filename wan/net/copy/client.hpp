@@ -19,7 +19,7 @@ struct CopyOptions {
 };
 
 // Successive copies over one connection. Throw PathError where it is lost, or the server is too busy (the same call
-// over a new connection continues), Error where the server refuses. Problems of single files are in the report.
+// over a new connection continues), Error where the server refuses. Problems of single files are notes.
 class Client {
  public:
   explicit Client(std::unique_ptr<MessageChannel> channel) : channel_(std::move(channel)) {}
@@ -28,13 +28,11 @@ class Client {
 
   // A folder is copied into `destination` under its name, or without one if its Source has none. A single file becomes
   // `destination`, unless that ends with a slash or is a folder.
-  CopyReport push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options = {});
-  CopyReport push(const std::vector<std::string>& paths, const std::string& destination,
-                  const CopyOptions& options = {});
+  Counts push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options = {});
+  Counts push(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options = {});
   // From paths below the server's root to a local one, by the same rules. Accepts only files with these names, and what
   // is below them; for a path with a trailing slash, whatever the server lists in it.
-  CopyReport pull(const std::vector<std::string>& paths, const std::string& destination,
-                  const CopyOptions& options = {});
+  Counts pull(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options = {});
   MessageChannel& channel() { return *channel_; }
 
  private:

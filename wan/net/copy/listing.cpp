@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/copy/sender.hpp"
@@ -15,20 +15,14 @@ namespace {
 constexpr std::size_t kNamesAtOnce = 1024;  // read and sorted at a time
 constexpr std::size_t kDeepest = 128;       // each level holds a folder open
 
-std::string real_path(const std::string& given) {
-  char* resolved = realpath(given.c_str(), nullptr);
-  if (!resolved)
-    throw Error(fmt::format("cannot copy '{}'", printable(given)), std::strerror(errno),
-                "name a file or folder that is there");
-  const std::string path = resolved;
-  std::free(resolved);
-  return path;
-}
-
 }  // namespace
 
 Source local_source(const std::string& given) {
-  const std::string path = real_path(given);
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(given, error);
+  if (error)
+    throw Error(fmt::format("cannot copy '{}'", printable(given)), error.message(),
+                "name a file or folder that is there");
   const std::string name(last_of(given));
   const bool contents = name.empty() || name == "." || name == "..";
   struct stat status;

@@ -104,6 +104,7 @@ struct Counts {
   std::uint64_t files = 0, folders = 0, bytes = 0;  // accepted; bytes: those that had to be sent
   std::uint64_t skipped = 0, skipped_bytes = 0;     // already present
   std::uint64_t failed = 0;
+  bool complete() const { return failed == 0; }
   bool operator==(const Counts&) const = default;
 };
 

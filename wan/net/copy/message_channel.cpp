@@ -12,7 +12,6 @@ namespace maki::wan::copy {
 
 namespace {
 
-constexpr std::size_t kMaxKept = 1000;
 constexpr double kWindow = 8;  // seconds over which the rate is averaged
 
 }  // namespace
@@ -49,19 +48,12 @@ std::string Meter::line() {
 void Notes::add(bool failed, const std::string& text) {
   const std::lock_guard lock(mutex_);
   failed_ += failed;
-  auto& kept = failed ? problems_ : notes_;
-  if (kept.size() < kMaxKept) kept.push_back(text);
   if (on_note_) on_note_(failed, text);
 }
 
 std::uint64_t Notes::failed() const {
   const std::lock_guard lock(mutex_);
   return failed_;
-}
-
-CopyReport Notes::report(const Counts& counts) const {
-  const std::lock_guard lock(mutex_);
-  return {counts, problems_, notes_};
 }
 
 std::string summary(const Counts& counts) {

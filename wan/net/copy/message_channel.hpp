@@ -28,7 +28,6 @@ struct Progress {
   std::atomic<std::uint64_t> files{0}, bytes{0};            // to be copied, as far as known
   std::atomic<std::uint64_t> files_done{0}, bytes_done{0};  // bytes: including those from an earlier copy
   std::atomic<std::uint64_t> moved{0};                      // bytes given to the connection, or received
-  std::atomic<std::uint64_t> skipped{0};                    // files already present
   std::atomic<bool> listed{false};                          // `files` and `bytes` are final
 };
 
@@ -58,26 +57,17 @@ std::string summary(const Counts& counts);
 
 using OnNote = std::function<void(bool failed, const std::string& text)>;
 
-struct CopyReport {
-  Counts counts;
-  std::vector<std::string> problems;  // of files not copied, the first thousand
-  std::vector<std::string> notes;     // what was deliberately left out
-  bool complete() const { return counts.failed == 0; }
-};
-
-// Collects the notes of a copy, from any of its threads, and passes each on at once.
+// Passes on the notes of a copy, from any of its threads, one at a time.
 class Notes {
  public:
   explicit Notes(OnNote on_note) : on_note_(std::move(on_note)) {}
   void add(bool failed, const std::string& text);
   std::uint64_t failed() const;
-  CopyReport report(const Counts& counts) const;
 
  private:
   OnNote on_note_;
   mutable std::mutex mutex_;
   std::uint64_t failed_ = 0;
-  std::vector<std::string> problems_, notes_;
 };
 
 // ---- messages in flight --------------------------------------------------------------------------------------------

@@ -105,7 +105,6 @@ Answer Plan::answer(const Entry& entry, std::uint64_t index) try {
     const std::lock_guard lock(mutex_);
     ++counts_.skipped;
     counts_.skipped_bytes += entry.size;
-    ++progress_.skipped;
     return answer;
   }
   wanted.request = answer.request;
@@ -236,7 +235,7 @@ Receiver::Receiver(MessageChannel& channel, const Root& root, Leases& leases, co
           },
           [this](const Commit::Item& item, const std::string& text) { fail(item.index, text); }) {}
 
-CopyReport Receiver::run() {
+Counts Receiver::run() {
   Workers workers(channel_);
   workers.on_failure = [this] { plan_.wake(); };
   workers.start([this] { answer_all(); });
@@ -244,7 +243,7 @@ CopyReport Receiver::run() {
   workers.finish();
   if (!plan_.all_taken()) throw ProtocolError("the peer ended the copy before all files had come");
   end();
-  return notes_.report(counts_);
+  return counts_;
 }
 
 void Receiver::answer_all() {

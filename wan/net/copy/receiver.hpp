@@ -96,8 +96,8 @@ class Receiver {
   // Throws FileProblem where the destination is unusable.
   Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination,
            Progress& progress, OnNote on_note);
-  // Runs to the end. Throws PathError, ProtocolError; problems of single files are in the report.
-  CopyReport run();
+  // Runs to the end. Throws PathError, ProtocolError; problems of single files are notes.
+  Counts run();
 
  private:
   void answer_all();

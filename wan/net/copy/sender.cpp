@@ -144,7 +144,7 @@ Sender::Sender(MessageChannel& channel, std::vector<Source> sources, Progress& p
       listing_(std::move(sources), listing_notes_),
       writer_(std::min(batch, kMaxBatch), [this](Bytes message) { channel_.send(kDataTag, std::move(message)); }) {}
 
-CopyReport Sender::run() {
+Counts Sender::run() {
   {
     Workers workers(channel_);
     workers.on_failure = [this] {
@@ -157,7 +157,7 @@ CopyReport Sender::run() {
     workers.run([this] { send_all(); });
     workers.finish();
   }
-  return notes_.report(counts_);
+  return counts_;
 }
 
 void Sender::list_all() {
@@ -208,9 +208,7 @@ void Sender::take(Answers answers) {
     if (entry.kind == Kind::kFolder) {
       if (work.answers[i].request != FileRequest::kNothing)
         throw ProtocolError("the contents of a folder were asked for");
-    } else if (work.answers[i].request == FileRequest::kNothing) {
-      ++progress_.skipped;
-    } else {
+    } else if (work.answers[i].request != FileRequest::kNothing) {
       ++progress_.files;
       progress_.bytes += entry.size;
     }

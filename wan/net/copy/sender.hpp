@@ -77,8 +77,8 @@ class Sender {
   bool sole_file() const { return listing_.sole_file(); }
   // Reports something that will not be copied, before run().
   void report_problem(const std::string& text) { listing_notes_.add(true, text); }
-  // Runs to the end. Throws PathError, ProtocolError; problems of single files are in the report.
-  CopyReport run();
+  // Runs to the end. Throws PathError, ProtocolError; problems of single files are notes.
+  Counts run();
 
  private:
   struct Work {  // a piece: listed, then answered, then sent

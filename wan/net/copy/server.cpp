@@ -255,7 +255,7 @@ void Server::take_push(MessageChannel& channel, const ClientState& client, const
     reply = {.agreed = false, .reason = problem.what()};
   }
   channel.send(kControlTag, encode(reply));
-  if (receiver) log_.record(fmt::format("from {}: {}", client.name, summary(receiver->run().counts)));
+  if (receiver) log_.record(fmt::format("from {}: {}", client.name, summary(receiver->run())));
 }
 
 void Server::give_pull(MessageChannel& channel, const ClientState& client, const Order& order) {
@@ -277,7 +277,7 @@ void Server::give_pull(MessageChannel& channel, const ClientState& client, const
   Sender sender(channel, std::move(sources), progress, failures_of(client, "to"), options_.batch);
   for (const std::string& problem : problems) sender.report_problem(problem);
   channel.send(kControlTag, encode(Reply{.agreed = true, .sole_file = sender.sole_file() && problems.empty()}));
-  log_.record(fmt::format("to {}: {}", client.name, summary(sender.run().counts)));
+  log_.record(fmt::format("to {}: {}", client.name, summary(sender.run())));
 }
 
 }  // namespace maki::wan::copy

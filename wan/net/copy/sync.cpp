@@ -296,11 +296,11 @@ bool Sync::ship(const std::vector<Candidate>& files) try {
   CopyOptions copy;
   copy.checksum = options_.checksum;
   copy.on_note = options_.on_note;
-  const CopyReport report = client_->push(std::move(sources), options_.destination, copy);
-  if (report.complete())
+  const Counts counts = client_->push(std::move(sources), options_.destination, copy);
+  if (counts.complete())
     for (const Candidate& file : files) watch_.mark(file.path, file.size, file.mtime);
-  add(total_, report.counts);
-  log(summary(report.counts));
+  add(total_, counts);
+  log(summary(counts));
   shipped_ = WallClock::now();
   return true;
 } catch (const PathError& error) {

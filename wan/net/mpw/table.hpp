@@ -70,9 +70,8 @@ class Exchange {
  private:
   struct One {
     Request request;
-    std::size_t expected = 0;
+    std::size_t expected = 0;  // bytes to receive; 0: it sends
     int channel = 0;
-    bool receives = false;
   };
   static void check(One& one);
   std::vector<One> all_;

@@ -93,7 +93,7 @@ std::vector<Part> parts_of(char** buffers, const long long* sizes, int count) {
 void Exchange::send(const std::vector<Lane>& lanes, const std::vector<Part>& parts) {
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size > 0)
-      all_.push_back({lanes[i].link->path()->start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
+      all_.push_back({lanes[i].link->path()->start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel});
   }
 }
 
@@ -101,12 +101,12 @@ void Exchange::receive(const std::vector<Lane>& lanes, const std::vector<Part>& 
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size == 0) continue;
     all_.push_back(
-        {lanes[i].link->path()->start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
+        {lanes[i].link->path()->start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel});
   }
 }
 
 void Exchange::check(One& one) {
-  if (one.receives && one.request.size() != one.expected)
+  if (one.expected > 0 && one.request.size() != one.expected)
     wrong_message(one.channel,
                   fmt::format("a message of {} bytes came where {} were to come", one.request.size(), one.expected));
 }

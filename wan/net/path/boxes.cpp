@@ -361,7 +361,6 @@ void Outbox::finish_if_done(OutMessage& message) {
 void Outbox::settle(const Chunk& chunk) {
   if (!chunk.message) return;
   OutMessage& message = *chunk.message;
-  message.acknowledged += chunk.frame.length;
   --message.chunks_unacknowledged;
   bytes_outstanding_ -= chunk.frame.length;
   finish_if_done(message);

@@ -139,9 +139,8 @@ struct OutMessage {
 
   // Used by the outbox only.
   std::uint64_t index = 0;
-  std::size_t cut = 0;   // bytes already cut into chunks
-  bool all_cut = false;  // also for an empty message, which has one empty chunk
-  std::size_t acknowledged = 0;
+  std::size_t cut = 0;     // bytes already cut into chunks
+  bool all_cut = false;    // also for an empty message, which has one empty chunk
   std::size_t copied = 0;  // bytes of `owned`, where it is the library's copy
   int chunks_unacknowledged = 0;
   int being_written = 0;    // streams that are reading from `data` now

@@ -74,9 +74,8 @@ void Dial::on_ready(bool, bool) {
   if (failure) return fail(failure->kind, peer_.text() + ": " + failure->reason);
   end();
   const Done done = std::move(done_);
-  const Address peer = peer_;
   const Welcome welcome = welcome_;
-  done(std::move(channel_), welcome, peer);
+  done(std::move(channel_), welcome);
 }
 
 // An existing session was with the right peer. So the bad message was corrupted on the way, or injected by someone who

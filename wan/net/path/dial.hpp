@@ -35,7 +35,7 @@ class Dial final : private Pollable {
  public:
   // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. It may be
   // deleted inside them.
-  using Done = std::function<void(std::unique_ptr<Channel>, const Welcome&, const Address& peer)>;
+  using Done = std::function<void(std::unique_ptr<Channel>, const Welcome&)>;
   using Failed = std::function<void(DialFailure, const std::string& reason)>;
   // Throws Error if the relay's key or the name there is unusable.
   Dial(EventLoop& loop, const DialPlan& plan, Done done, Failed failed);

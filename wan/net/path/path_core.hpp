@@ -30,7 +30,7 @@ class Stream final : public Pollable {
   using Clock = EventLoop::Clock;
 
   Stream(PathCore& path, int number, std::unique_ptr<Channel> channel);
-  ~Stream() override;
+  ~Stream() override { stop(); }
 
   int number() const { return number_; }
   bool idle() const { return !ended_ && !writing(); }
@@ -93,8 +93,6 @@ class Stream final : public Pollable {
   std::size_t payload_filled_ = 0;
   std::unique_ptr<Landing> landing_;
   std::vector<std::byte> control_payload_, waste_;
-  // False once the stream is deleted: for work posted before.
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 // The listening side's data for a new path, from a Hello with is_new().
@@ -166,7 +164,7 @@ class PathCore final : public std::enable_shared_from_this<PathCore> {
   void rethrow_if_over() const;
   // path_streams.cpp
   void dial(int number);
-  void dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer);
+  void dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome);
   void dial_failed(int number, DialFailure failure, const std::string& reason);
   void dial_missing();
   void retry_later(int number);

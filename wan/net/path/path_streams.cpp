@@ -60,8 +60,8 @@ void PathCore::dial(int number) {
   try {
     slot.dial = std::make_unique<Dial>(
         loop_, plan,
-        [this, number](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
-          dialed(number, std::move(channel), welcome, peer);
+        [this, number](std::unique_ptr<Channel> channel, const Welcome& welcome) {
+          dialed(number, std::move(channel), welcome);
         },
         [this, number](DialFailure failure, const std::string& reason) { dial_failed(number, failure, reason); });
   } catch (const Error& error) {  // the relay's key is unavailable
@@ -69,7 +69,7 @@ void PathCore::dial(int number) {
   }
 }
 
-void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
+void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome) {
   --dialing_;
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   slot.dial.reset();

@@ -19,11 +19,6 @@ constexpr std::size_t kTurn = 256 << 10;     // written before reads have their 
 Stream::Stream(PathCore& path, int number, std::unique_ptr<Channel> channel)
     : path_(path), number_(number), channel_(std::move(channel)) {}
 
-Stream::~Stream() {
-  *alive_ = false;
-  stop();
-}
-
 void Stream::start() {
   path_.loop().watch(channel_->descriptor(), true, false, *this);
   watched_ = true;
@@ -116,11 +111,10 @@ void Stream::let_go() {
 
 void Stream::pump() {
   if (ended_ || wants_write_) return;  // the loop calls when the socket is writable
-  const auto alive = alive_;
   try {
     write_some();
   } catch (const Error& error) {
-    if (*alive) end(error.what());
+    end(error.what());
   }
 }
 
@@ -165,15 +159,14 @@ constexpr std::size_t kWaste = 64 << 10;
 }  // namespace
 
 void Stream::on_ready(bool readable, bool writable) {
-  const auto alive = alive_;
   try {
     if (readable) read_some();
-    if (*alive && writable && !ended_) {
+    if (writable && !ended_) {
       want_write(false);
       write_some();
     }
   } catch (const Error& error) {
-    if (*alive) end(error.what());
+    end(error.what());
   }
 }
 
@@ -184,19 +177,19 @@ void Stream::end(const std::string& why) {
 }
 
 void Stream::read_some() {
-  const auto alive = alive_;
   std::size_t taken = 0;
   const std::size_t turn = path_.stream_settings().receive_chunk;
-  while (*alive && !ended_ && taken < turn && read_more(taken)) {
+  while (!ended_ && taken < turn && read_more(taken)) {
   }
-  if (!*alive || ended_) return;
+  if (ended_) return;
   if (taken > 0) path_.received_data(*this);
   if (taken >= turn && channel_->buffered()) read_later();
 }
 
+// It runs before the stream is deleted, which is posted after its end.
 void Stream::read_later() {
-  path_.loop().post([this, alive = alive_] {
-    if (*alive && !ended_) on_ready(true, false);
+  path_.loop().post([this] {
+    if (!ended_) on_ready(true, false);
   });
 }
 
@@ -236,8 +229,7 @@ bool Stream::read_more(std::size_t& taken) {
 
 // Processes bytes that were read to the staging buffer.
 void Stream::take(std::span<const std::byte> bytes) {
-  const auto alive = alive_;
-  while (!bytes.empty() && *alive && !ended_) {
+  while (!bytes.empty() && !ended_) {
     if (!in_payload_) {
       const std::size_t part = std::min(bytes.size(), kFrameBytes - header_filled_);
       std::memcpy(header_.data() + header_filled_, bytes.data(), part);

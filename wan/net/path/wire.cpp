@@ -20,17 +20,6 @@ constexpr std::size_t kCheckBytes = 8;                       // XXH3 of all befo
 constexpr std::size_t kNameBytes = 63;
 constexpr std::size_t kReasonBytes = 95;
 
-// A text in a field of `room` bytes, preceded by its length.
-void text_field(ByteWriter& out, const std::string& text, std::size_t room) {
-  const std::size_t end = out.bytes().size() + 1 + room;
-  out.put_text<std::uint8_t>(text, room);
-  out.fill(end);
-}
-void text_field(ByteReader& in, std::string& text, std::size_t room) {
-  text = in.text<std::uint8_t>(room, "a text longer than its field");
-  in.zeros(room - text.size(), "bytes behind the end of a text");
-}
-
 // All fields but magic and version.
 template <class Io>
 void fields(Io& io, Of<Io, Hello>& hello) {
@@ -41,7 +30,7 @@ void fields(Io& io, Of<Io, Hello>& hello) {
   io.field(hello.unmatched_limit);
   io.field(hello.message_limit);
   io.field(hello.patience);
-  text_field(io, hello.name, kNameBytes);
+  io.padded(hello.name, kNameBytes);
   io.field(hello.party);
   io.field(hello.own_machine);
 }
@@ -53,7 +42,7 @@ void fields(Io& io, Of<Io, Welcome>& welcome) {
   io.field(welcome.unmatched_limit);
   io.field(welcome.message_limit);
   io.field(welcome.patience);
-  text_field(io, welcome.reason, kReasonBytes);
+  io.padded(welcome.reason, kReasonBytes);
   io.field(welcome.party);
 }
 

@@ -13,46 +13,56 @@ namespace maki::wan::admission {
 
 namespace {
 
-// Each message begins with 8 bytes of magic and two words; request and verdict end with their HMAC.
-constexpr std::size_t kMagicBytes = 8, kBody = 16, kCodeBytes = 32;
-constexpr std::size_t kNameBytes = kMaxName + 1, kReasonBytes = kMaxReason + 1;
-static_assert(kBody + sizeof(Nonce) == kChallengeBytes);
-static_assert(kBody + kNameBytes + kKeyIdBytes + sizeof(Nonce) + kCodeBytes == kRequestBytes);
-static_assert(kBody + kReasonBytes + kCodeBytes == kVerdictBytes);
-
+// Each message begins with its magic and the version; request and verdict end with their HMAC.
 constexpr std::string_view kChallengeMagic = "MAKIrly?", kRequestMagic = "MAKIrly>", kVerdictMagic = "MAKIrly!";
 constexpr std::string_view kRequestLabel = "maki relay request 1", kVerdictLabel = "maki relay verdict 1";
+constexpr std::size_t kCodeBytes = sizeof(Digest);
 
-ByteWriter begun(std::string_view magic, std::uint32_t word) {
+template <class Io>
+void fields(Io& io, Of<Io, Challenge>& challenge) {
+  io.field(challenge.nonce);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Request>& request) {
+  io.field(request.want, Want::kConnect, Want::kAnswer, "it wants something that no relay does");
+  io.padded(request.name, kMaxName);
+  io.padded(request.key_id, kKeyIdBytes);
+  io.field(request.nonce);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Verdict>& verdict) {
+  io.field(verdict.code, Code::kAdmitted, Code::kRefused, "its verdict is none that this version knows");
+  io.padded(verdict.reason, kMaxReason);
+}
+
+template <class Message>
+ByteWriter written(std::string_view magic, const Message& message, std::uint32_t version = kVersion) {
   ByteWriter out;
   out.put_characters(magic);
-  out.put(kVersion);
-  out.put(word);
+  out.put(version);
+  fields(out, message);
   return out;
 }
 
-bool printable(char c, char least) { return c >= least && c <= '~'; }
-
-// A text that ends at the first zero; the rest must be zero too, so that the encoding is unique.
-std::string get_text(ByteReader& in, std::size_t room, char least) {
-  std::string text = in.characters(room);
-  const std::size_t end = std::min(text.find('\0'), text.size());
-  const bool ends = end < text.size() && std::all_of(text.begin() + end, text.end(), [](char c) { return c == '\0'; });
-  text.resize(end);
-  if (!ends || !std::all_of(text.begin(), text.end(), [least](char c) { return printable(c, least); }))
-    in.fail("a text in it is not printable");
-  return text;
-}
-
-// The fields after the magic.
+// The version and the fields after it.
 ByteReader opened(std::span<const std::byte> bytes, std::string_view magic, const char* what) {
-  ByteReader in(bytes, "a relay's greeting", "the relay's greeting is damaged");
-  if (in.characters(kMagicBytes) != magic)
+  ByteReader in(bytes, "a greeting at a relay", "a greeting at a relay is damaged");
+  if (in.characters(magic.size()) != magic)
     throw ProtocolError(what, "its first bytes are not those of a relay's greeting", "check address and port");
   return in;
 }
 
-bool valid_key_id(const std::string& id) { return is_hex(id, kKeyIdBytes); }
+template <class Message>
+Message read(ByteReader& in) {
+  if (const auto version = in.number<std::uint32_t>(); version != kVersion)
+    in.fail("its version is " + std::to_string(version));
+  Message message;
+  fields(in, message);
+  in.end();
+  return message;
+}
 
 // HMAC of the concatenated parts. All but the label have fixed sizes, so different lists of parts never give the same
 // bytes.
@@ -64,109 +74,79 @@ Digest code_of(const Key& key, std::initializer_list<std::span<const std::byte>>
 
 std::span<const std::byte> label(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
-template <std::size_t size>
-std::span<const std::byte> without_code(const std::array<std::byte, size>& bytes) {
-  return std::span(bytes).first(size - kCodeBytes);
+std::span<const std::byte> without_code(std::span<const std::byte> bytes) {
+  return bytes.first(bytes.size() - kCodeBytes);
 }
 
-template <std::size_t size>
-std::span<const std::byte> code_in(const std::array<std::byte, size>& bytes) {
-  return std::span(bytes).last(kCodeBytes);
+// Of messages without their codes, but for the request in that of a verdict.
+Digest request_code(const Key& key, std::span<const std::byte> request, const Nonce& nonce) {
+  return code_of(key, {label(kRequestLabel), nonce, request});
 }
 
-Digest request_code(const Key& key, const RequestBytes& request, const Nonce& nonce) {
-  return code_of(key, {label(kRequestLabel), nonce, without_code(request)});
-}
-
-Digest verdict_code(const Key& key, const VerdictBytes& verdict, const RequestBytes& request, const Nonce& nonce) {
-  return code_of(key, {label(kVerdictLabel), nonce, request, without_code(verdict)});
+Digest verdict_code(const Key& key, std::span<const std::byte> verdict, const RequestBytes& request,
+                    const Nonce& nonce) {
+  return code_of(key, {label(kVerdictLabel), nonce, request, verdict});
 }
 
 }  // namespace
 
 bool valid_name(const std::string& name) {
   return !name.empty() && name.size() <= kMaxName &&
-         std::all_of(name.begin(), name.end(), [](char c) { return printable(c, '!'); });
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
 ChallengeBytes encode(const Challenge& challenge) {
-  ByteWriter out;
-  out.put_characters(kChallengeMagic);
-  out.put(challenge.version);
-  out.put(std::uint32_t{0});
-  out.put_bytes(challenge.nonce);
-  return block<kChallengeBytes>(out.bytes());
+  return block<kChallengeBytes>(written(kChallengeMagic, challenge, challenge.version).bytes());
 }
 
 RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key& key) {
   if (!valid_name(request.name))
     throw Error("'" + request.name + "' cannot be a name at a relay", "",
                 "use 1 to 63 printable characters without blanks");
-  if (!valid_key_id(request.key_id)) throw Error("the relay's key has no id of 16 hexadecimal digits", request.key_id);
-  ByteWriter out = begun(kRequestMagic, static_cast<std::uint32_t>(request.want));
-  out.put_characters(request.name);
-  out.fill(kBody + kNameBytes);
-  out.put_characters(request.key_id);
-  out.put_bytes(request.nonce);
-  RequestBytes bytes = block<kRequestBytes>(out.bytes());
-  const Digest code = request_code(key, bytes, relay_nonce);
-  std::copy(code.begin(), code.end(), bytes.end() - kCodeBytes);
-  return bytes;
+  ByteWriter out = written(kRequestMagic, request);
+  out.put_bytes(request_code(key, out.bytes(), relay_nonce));
+  return block<kRequestBytes>(out.bytes());
 }
 
 VerdictBytes encode(const Verdict& verdict, const RequestBytes& request, const Nonce& relay_nonce, const Key* key) {
-  ByteWriter out = begun(kVerdictMagic, static_cast<std::uint32_t>(verdict.code));
-  std::string reason = verdict.reason.substr(0, kMaxReason);
-  std::replace_if(
-      reason.begin(), reason.end(), [](char c) { return !printable(c, ' '); }, '?');
-  out.put_characters(reason);
-  VerdictBytes bytes = block<kVerdictBytes>(out.bytes());
-  if (key == nullptr) return bytes;
-  const Digest code = verdict_code(*key, bytes, request, relay_nonce);
-  std::copy(code.begin(), code.end(), bytes.end() - kCodeBytes);
-  return bytes;
+  ByteWriter out = written(kVerdictMagic, Verdict{verdict.code, printable(verdict.reason, kMaxReason)});
+  if (key != nullptr) out.put_bytes(verdict_code(*key, out.bytes(), request, relay_nonce));
+  return block<kVerdictBytes>(out.bytes());
 }
 
 Challenge decode_challenge(std::span<const std::byte, kChallengeBytes> bytes) {
   ByteReader in = opened(bytes, kChallengeMagic, "the relay is not a relay");
   Challenge challenge;
-  challenge.version = in.number<std::uint32_t>();
+  in.field(challenge.version);
   if (challenge.version != kVersion) return challenge;
-  in.zeros(sizeof(std::uint32_t), "a field that is zero is not");
-  challenge.nonce = in.array<sizeof(Nonce)>();
+  fields(in, challenge);
+  in.zeros(in.left(), "bytes that have no meaning are set");
   return challenge;
 }
 
 Request decode_request(std::span<const std::byte, kRequestBytes> bytes) {
-  ByteReader in = opened(bytes, kRequestMagic, "a peer that calls the relay is none of Maki's");
-  if (const auto version = in.number<std::uint32_t>(); version != kVersion)
-    throw ProtocolError("a peer speaks version " + std::to_string(version) + " of the relay's greeting");
-  Request request;
-  const auto want = in.number<std::uint32_t>();
-  if (want < 1 || want > 3) throw ProtocolError("a peer wants something that no relay does", std::to_string(want));
-  request.want = static_cast<Want>(want);
-  request.name = get_text(in, kNameBytes, '!');
-  request.key_id = in.characters(kKeyIdBytes);
-  if (request.name.empty()) throw ProtocolError("a peer's request to the relay is damaged", "it names nothing");
-  if (!valid_key_id(request.key_id)) throw ProtocolError("a peer's request to the relay is damaged", "no key id");
-  request.nonce = in.array<sizeof(Nonce)>();
+  ByteReader in = opened(without_code(bytes), kRequestMagic, "a peer that calls the relay is none of Maki's");
+  const auto request = read<Request>(in);
+  if (!valid_name(request.name)) in.fail("it names nothing that could be there");
+  if (!is_hex(request.key_id, kKeyIdBytes)) in.fail("no key id");
   return request;
 }
 
 Verdict decode_verdict(std::span<const std::byte, kVerdictBytes> bytes) {
-  ByteReader in = opened(bytes, kVerdictMagic, "the relay's verdict is none");
-  const auto version = in.number<std::uint32_t>(), code = in.number<std::uint32_t>();
-  if (version != kVersion || code > static_cast<std::uint32_t>(Code::kRefused))
-    throw ProtocolError("the relay's verdict is none that this version knows");
-  return {static_cast<Code>(code), get_text(in, kReasonBytes, ' ')};
+  ByteReader in = opened(without_code(bytes), kVerdictMagic, "the relay's verdict is none");
+  const auto verdict = read<Verdict>(in);
+  if (printable(verdict.reason) != verdict.reason) in.fail("a text in it is not printable");
+  return verdict;
 }
 
 bool signed_with(const Key& key, const RequestBytes& request, const Nonce& relay_nonce) {
-  return same_in_constant_time(request_code(key, request, relay_nonce), code_in(request));
+  return same_in_constant_time(request_code(key, without_code(request), relay_nonce),
+                               std::span(request).last(kCodeBytes));
 }
 
 bool signed_with(const Key& key, const VerdictBytes& verdict, const RequestBytes& request, const Nonce& relay_nonce) {
-  return same_in_constant_time(verdict_code(key, verdict, request, relay_nonce), code_in(verdict));
+  return same_in_constant_time(verdict_code(key, without_code(verdict), request, relay_nonce),
+                               std::span(verdict).last(kCodeBytes));
 }
 
 }  // namespace maki::wan::admission

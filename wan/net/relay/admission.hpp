@@ -23,9 +23,9 @@ namespace maki::wan::admission {
 
 // The three messages of an admission as bytes. Fixed sizes, little-endian, without length fields.
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kChallengeBytes = 48;
-inline constexpr std::size_t kRequestBytes = 160;
+inline constexpr std::size_t kRequestBytes = 161;
 inline constexpr std::size_t kVerdictBytes = 160;
 inline constexpr std::size_t kMaxName = 63;
 inline constexpr std::size_t kMaxReason = 111;

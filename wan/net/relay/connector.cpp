@@ -151,14 +151,10 @@ void Connector::add_reason(const std::string& reason) {
 
 namespace {
 
-constexpr std::string_view kBeatWord = "MAKIbeat", kCallWord = "MAKIcall";
-constexpr std::size_t kTokenAt = 8;
 // A peer that has not read so many calls is considered lost.
-constexpr std::size_t kMaxOutgoing = 1024 * kControlBytes;
+constexpr std::size_t kMaxOutgoing = 1024 * kTokenBytes;
 
 }  // namespace
-
-bool valid_token(const std::string& token) { return is_hex(token, kTokenBytes); }
 
 std::string make_token() {
   std::array<std::byte, kTokenBytes / 2> bits;
@@ -166,20 +162,14 @@ std::string make_token() {
   return to_hex(bits);
 }
 
-std::array<std::byte, kControlBytes> encode_control(const std::string& token) {
-  ByteWriter out;
-  out.put_characters(token.empty() ? kBeatWord : kCallWord);
-  out.put_characters(std::string_view(token).substr(0, kTokenBytes));
-  return block<kControlBytes>(out.bytes());
+std::array<std::byte, kTokenBytes> encode_control(const std::string& token) {
+  return block<kTokenBytes>(std::as_bytes(std::span(token)));
 }
 
-std::string decode_control(std::span<const std::byte, kControlBytes> bytes) {
-  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text == std::string(kBeatWord) + std::string(kControlBytes - kTokenAt, '\0')) return "";
-  const std::string token = text.substr(kTokenAt, kTokenBytes);
-  const std::string rest = text.substr(kTokenAt + kTokenBytes);
-  if (!text.starts_with(kCallWord) || !valid_token(token) || rest.find_first_not_of('\0') != std::string::npos)
-    throw ProtocolError("a relay's control connection carries what it cannot");
+std::string decode_control(std::span<const std::byte, kTokenBytes> bytes) {
+  const std::string token(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (token == std::string(kTokenBytes, '\0')) return "";
+  if (!is_hex(token, kTokenBytes)) throw ProtocolError("a relay's control connection carries what it cannot");
   return token;
 }
 
@@ -234,7 +224,7 @@ bool ControlChannel::receive() {
     if (result.status == IoStatus::kClosed)
       return end(errno == 0 ? "closed by the other side" : std::strerror(errno)), false;
     received_ += result.bytes;
-    if (received_ < kControlBytes) continue;
+    if (received_ < kTokenBytes) continue;
     received_ = 0;
     ++frames;
     heard_ = EventLoop::Clock::now();
@@ -273,21 +263,16 @@ constexpr auto kFirstAttempt = std::chrono::seconds(5);  // for which start() wa
 std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const RelayRoute& route,
                                                       const PathSettings& settings, Arrived arrived) {
   std::unique_ptr<HiddenListener> hidden(new HiddenListener(loop, route, settings, std::move(arrived)));
-  std::future<First> attempt = hidden->first_.get_future();
-  const auto end = [&] { loop.call([&hidden] { hidden.reset(); }); };
+  std::future<void> attempt = hidden->first_.get_future();
   try {
     loop.call([&hidden] { hidden->enroll(); });
+    // Within the loop waiting would block the work waited for.
+    if (!loop.in_loop() && attempt.wait_for(kFirstAttempt) == std::future_status::ready) attempt.get();
   } catch (...) {
-    end();
+    loop.call([&hidden] { hidden.reset(); });
     throw;
   }
-  // Within the loop waiting would block the work waited for.
-  if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
-  const First first = attempt.get();
-  if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
-  end();
-  if (*first.failure == Connector::Failure::kSecurity) throw SecurityError(first.reason);
-  throw Error(first.reason);
+  return hidden;
 }
 
 HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
@@ -313,13 +298,15 @@ void HiddenListener::enrolled(Socket socket) {
   control_ = std::make_unique<ControlChannel>(
       loop_, std::move(socket), [this](const std::string& token) { called(token); },
       [this](const std::string& reason) { lost(reason); });
-  settle({});
+  settle(nullptr);
 }
 
 void HiddenListener::not_enrolled(Connector::Failure failure, const std::string& reason) {
   dial_.reset();
   log_problem(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
-  settle({failure, reason});
+  settle(failure == Connector::Failure::kAgain      ? nullptr
+         : failure == Connector::Failure::kSecurity ? std::make_exception_ptr(SecurityError(reason))
+                                                    : std::make_exception_ptr(Error(reason)));
   again();
 }
 
@@ -344,9 +331,8 @@ void HiddenListener::again() {
   wait_ = std::min(2 * wait_, kMaxWait);
 }
 
-void HiddenListener::settle(const First& first) {
-  if (!settled_) first_.set_value(first);
-  settled_ = true;
+void HiddenListener::settle(const std::exception_ptr& refusal) {
+  if (!std::exchange(settled_, true)) refusal ? first_.set_exception(refusal) : first_.set_value();
 }
 
 void HiddenListener::called(const std::string& token) {

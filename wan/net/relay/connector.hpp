@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <future>
 #include <list>
@@ -80,20 +81,18 @@ class Connector {
 
 // ---- listening behind a relay --------------------------------------------------------------------------------------
 
-inline constexpr std::size_t kControlBytes = 64;
 inline constexpr std::size_t kTokenBytes = 32;  // hexadecimal digits
 inline constexpr double kControlBeat = 1;       // seconds
 inline constexpr double kControlTimeout = 6;    // considered dead after this silence
 
-// A frame is a beat (no token) or a call.
-std::array<std::byte, kControlBytes> encode_control(const std::string& token);
+// A frame is the token of a call, or zeros: a beat (no token).
+std::array<std::byte, kTokenBytes> encode_control(const std::string& token);
 // Throws ProtocolError.
-std::string decode_control(std::span<const std::byte, kControlBytes> bytes);
+std::string decode_control(std::span<const std::byte, kTokenBytes> bytes);
 std::string make_token();
-bool valid_token(const std::string& token);
 
-// The connection over which a relay sends calls to a hidden listener, after the admission. Frames of 64 bytes both
-// ways: a beat every second, and from the relay the token of each call.
+// The connection over which a relay sends calls to a hidden listener, after the admission. Frames both ways: a
+// beat every second, and from the relay the token of each call.
 //
 // Nothing in it is secret or trusted: a token is useless without the key with which the listener registered.
 class ControlChannel final : private Pollable {
@@ -121,7 +120,7 @@ class ControlChannel final : private Pollable {
   Socket socket_;
   Called called_;
   Lost lost_;
-  std::array<std::byte, kControlBytes> incoming_{};
+  std::array<std::byte, kTokenBytes> incoming_{};
   std::size_t received_ = 0;
   std::vector<std::byte> outgoing_;
   EventLoop::Timer beat_ = 0;
@@ -142,12 +141,6 @@ class HiddenListener {
   HiddenListener(const HiddenListener&) = delete;
 
  private:
-  // The result of the first attempt: registered if there is no failure.
-  struct First {
-    std::optional<Connector::Failure> failure;
-    std::string reason;
-  };
-
   HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived);
   void enroll();
   void enrolled(Socket socket);
@@ -155,7 +148,7 @@ class HiddenListener {
   void lost(const std::string& reason);
   void log_problem(const std::string& text);
   void again();
-  void settle(const First& first);
+  void settle(const std::exception_ptr& refusal);
   void called(const std::string& token);
   void answer_waiting();
   void answer(const std::string& token);
@@ -167,7 +160,7 @@ class HiddenListener {
   Arrived arrived_;
   Key key_;
   HostAddresses addresses_;
-  std::promise<First> first_;
+  std::promise<void> first_;  // the first attempt, which throws where it was refused
   bool settled_ = false;
   bool problem_logged_ = false;
   double wait_;  // before the next attempt to register

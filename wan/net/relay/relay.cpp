@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "wan/net/error.hpp"
-#include "wan/net/relay/relay_core.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
@@ -57,19 +56,10 @@ std::size_t RelaySettings::descriptors() const {
          kOfAThread * static_cast<std::size_t>(thread_count(*this)) + kOthers;
 }
 
-Relay::Relay(const RelaySettings& settings) {
-  settings.check();
-  core_ = std::make_unique<RelayCore>(settings, thread_count(settings));
-}
-
-Relay::~Relay() = default;
-Endpoint Relay::address() const { return {core_->address().host(), core_->address().port()}; }
-RelayStatus Relay::status() const { return core_->status(); }
-
 // ---- a client, until it is refused or passed on --------------------------------------------------------------------
 
-RelayClient::RelayClient(EventLoop& loop, RelayCore& core, const KeyRing& keys, Connection connection, double timeout)
-    : loop_(loop), core_(core), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
+RelayClient::RelayClient(EventLoop& loop, Relay& relay, const KeyRing& keys, Connection connection, double timeout)
+    : loop_(loop), relay_(relay), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
   loop_.watch(connection_.socket.descriptor(), true, true, *this);
   limit_time("did not say what it wants");
 }
@@ -105,7 +95,7 @@ void RelayClient::receive_request() {
   loop_.cancel(timer_);
   step_ = Step::kWaiting;
   loop_.change(connection_.socket.descriptor(), true, false);
-  core_.asked(*this);
+  relay_.asked(*this);
 }
 
 // The client must not send anything before the verdict.
@@ -141,7 +131,7 @@ Socket RelayClient::take() {
 void RelayClient::leave(const std::string& why) {
   loop_.cancel(timer_);
   const std::string reason = why;
-  core_.gone(*this, reason);
+  relay_.gone(*this, reason);
 }
 
 // ---- decisions -----------------------------------------------------------------------------------------------------
@@ -161,11 +151,11 @@ void bound_unsent(const Socket& socket) {
 
 }  // namespace
 
-RelayCore::RelayCore(const RelaySettings& settings, int threads)
-    : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
+Relay::Relay(const RelaySettings& settings) : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
+  settings.check();
   settings_.socket.streams = 1;
   for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = HostAddresses(endpoint);
-  for (int i = 0; i < threads; ++i) {
+  for (int i = 0; i < thread_count(settings); ++i) {
     pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
                                                  [this](const SessionReport& report) {
                                                    loop_.post([this, report] { ended(report); });
@@ -178,27 +168,26 @@ RelayCore::RelayCore(const RelaySettings& settings, int threads)
 }
 
 // First no new sessions, then none at all; the loop sees the end of each before its own.
-RelayCore::~RelayCore() {
+Relay::~Relay() {
   loop_.call([this] { stop(); });
   pumps_.clear();
 }
 
-void RelayCore::stop() {
+void Relay::stop() {
   acceptor_.reset();
   end_calls([](const Call&) { return true; });
   answers_.clear();
   dials_.clear();
   strangers_ = {};
-  asking_.clear();
-  waiting_.clear();
+  clients_.clear();
   names_.clear();
 }
 
-RelayStatus RelayCore::status() {
+RelayStatus Relay::status() {
   RelayStatus status;
   loop_.call([&] {
     status = {.sessions = static_cast<int>(sessions_.size()),
-              .half_open = static_cast<int>(asking_.size()),
+              .half_open = static_cast<int>(strangers_.size()),
               .names = static_cast<int>(names_.size()),
               .sessions_ever = sessions_ever_,
               .refused = refused_,
@@ -208,19 +197,18 @@ RelayStatus RelayCore::status() {
   return status;
 }
 
-void RelayCore::take(Socket socket, const Address& address) {
+void Relay::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
   RelayClient::Connection connection{number, std::move(socket), address};
-  asking_[number] =
+  auto& client = clients_[number] =
       std::make_unique<RelayClient>(loop_, *this, keys_, std::move(connection), settings_.admission_timeout);
-  strangers_.enter(address.network(), *asking_[number]);
+  strangers_.enter(address.network(), *client);
   if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
 }
 
-void RelayCore::asked(RelayClient& client) {
+void Relay::asked(RelayClient& client) {
   strangers_.leave(client);
-  waiting_.insert(asking_.extract(client.number()));
   if (!client.admitted())
     return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
   switch (client.request().want) {
@@ -231,13 +219,13 @@ void RelayCore::asked(RelayClient& client) {
 }
 
 // A client that has gone cancels its pending connection.
-void RelayCore::gone(RelayClient& client, const std::string& why) {
+void Relay::gone(RelayClient& client, const std::string& why) {
   ++refused_;
   refusals_.mention(fmt::format("{}: {}", client.address().text(), why));
   drop(client.number());
 }
 
-void RelayCore::drop(std::uint64_t client) {
+void Relay::drop(std::uint64_t client) {
   dials_.erase(client);
   end_calls([client](const Call& call) { return call.caller == client; });
   if (const auto answering = answers_.find(client); answering != answers_.end()) {
@@ -245,14 +233,13 @@ void RelayCore::drop(std::uint64_t client) {
     answers_.erase(answering);
     refuse_caller(caller, "the listener's answer broke off");
   }
-  if (const auto asking = asking_.find(client); asking != asking_.end()) {
-    strangers_.leave(*asking->second);
-    asking_.erase(asking);
+  if (const auto found = clients_.find(client); found != clients_.end()) {
+    strangers_.leave(*found->second);
+    clients_.erase(found);
   }
-  waiting_.erase(client);
 }
 
-void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
+void Relay::end_calls(const std::function<bool(const Call&)>& which) {
   std::erase_if(calls_, [&](const auto& item) {
     if (!which(item.second)) return false;
     loop_.cancel(item.second.timer);
@@ -260,18 +247,18 @@ void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
   });
 }
 
-void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason) {
+void Relay::refuse(RelayClient& client, Code code, const std::string& reason) {
   ++refused_;
   refusals_.mention(fmt::format("{} (key {}) refused: {}", client.address().text(), client.request().key_id, reason));
   client.decide({code, reason}, [this](RelayClient& told) { drop(told.number()); });
 }
 
-void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
-  const auto client = waiting_.find(caller);
-  if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
+void Relay::refuse_caller(std::uint64_t caller, const std::string& reason) {
+  const auto client = clients_.find(caller);
+  if (client != clients_.end()) refuse(*client->second, Code::kUnreachable, reason);
 }
 
-bool RelayCore::room_for(RelayClient& client) {
+bool Relay::room_for(RelayClient& client) {
   const std::string& key = client.request().key_id;
   const auto coming = dials_.size() + calls_.size() + answers_.size();
   if (sessions_.size() + coming >= static_cast<std::size_t>(settings_.sessions)) {
@@ -285,19 +272,19 @@ bool RelayCore::room_for(RelayClient& client) {
     return one.second->request().key_id == key && one.second->request().want == Want::kConnect;
   };
   const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) +
-                     std::count_if(waiting_.begin(), waiting_.end(), waiting);
+                     std::count_if(clients_.begin(), clients_.end(), waiting);
   if (count <= most) return true;  // this one is among the waiting ones
   refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", most));
   return false;
 }
 
 // One of several keys leaves half of the sessions to the others.
-int RelayCore::sessions_per_key() const {
+int Relay::sessions_per_key() const {
   if (settings_.sessions_per_key > 0 || keys_.size() < 2) return settings_.sessions_per_key;
   return std::max(1, settings_.sessions / 2);
 }
 
-void RelayCore::connect(RelayClient& client) {
+void Relay::connect(RelayClient& client) {
   if (!room_for(client)) return;
   const std::string& name = client.request().name;
   if (const auto found = destinations_.find(name); found != destinations_.end()) return dial(client, found->second);
@@ -305,7 +292,7 @@ void RelayCore::connect(RelayClient& client) {
   refuse(client, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
 }
 
-void RelayCore::dial(RelayClient& client, const HostAddresses& addresses) {
+void Relay::dial(RelayClient& client, const HostAddresses& addresses) {
   PathSettings settings = settings_.socket;
   settings.connect_timeout = settings_.answer_timeout;
   const std::uint64_t caller = client.number();
@@ -323,7 +310,7 @@ void RelayCore::dial(RelayClient& client, const HostAddresses& addresses) {
       });
 }
 
-void RelayCore::call(RelayClient& client, Registered& listener) {
+void Relay::call(RelayClient& client, Registered& listener) {
   const std::string token = make_token();
   Call& call = calls_[token];
   call = {client.number(), client.request().name, listener.key_id, 0};
@@ -335,7 +322,7 @@ void RelayCore::call(RelayClient& client, Registered& listener) {
   listener.control->call(token);
 }
 
-void RelayCore::answer(RelayClient& client) {
+void Relay::answer(RelayClient& client) {
   const auto found = calls_.find(client.request().name);
   if (found == calls_.end() || found->second.key_id != client.request().key_id)
     return refuse(client, Code::kRefused, "no call waits for this answer");
@@ -353,9 +340,9 @@ void RelayCore::answer(RelayClient& client) {
 }
 
 // Joins a target to its caller, who may have gone.
-void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to) {
-  const auto found = waiting_.find(caller);
-  if (found == waiting_.end()) return;
+void Relay::join(std::uint64_t caller, Socket target, const std::string& to) {
+  const auto found = clients_.find(caller);
+  if (found == clients_.end()) return;
   auto kept = std::make_shared<Socket>(std::move(target));
   found->second->decide({}, [this, kept, to](RelayClient& client) {
     const std::uint64_t number = client.number();
@@ -372,7 +359,7 @@ void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to)
   });
 }
 
-void RelayCore::ended(const SessionReport& report) {
+void Relay::ended(const SessionReport& report) {
   const auto found = sessions_.find(report.number);
   if (found == sessions_.end()) return;
   log(LogLevel::kInfo,
@@ -381,7 +368,7 @@ void RelayCore::ended(const SessionReport& report) {
   sessions_.erase(found);
 }
 
-void RelayCore::enroll(RelayClient& client) {
+void Relay::enroll(RelayClient& client) {
   const std::string& name = client.request().name;
   if (destinations_.count(name) > 0)
     return refuse(client, Code::kRefused, fmt::format("'{}' is one of the relay's own destinations", name));
@@ -400,12 +387,12 @@ void RelayCore::enroll(RelayClient& client) {
   client.decide({}, [this](RelayClient& told) { enrolled(told); });
 }
 
-int RelayCore::names_of(const std::string& key_id) const {
+int Relay::names_of(const std::string& key_id) const {
   return static_cast<int>(
       std::ranges::count_if(names_, [&](const auto& item) { return item.second.key_id == key_id; }));
 }
 
-void RelayCore::enrolled(RelayClient& client) {
+void Relay::enrolled(RelayClient& client) {
   const std::string name = client.request().name, key = client.request().key_id;
   const Address from = client.address();
   Socket socket = client.take();
@@ -417,7 +404,7 @@ void RelayCore::enrolled(RelayClient& client) {
   names_[name] = {key, from, std::move(control)};
 }
 
-void RelayCore::unenroll(const std::string& name, const std::string& reason) {
+void Relay::unenroll(const std::string& name, const std::string& reason) {
   log(LogLevel::kInfo, fmt::format("'{}' is gone: {}", name, reason));
   names_.erase(name);
   std::vector<std::uint64_t> callers;

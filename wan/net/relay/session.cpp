@@ -1,4 +1,4 @@
-#include "wan/net/relay/relay_core.hpp"
+#include "wan/net/relay/relay.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -4,9 +4,8 @@
 //   hello  -> welcome, or again: the listener was restarted, call again; or refused: no such sockets
 //   change -> changed
 //   echo   8 bytes each way, `count` times; the reply has the called side's clock, in ns
-//   take   -> ready, then payload, then done: arrival of the last byte (`count` messages, `flight` of them at once)
-//   give   -> given: begin of the sending, and payload
-//   both   payload both ways from a given time on -> done: arrival of the last byte, and begin of the sending
+//   move   -> ready, then payload: messages there (`count`, `flight` of them at once), and one back from a given time on
+//          -> done: arrival of the last byte there, and begin of the sending back
 //   cpu    -> used
 //   bye, or later: the caller will call again with other settings
 #pragma once
@@ -45,18 +44,19 @@ struct TransferOrder {
 };
 
 struct BenchOrder {
-  enum class Action : std::uint32_t { kHello = 1, kChange, kEcho, kTake, kGive, kBoth, kCpu, kBye, kLater };
+  enum class Action : std::uint32_t { kHello = 1, kChange, kEcho, kMove, kCpu, kBye, kLater };
   Action action = Action::kBye;
   // hello; change without window and congestion. pacing: of what the called side sends, bytes/s.
   std::uint64_t window = 0, send_chunk = 0, receive_chunk = 0;
   std::string congestion = {};
   double pacing = 0;
   TransferOrder transfer = {};
-  std::uint64_t at = 0;  // both: ns of the called side's clock
+  std::uint64_t back = 0;  // move: bytes
+  std::uint64_t at = 0;    // move: when they are sent, ns of the called side's clock
 };
 
 struct BenchReply {
-  enum class What : std::uint32_t { kWelcome = 1, kAgain, kRefused, kChanged, kReady, kDone, kGiven, kUsed };
+  enum class What : std::uint32_t { kWelcome = 1, kAgain, kRefused, kChanged, kReady, kDone, kUsed };
   What what = What::kWelcome;
   KernelLimits kernel = {};
   std::uint64_t at = 0, began = 0;  // ns of the called side's clock
@@ -115,7 +115,7 @@ class BenchClient : public MeasuredLink {
   const KernelLimits& kernel_here() const override { return here_; }
   const KernelLimits& kernel_there() const override { return there_; }
   // Sends messages, several in flight: seconds from the first's begin to the last's arrival.
-  double send_many(const TransferOrder& order);
+  double send_many(const TransferOrder& order) { return move(order, 0).out; }
   PathStatus status() const { return path_.status(); }
 
  private:
@@ -125,9 +125,7 @@ class BenchClient : public MeasuredLink {
   void leave(BenchOrder::Action word);
   BenchReply ask(const BenchOrder& order, BenchReply::What expected);
   BenchReply hear();
-  Timing take(std::size_t bytes);
-  Timing give(std::size_t bytes);
-  Timing both(std::size_t bytes);
+  Timing move(const TransferOrder& there, std::size_t back);
   void keep_clock();
   double of_theirs(std::uint64_t nanoseconds) const;  // a time of the called side, in seconds of our clock
 

@@ -187,44 +187,26 @@ void BenchClient::keep_clock() {
 double BenchClient::of_theirs(std::uint64_t nanoseconds) const { return seconds_of(nanoseconds) - offset_; }
 
 Timing BenchClient::transfer(Way way, std::size_t bytes) {
-  keep_clock();
   bytes = std::min<std::size_t>(bytes, kLargestTransfer);
-  return way == Way::kOut ? take(bytes) : way == Way::kIn ? give(bytes) : both(bytes);
+  return move(way == Way::kIn ? TransferOrder{0, 0, 1} : TransferOrder{bytes, 1, 1}, way == Way::kOut ? 0 : bytes);
 }
 
-Timing BenchClient::take(std::size_t bytes) { return {send_many({bytes, 1, 1}), 0}; }
-
-double BenchClient::send_many(const TransferOrder& order) {
-  out_.of(order.bytes * order.flight);
+Timing BenchClient::move(const TransferOrder& there, std::size_t back) {
+  out_.of(there.bytes * there.flight);
   keep_clock();
-  ask({.action = Action::kTake, .transfer = order}, What::kReady);
-  const double begin = seconds_now();
-  TransferQueue sends(order, out_, [&](std::span<std::byte> place) { return path_.start_send(kPayload, place); });
-  sends.finish();
-  return of_theirs(hear().at) - begin;
-}
-
-Timing BenchClient::give(std::size_t bytes) {
-  Request arrival = path_.start_receive(kPayload, in_.of(bytes));
-  const BenchReply given = ask({.action = Action::kGive, .transfer = {.bytes = bytes}}, What::kGiven);
-  arrival.wait();
-  return {0, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(given.at)};
-}
-
-Timing BenchClient::both(std::size_t bytes) {
-  const auto payload = out_.of(bytes);
-  Request arrival = path_.start_receive(kPayload, in_.of(bytes));
-  // Late enough for the order to have arrived.
-  const double begin_at = seconds_now() + round_trip_ + 0.01;
+  Request arrival = back > 0 ? path_.start_receive(kPayload, in_.of(back)) : Request();
+  // Both ways begin together, late enough for the order to have arrived; a single one at once.
+  const double begin_at = there.count > 0 && back > 0 ? seconds_now() + round_trip_ + 0.01 : 0;
   const auto at = static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0));
-  path_.send(kOrders, encode(BenchOrder{.action = Action::kBoth, .transfer = {.bytes = bytes}, .at = at}));
+  ask({.action = Action::kMove, .transfer = there, .back = back, .at = at}, What::kReady);
   std::this_thread::sleep_for(std::chrono::duration<double>(std::max(begin_at - seconds_now(), 0.0)));
   const double begin = seconds_now();
-  Request sending = path_.start_send(kPayload, payload);
+  TransferQueue sends(there, out_, [&](std::span<std::byte> place) { return path_.start_send(kPayload, place); });
+  sends.finish();
   arrival.wait();
   const BenchReply done = hear();
-  sending.wait();
-  return {of_theirs(done.at) - begin, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.began)};
+  return {there.count > 0 ? of_theirs(done.at) - begin : 0,
+          back > 0 ? seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.began) : 0};
 }
 
 void BenchClient::rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }

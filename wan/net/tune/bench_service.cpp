@@ -108,9 +108,7 @@ class Session {
     switch (order.action) {
       case Action::kChange: adopt(*path_, order); return path_.reply({.what = What::kChanged});
       case Action::kEcho: return echo(order.transfer.count);
-      case Action::kTake: return take(order.transfer);
-      case Action::kGive: return give(order.transfer.bytes);
-      case Action::kBoth: return both(order.transfer.bytes, order.at);
+      case Action::kMove: return move(order);
       case Action::kCpu: return path_.reply({.what = What::kUsed, .seconds = cpu_seconds()});
       default: throw ProtocolError("the peer's measurement began a second time");
     }
@@ -125,30 +123,16 @@ class Session {
     }
   }
 
-  void take(const TransferOrder& order) {
-    TransferQueue arrivals(order, in_,
+  void move(const BenchOrder& order) {
+    const auto payload = out_.of(order.back);
+    TransferQueue arrivals(order.transfer, in_,
                            [&](std::span<std::byte> place) { return path_->start_receive(kPayload, place); });
     path_.reply({.what = What::kReady});
-    const auto at = arrivals.finish([&](const Request& one) { path_.finish(one); });
-    path_.reply({.what = What::kDone, .at = nanoseconds(at)});
-  }
-
-  void give(std::uint64_t bytes) {
-    const auto payload = out_.of(bytes);
-    const std::uint64_t at = nanoseconds_now();
-    const Request sending = path_->start_send(kPayload, payload);
-    path_.reply({.what = What::kGiven, .at = at});
-    path_.finish(sending);
-  }
-
-  void both(std::uint64_t bytes, std::uint64_t at) {
-    const auto payload = out_.of(bytes);
-    const Request arrival = path_->start_receive(kPayload, in_.of(bytes));
-    path_.sleep_until(std::min(at, nanoseconds_now() + 60 * kNanosecond));
+    path_.sleep_until(std::min(order.at, nanoseconds_now() + 60 * kNanosecond));
     const std::uint64_t began = nanoseconds_now();
-    const Request sending = path_->start_send(kPayload, payload);
-    path_.finish(arrival);
-    path_.reply({.what = What::kDone, .at = nanoseconds(arrival.done_at()), .began = began});
+    const Request sending = order.back > 0 ? path_->start_send(kPayload, payload) : Request();
+    const auto at = arrivals.finish([&](const Request& one) { path_.finish(one); });
+    path_.reply({.what = What::kDone, .at = nanoseconds(at), .began = began});
     path_.finish(sending);
   }
 
@@ -260,7 +244,7 @@ template <class Io>
 void fields(Io& io, Of<Io, BenchOrder>& order) {
   using Action = BenchOrder::Action;
   io.field(order.action, Action::kHello, Action::kLater, "an order that is unknown here");
-  for (auto* size : {&order.window, &order.send_chunk, &order.receive_chunk, &order.transfer.bytes})
+  for (auto* size : {&order.window, &order.send_chunk, &order.receive_chunk, &order.transfer.bytes, &order.back})
     io.field(*size, 0, kLargestTransfer, "a size is too large");
   name_field(io, order.congestion);
   io.field(order.pacing, 0, kHighestRate, "no rate");

@@ -35,16 +35,16 @@ TEST_F(CopyPath, ThereAndBack) {
   write_file(here_ / "local/tree/large", random_text(12 << 20, 5));
   const RunningServer service = serve();
   Client client(service.path());
-  const CopyReport there = client.push({(here_ / "local/tree").string()}, "deep/er");
+  const Counts there = client.push({(here_ / "local/tree").string()}, "deep/er");
   EXPECT_TRUE(there.complete());
-  EXPECT_EQ(there.counts.files, 152u);
+  EXPECT_EQ(there.files, 152u);
   EXPECT_EQ(difference(here_ / "local/tree", here_ / "served/deep/er/tree"), "");
   EXPECT_EQ(parts_below(here_ / "served"), 0);
-  const CopyReport back = client.pull({"/deep/er/tree"}, (here_ / "back").string());
+  const Counts back = client.pull({"/deep/er/tree"}, (here_ / "back").string());
   EXPECT_TRUE(back.complete());
-  EXPECT_EQ(back.counts.files, 152u);
+  EXPECT_EQ(back.files, 152u);
   EXPECT_EQ(difference(here_ / "local/tree", here_ / "back/tree"), "");
-  const Counts again = client.push({(here_ / "local/tree").string()}, "deep/er").counts;
+  const Counts again = client.push({(here_ / "local/tree").string()}, "deep/er");
   EXPECT_EQ(again.files + again.bytes, 0u);
   EXPECT_EQ(again.skipped, 152u);
 }
@@ -56,11 +56,11 @@ TEST_F(CopyPath, LaterTimesThanMessagesHoldBecomeTheLatest) {
   ASSERT_EQ(utimensat(AT_FDCWD, (here_ / "local/a").c_str(), times, 0), 0);
   const RunningServer service = serve();
   Client client(service.path());
-  EXPECT_EQ(client.push({(here_ / "local/a").string()}, "").counts.files, 1u);
+  EXPECT_EQ(client.push({(here_ / "local/a").string()}, "").files, 1u);
   struct stat status;
   ASSERT_EQ(stat((here_ / "served/a").c_str(), &status), 0);
   EXPECT_EQ(status.st_mtim.tv_sec, 9223372035);
-  EXPECT_EQ(client.push({(here_ / "local/a").string()}, "").counts.skipped, 1u);
+  EXPECT_EQ(client.push({(here_ / "local/a").string()}, "").skipped, 1u);
 }
 
 TEST_F(CopyPath, RefusalsLeaveTheConnectionUsable) {
@@ -110,9 +110,9 @@ TEST_F(CopyPath, AServerThatStopsAndComesBack) {
   service.reset();
   service.emplace(sharing(here_ / "served"), security_, test::streams(4), port);
   Client client(service->path());
-  const CopyReport report = client.push({local}, "");
+  const Counts report = client.push({local}, "");
   if (interrupted) {
-    EXPECT_LE(report.counts.bytes, 41u << 20);
+    EXPECT_LE(report.bytes, 41u << 20);
   }
   EXPECT_EQ(difference(here_ / "local", here_ / "served"), "");
 }

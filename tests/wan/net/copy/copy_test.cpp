@@ -39,10 +39,19 @@ class TwoFolders : public ::testing::Test {
   }
   fs::path served() const { return here_ / "served"; }
   fs::path local() const { return here_ / "local"; }
-  CopyOptions options() const {
+  // Of the next copy, whose problems and notes are kept.
+  CopyOptions options() {
+    problems_.clear();
+    notes_.clear();
     CopyOptions options;
     options.batch = kSmallBatch;
+    options.on_note = [this](bool failed, const std::string& text) { (failed ? problems_ : notes_).push_back(text); };
     return options;
+  }
+  // One, which says this.
+  void expect_problem(const std::string& part) const {
+    ASSERT_EQ(problems_.size(), 1u);
+    EXPECT_TRUE(test::says(problems_[0], part));
   }
 
   // Calls work(client), with the server at the other end; the connection breaks after `budget` bytes.
@@ -57,11 +66,11 @@ class TwoFolders : public ::testing::Test {
     Client client(std::make_unique<CutChannel>(std::move(pair.here), budget));
     return work(client);
   }
-  CopyReport push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
+  Counts push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
     return with_client(
         [&](Client& client) { return client.push({(local() / what).string() + end_of(what)}, to, options()); }, budget);
   }
-  CopyReport pull(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
+  Counts pull(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
     return with_client(
         [&](Client& client) { return client.pull({what}, (local() / to).string() + end_of(to), options()); }, budget);
   }
@@ -69,15 +78,10 @@ class TwoFolders : public ::testing::Test {
 
   Scratch here_;
   std::unique_ptr<Server> server_;
+  std::vector<std::string> problems_, notes_;
 };
 
 using Copy = TwoFolders;
-
-// One, which says this.
-void expect_problem(const CopyReport& report, const std::string& part) {
-  ASSERT_EQ(report.problems.size(), 1u);
-  EXPECT_TRUE(test::says(report.problems[0], part));
-}
 
 TEST_F(Copy, ASlashAtTheEndStandsForTheContents) {
   make_tree(local() / "tree", 20);
@@ -110,17 +114,17 @@ TEST_F(Copy, OneFileTakesTheNameOfItsDestination) {
 TEST_F(Copy, SeveralSourcesAtOnce) {
   write_file(local() / "a", "A");
   make_tree(local() / "tree", 10);
-  const CopyReport report = with_client([&](Client& client) {
+  const Counts report = with_client([&](Client& client) {
     return client.push({(local() / "a").string(), (local() / "tree").string()}, "x", options());
   });
   EXPECT_TRUE(report.complete());
   EXPECT_EQ(read_file(served() / "x/a"), "A");
   EXPECT_EQ(difference(local() / "tree", served() / "x/tree"), "");
-  const CopyReport back = with_client([&](Client& client) {
+  const Counts back = with_client([&](Client& client) {
     return client.pull({"x/a", "x/none", "x/tree"}, (local() / "back").string(), options());
   });
-  EXPECT_EQ(back.counts.failed, 1u);
-  expect_problem(back, "x/none");
+  EXPECT_EQ(back.failed, 1u);
+  expect_problem("x/none");
   EXPECT_EQ(difference(served() / "x", local() / "back"), "");
 }
 
@@ -128,9 +132,9 @@ TEST_F(Copy, LinksAndSpecialFilesAreLeftOut) {
   write_file(local() / "t/f", "x");
   fs::create_symlink("/etc/passwd", local() / "t/link");
   ASSERT_EQ(mkfifo((local() / "t/pipe").c_str(), 0600), 0);
-  const CopyReport report = push("t", "");
+  const Counts report = push("t", "");
   EXPECT_TRUE(report.complete());
-  EXPECT_EQ(report.notes.size(), 2u);
+  EXPECT_EQ(notes_.size(), 2u);
   EXPECT_FALSE(fs::exists(fs::symlink_status(served() / "t/link")));
   EXPECT_EQ(read_file(served() / "t/f"), "x");
 }
@@ -140,11 +144,11 @@ TEST_F(Copy, WhatIsInTheWayIsSaidAndTheOthersGoOn) {
   fs::create_directories(served() / "t/a");  // a folder where a file should go
   write_file(served() / "t/sub", "a file where a folder should go");
   ASSERT_EQ(mkfifo((served() / "t/b").c_str(), 0600), 0);
-  const CopyReport report = push("t", "");
-  EXPECT_EQ(report.counts.failed, 4u);  // with what is in the folder
-  EXPECT_EQ(report.counts.files, 2u);
-  EXPECT_EQ(report.problems.size(), 4u);
-  EXPECT_TRUE(test::says(maki::test::text_of(report.problems), "special file"));
+  const Counts report = push("t", "");
+  EXPECT_EQ(report.failed, 4u);  // with what is in the folder
+  EXPECT_EQ(report.files, 2u);
+  EXPECT_EQ(problems_.size(), 4u);
+  EXPECT_TRUE(test::says(maki::test::text_of(problems_), "special file"));
   EXPECT_EQ(read_file(served() / "t/c"), "c");
   EXPECT_EQ(read_file(served() / "t/d"), "d");
 }
@@ -170,9 +174,9 @@ TEST_F(FullCopy, ASparseFileOfMoreThan4GB) {
   ASSERT_EQ(ftruncate(file, kSize), 0);
   close(file);
   EXPECT_THROW(push("sparse", "", 1600000), PathError);
-  const CopyReport report = push("sparse", "");
+  const Counts report = push("sparse", "");
   EXPECT_TRUE(report.complete());
-  EXPECT_LT(report.counts.bytes, 3u << 20);
+  EXPECT_LT(report.bytes, 3u << 20);
   EXPECT_EQ(std::system(
                 fmt::format("cmp '{}' '{}'", (local() / "sparse").string(), (served() / "sparse").string()).c_str()),
             0);
@@ -187,10 +191,10 @@ TEST_F(Copy, DeepAndWideFolders) {
   for (int i = 0; i < 140; ++i) deep = join(deep, "d");
   fs::create_directories(local() / deep);
   for (int i = 0; i < 2500; ++i) write_file(local() / "t/wide" / fmt::format("{}", i), "x");
-  const CopyReport report = push("t", "");
-  EXPECT_EQ(report.counts.files, 2500u);
-  EXPECT_EQ(report.counts.failed, 1u);
-  expect_problem(report, "128 folders deep");
+  const Counts report = push("t", "");
+  EXPECT_EQ(report.files, 2500u);
+  EXPECT_EQ(report.failed, 1u);
+  expect_problem("128 folders deep");
   EXPECT_EQ(difference(local() / "t/wide", served() / "t/wide"), "");
 }
 
@@ -223,23 +227,23 @@ TEST_F(InterruptedCopy, ContinuesAfterInterruptionsAtRandomPoints) {
   std::mt19937 random(3);
   for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(push("tree", "", 400000 + random() % 600000), PathError);
   EXPECT_TRUE(parts_below(served()) > 0 || fs::exists(served() / "tree/large"));
-  const CopyReport last = push("tree", "");
+  const Counts last = push("tree", "");
   EXPECT_TRUE(last.complete());
   EXPECT_EQ(difference(local() / "tree", served() / "tree"), "");
   EXPECT_EQ(parts_below(served()), 0);
   std::uint64_t all = 0;
   for (const auto& [name, path] : all_below(local() / "tree"))
     all += fs::is_regular_file(path) ? fs::file_size(path) : 0;
-  EXPECT_LT(last.counts.bytes, all);  // the earlier ones counted; a busy server may still hold the part of the last one
-  EXPECT_GT(last.counts.bytes, 0u);
+  EXPECT_LT(last.bytes, all);  // the earlier ones counted; a busy server may still hold the part of the last one
+  EXPECT_GT(last.bytes, 0u);
 }
 
 TEST_F(InterruptedCopy, ContinuesAPullToo) {
   write_file(served() / "large", random_text(3 << 20, 8));
   for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(pull("large", "large", 700000), PathError);
-  const CopyReport last = pull("large", "large");
+  const Counts last = pull("large", "large");
   EXPECT_EQ(difference(served(), local()), "");
-  EXPECT_LT(last.counts.bytes, 3u << 20);  // what has arrived of the earlier ones counted
+  EXPECT_LT(last.bytes, 3u << 20);  // what has arrived of the earlier ones counted
 }
 
 TEST_F(InterruptedCopy, PartialFilesAreContinuedWhereTheyAreRight) {
@@ -255,7 +259,7 @@ TEST_F(InterruptedCopy, PartialFilesAreContinuedWhereTheyAreRight) {
   for (const auto& [part, sent] : cases) {
     const std::string name = fmt::format("f{}", ++number);
     write_file(served() / fmt::format(".{}.maki-part", name), part);
-    EXPECT_EQ(push("f", name).counts.bytes, sent) << name;
+    EXPECT_EQ(push("f", name).bytes, sent) << name;
     EXPECT_EQ(read_file(served() / name), text) << name;
   }
   EXPECT_EQ(parts_below(served()), 0);
@@ -271,7 +275,7 @@ TEST_F(InterruptedCopy, AChangedSourceIsSentAgain) {
   write_file(local() / "f", "six");
   const timespec times[2] = {{5, 0}, {5, 0}};
   for (const fs::path& folder : {local(), served()}) utimensat(AT_FDCWD, (folder / "f").c_str(), times, 0);
-  EXPECT_EQ(push("f", "f").counts.skipped, 1u);
+  EXPECT_EQ(push("f", "f").skipped, 1u);
   EXPECT_EQ(read_file(served() / "f"), "two");
   CopyOptions careful = options();
   careful.checksum = true;
@@ -279,9 +283,9 @@ TEST_F(InterruptedCopy, AChangedSourceIsSentAgain) {
   EXPECT_EQ(read_file(served() / "f"), "six");
   // Same contents, another time: nothing moves but the time.
   utimensat(AT_FDCWD, (served() / "f").c_str(), nullptr, 0);
-  const CopyReport touched = push("f", "f");
-  EXPECT_EQ(touched.counts.bytes, 0u);
-  EXPECT_EQ(touched.counts.skipped, 1u);
+  const Counts touched = push("f", "f");
+  EXPECT_EQ(touched.bytes, 0u);
+  EXPECT_EQ(touched.skipped, 1u);
   EXPECT_EQ(difference(local(), served()), "");
 }
 
@@ -302,9 +306,9 @@ TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
     writer.filled(100000);
   });
   while (!fs::exists(served() / ".f.maki-part") || fs::file_size(served() / ".f.maki-part") < 100000) usleep(1000);
-  const CopyReport report = push("f", "f");
+  const Counts report = push("f", "f");
   EXPECT_TRUE(report.complete());
-  EXPECT_EQ(report.counts.bytes, text.size() - 100000);
+  EXPECT_EQ(report.bytes, text.size() - 100000);
   EXPECT_EQ(read_file(served() / "f"), text);
   // What the first one still sends harms nothing.
   stuck.send_records([](RecordWriter& writer) {
@@ -326,17 +330,17 @@ TEST_F(InterruptedCopy, AFullDisk) {
   write_file(local() / "t/a", "A");
   write_file(local() / "t/large", random_text(3 << 20, 13));
   write_file(local() / "t/z", "Z");
-  const CopyReport report = push("t", "small");
-  EXPECT_EQ(report.counts.failed, 1u);
-  EXPECT_EQ(report.counts.files, 2u);
-  expect_problem(report, "No space left");
+  const Counts report = push("t", "small");
+  EXPECT_EQ(report.failed, 1u);
+  EXPECT_EQ(report.files, 2u);
+  expect_problem("No space left");
   EXPECT_FALSE(fs::exists(small / "t/large"));
   EXPECT_EQ(read_file(small / "t/a"), "A");
   // With room, it goes on from what there is.
   ASSERT_TRUE(disk.resize(8));
-  const CopyReport again = push("t", "small");
+  const Counts again = push("t", "small");
   EXPECT_TRUE(again.complete());
-  EXPECT_LT(again.counts.bytes, 3u << 20);
+  EXPECT_LT(again.bytes, 3u << 20);
   EXPECT_EQ(difference(local() / "t", small / "t"), "");
 }
 
@@ -372,10 +376,10 @@ TEST_F(InterruptedCopy, ASourceThatVanishesOrGrows) {
   Progress sent;
   Sender sender(near, {{root, "", ""}}, sent, {}, kSmallBatch);
   std::thread receiving([&] { receiver.run(); });
-  const CopyReport report = sender.run();
+  const Counts report = sender.run();
   receiving.join();
-  EXPECT_EQ(report.counts.failed, 1u);
-  EXPECT_EQ(report.counts.files, 2u);
+  EXPECT_EQ(report.failed, 1u);
+  EXPECT_EQ(report.files, 2u);
   EXPECT_EQ(read_file(served() / "x/a"), "a");
   EXPECT_EQ(read_file(served() / "x/c"), "longer now");  // as it is when it is read
   EXPECT_FALSE(fs::exists(served() / "x/b"));

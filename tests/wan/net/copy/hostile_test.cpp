@@ -167,8 +167,8 @@ TEST_F(HostileClient, PushesWhatIsExecutableWhereAllowed) {
 class HostileServer : public ::testing::Test {
  protected:
   // Fetches `asked` from a server that sends these files in place of an answer to it.
-  CopyReport pull(const std::vector<std::string>& asked, const std::vector<Entry>& entries, bool sole_file = false,
-                  const CopyOptions& options = {}) {
+  Counts pull(const std::vector<std::string>& asked, const std::vector<Entry>& entries, bool sole_file = false,
+              const CopyOptions& options = {}) {
     HostilePeer peer;
     auto serving = std::async(std::launch::async, [&] {
       try {
@@ -206,14 +206,14 @@ TEST_F(HostileServer, WritesNothingThatWasNotAskedFor) {
 }
 
 TEST_F(HostileServer, WhatIsBelowANameComes) {
-  EXPECT_EQ(pull({"x/data"}, {file_entry("data/a/b", 8), file_entry("data/c", 8)}).counts.files, 2u);
+  EXPECT_EQ(pull({"x/data"}, {file_entry("data/a/b", 8), file_entry("data/c", 8)}).files, 2u);
   EXPECT_TRUE(got("data/a/b") && got("data/c"));
-  EXPECT_EQ(pull({"x/"}, {file_entry("anything", 8)}).counts.files, 1u);  // what is in a folder only the server knows
+  EXPECT_EQ(pull({"x/"}, {file_entry("anything", 8)}).files, 1u);  // what is in a folder only the server knows
   EXPECT_TRUE(got("anything"));
 }
 
 TEST_F(HostileServer, OneFileIsOneFile) {
-  EXPECT_EQ(pull({"data"}, {file_entry("data", 8)}, true).counts.files, 1u);
+  EXPECT_EQ(pull({"data"}, {file_entry("data", 8)}, true).files, 1u);
   EXPECT_THROW(pull({"data"}, {file_entry("data", 8), file_entry("data", 8)}, true), ProtocolError);
   EXPECT_THROW(pull({"data"}, {file_entry("data/x", 8)}, true), ProtocolError);
   EXPECT_THROW(pull({"data"}, {{.kind = Kind::kFolder, .path = "data", .mode = 0700}}, true), ProtocolError);
@@ -240,8 +240,9 @@ TEST_F(HostileServer, NothingBecomesExecutableUnlessAsked) {
 }
 
 TEST_F(HostileServer, ItsWordsReachNoTerminal) {
-  for (const std::string& problem : pull({"data"}, {file_entry("data", 8)}).problems)
-    EXPECT_FALSE(has_control_characters(problem)) << problem;
+  CopyOptions options;
+  options.on_note = [](bool, const std::string& text) { EXPECT_FALSE(has_control_characters(text)) << text; };
+  EXPECT_EQ(pull({"data"}, {file_entry("data", 8)}, false, options).failed, 1u);
   HostilePeer peer;
   peer.say(kControlTag, Reply{.reason = "no\x1b[2J" + std::string(5000, 'x')});
   Client client(peer.take_ours());

@@ -53,8 +53,9 @@ class Caller {
       loop_.post(meanwhile);
       dial_ = std::make_unique<Dial>(
           loop_, plan,
-          [this](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
+          [this](std::unique_ptr<Channel> channel, const Welcome& welcome) {
             dial_.reset();
+            const Address peer = peer_address(channel->descriptor());
             done_.set_value({std::move(channel), welcome, peer, {}, ""});
           },
           [this](DialFailure failure, const std::string& reason) {

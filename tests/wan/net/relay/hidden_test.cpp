@@ -169,7 +169,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
 
 // Of the call that comes over a control connection, after signs of life perhaps.
 std::string token_of_call(const Socket& control) {
-  std::array<std::byte, kControlBytes> frame;
+  std::array<std::byte, kTokenBytes> frame;
   for (int frames = 0; frames < 1000; ++frames) {
     const auto heard = get(control, frame.size());
     if (heard.size() < frame.size()) throw Error("the relay is gone");
@@ -233,7 +233,7 @@ TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {
   StartedRig rig;
   const Socket control = admit(rig.at(), RelayAdmission(rig.key, Want::kListen, "amsterdam"));
   ASSERT_TRUE(registered(rig));
-  put(control, pattern(kControlBytes, 1));
+  put(control, pattern(kTokenBytes, 1));
   EXPECT_TRUE(registered(rig, 0));
 }
 

@@ -172,9 +172,9 @@ std::list<Visit> idle_visits(const Security& security, double longest_silence) {
   std::list<Visit> visits;
   visits.emplace_back(security, longest_silence);
   for (const BenchOrder& order : {BenchOrder{.action = Action::kEcho, .transfer = {.count = 3}},
-                                  {.action = Action::kTake, .transfer = {.bytes = 1000, .count = 5}},
-                                  {.action = Action::kGive, .transfer = {.bytes = 64 << 20}},
-                                  {.action = Action::kBoth, .transfer = {.bytes = 1000}}})
+                                  {.action = Action::kMove, .transfer = {.bytes = 1000, .count = 5}},
+                                  {.action = Action::kMove, .transfer = {.count = 0}, .back = 64 << 20},
+                                  {.action = Action::kMove, .transfer = {.bytes = 1000}, .back = 1000}})
     visits.emplace_back(security, longest_silence).order(order);
   return visits;
 }
@@ -189,7 +189,7 @@ TEST_F(BenchOverLoopback, CallersThatDoNothingAreGivenUp) {
 TEST_F(BenchOverLoopback, EndsWhenAskedAmidTransfers) {
   std::list<Visit> visits = idle_visits(security_, 1000);
   visits.emplace_back(security_, 1000)
-      .order({.action = BenchOrder::Action::kBoth, .transfer = {.bytes = 1000}, .at = ~std::uint64_t{0}});
+      .order({.action = BenchOrder::Action::kMove, .back = 1000, .at = ~std::uint64_t{0}});
   test::pause(0.3);  // until they have begun
   for (Visit& visit : visits) visit.service().stop();
   for (Visit& visit : visits) EXPECT_TRUE(visit.service().says("was ended here"));
@@ -364,9 +364,10 @@ TEST(BenchMessages, RefuseWhatNoPeerSays) {
   using Action = BenchOrder::Action;
   const auto refused = [](const BenchOrder& order) { EXPECT_THROW(decode_bench_order(encode(order)), ProtocolError); };
   refused({.action = static_cast<Action>(77)});
-  refused({.action = Action::kTake, .transfer = {.bytes = kLargestTransfer + 1}});
-  refused({.action = Action::kTake, .transfer = {.bytes = kLargestTransfer, .flight = 2}});
-  refused({.action = Action::kTake, .transfer = {.flight = 0}});
+  refused({.action = Action::kMove, .transfer = {.bytes = kLargestTransfer + 1}});
+  refused({.action = Action::kMove, .transfer = {.bytes = kLargestTransfer, .flight = 2}});
+  refused({.action = Action::kMove, .transfer = {.flight = 0}});
+  refused({.action = Action::kMove, .back = kLargestTransfer + 1});
   refused({.action = Action::kHello, .congestion = "a\x1b[2J"});
   refused({.action = Action::kHello, .pacing = -1});
   refused({.action = Action::kHello, .pacing = std::numeric_limits<double>::quiet_NaN()});
