@@ -45,25 +45,24 @@ class Transfer {
 
   void run(const PencilRange& mx) {
     const int me = source_.ranks().rank();
+    BoxMessages messages;
+    std::vector<Arriving> arriving;
     for (int peer = 0; peer < source_.ranks().size(); ++peer) {
       if (peer == me) continue;
       for_each_piece(me, peer, [&](const PencilRange& my, const PencilRange& mz) {
-        messages_.send(peer, source_.mode_box(mx, my, mz));
+        messages.send(peer, source_.mode_box(mx, my, mz));
       });
       for_each_piece(peer, me, [&](const PencilRange& my, const PencilRange& mz) {
         const auto width = static_cast<std::size_t>(mz.count()), rows = static_cast<std::size_t>(mx.count());
         const ArrayBox box = {.count = {static_cast<std::size_t>(my.count()), rows, width},
                               .step = {rows * width, width}};
-        messages_.receive(peer, box);
-        arriving_.push_back({box, my.first, mz});
+        messages.receive(peer, box);
+        arriving.push_back({box, my.first, mz});
       });
     }
-    messages_.exchange(source_.ranks(), source_.array());
-    for (std::size_t i = 0; i < arriving_.size(); ++i) {
-      visit_box(arriving_[i].box, messages_.received(i), mx.first, arriving_[i].my, arriving_[i].mz, visit_);
-    }
-    messages_.clear();
-    arriving_.clear();
+    messages.exchange(source_.ranks(), source_.array());
+    for (std::size_t i = 0; i < arriving.size(); ++i)
+      visit_box(arriving[i].box, messages.received(i), mx.first, arriving[i].my, arriving[i].mz, visit_);
     for_each_piece(me, me, [&](const PencilRange& my, const PencilRange& mz) {
       const ArrayBox box = source_.mode_box(mx, my, mz);
       visit_box(box, source_.array() + box.base, mx.first, my.first, mz, visit_);
@@ -93,8 +92,6 @@ class Transfer {
   const PeriodicGrid &source_, &target_;
   const ModeRowVisitor& visit_;
   int half_;
-  BoxMessages messages_;
-  std::vector<Arriving> arriving_;
 };
 
 }  // namespace
@@ -110,7 +107,7 @@ void visit_common_modes(const PeriodicGrid& source, const PeriodicGrid& target, 
   const std::size_t bytes = std::max(most(source), most(target)) * sizeof(Complex);
   const int half = transfer.half();
   const int batch =
-      static_cast<int>(std::clamp<std::size_t>(source.messages().bytes / bytes, 1, static_cast<std::size_t>(half)));
+      static_cast<int>(std::clamp<std::size_t>(source.message_bytes() / bytes, 1, static_cast<std::size_t>(half)));
   for (const PencilRange& run : {PencilRange{0, half}, PencilRange{1 - half, 0}}) {
     for (int first = run.first; first < run.end; first += batch) {
       transfer.run({first, std::min(first + batch, run.end)});
@@ -208,7 +205,7 @@ void visit_share(const PeriodicGrid& field, const SiteVisitor& visit) {
   const int ranks = field.ranks().size();
   const std::uint64_t bytes =
       lattice_share(field, ranks - 1).size() * sizeof(double);  // the last share is as long as any
-  const std::uint64_t rounds = ranks == 1 ? 1 : bytes / std::max<std::size_t>(field.messages().bytes, 1) + 1;
+  const std::uint64_t rounds = ranks == 1 ? 1 : bytes / std::max<std::size_t>(field.message_bytes(), 1) + 1;
   Delivery delivery(field, visit);
   for (std::uint64_t round = 0; round < rounds; ++round) delivery.run(round, rounds);
 }
