@@ -285,11 +285,8 @@ std::string far_leavers(const Stream& stream, const Sites& sites, const Slabs& s
 
 }  // namespace
 
-SiteMigration::SiteMigration(Sites& sites, Reach reach) : sites_(sites) {
-  const bool all = reach == Reach::kAll;
-  for (int site = 0; site < sites.count(); ++site)
-    if (site != sites.me() && (all || site == sites.left() || site == sites.right())) partners_.push_back(site);
-}
+SiteMigration::SiteMigration(Sites& sites, Reach reach)
+    : sites_(sites), partners_(sites.partners(reach == Reach::kAll)) {}
 
 void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& particles, ExtraArrays extra,
                           std::uint64_t number) {
