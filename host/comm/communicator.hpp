@@ -197,6 +197,10 @@ struct Share {
 inline Share share_of(std::uint64_t n, int rank, int ranks) {
   return {share_begin(n, rank, ranks), share_begin(n, rank + 1, ranks)};
 }
+// The rank whose share of n items holds an item.
+inline std::size_t rank_of_item(std::uint64_t item, std::uint64_t n, int ranks) {
+  return static_cast<std::size_t>((static_cast<unsigned __int128>(item + 1) * static_cast<unsigned>(ranks) - 1) / n);
+}
 
 // Messages of one type from every rank to every rank: sends out[r] to rank r and returns the messages from each rank.
 // Collective.

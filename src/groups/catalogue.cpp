@@ -246,12 +246,6 @@ void write_share(const std::string& temporary, const std::string& path, const Id
   file.finish();
 }
 
-// The rank whose even share of `total` items holds an item.
-std::size_t rank_of(std::uint64_t item, std::uint64_t total, int ranks) {
-  const auto size = static_cast<unsigned>(ranks);
-  return static_cast<std::size_t>((static_cast<unsigned __int128>(item + 1) * size - 1) / total);
-}
-
 }  // namespace
 
 std::uint64_t GroupCatalogue::members() const {
@@ -268,7 +262,7 @@ void put_in_shares(const Communicator& ranks, std::uint64_t total, const std::ve
   const std::uint64_t* next = numbers.data();
   for (ArrayPart left : parts) {
     while (left.size > 0) {
-      const std::size_t to = rank_of(left.begin, total, size);
+      const std::size_t to = rank_of_item(left.begin, total, size);
       const std::uint64_t end = share_begin(total, static_cast<int>(to) + 1, size);
       const std::uint64_t here = std::min(left.size, end - left.begin);
       places[to].push_back({left.begin, here});

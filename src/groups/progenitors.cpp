@@ -53,10 +53,6 @@ double box_size(hid_t file) {
   return header.set.box_size * length_unit_in_mpc_h(header.set.units, header.set.hubble);
 }
 
-}  // namespace
-
-namespace {
-
 // All but the members' IDs.
 CatalogueGroups read_tables(const std::string& path) {
   const Hdf5Turn turn;

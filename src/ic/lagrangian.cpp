@@ -75,7 +75,7 @@ void combine(PeriodicGrid& target, const PeriodicGrid& a, const PeriodicGrid& b,
 PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
   const int n = density.n();
   const int points = dealias ? (3 * n / 2 + 1) / 2 * 2 : n;
-  const auto make_grid = [&density](int side) { return PeriodicGrid(side, density.ranks(), density.messages()); };
+  const auto make_grid = [&density](int side) { return PeriodicGrid(side, density.ranks(), density.message_bytes()); };
   PeriodicGrid source = make_grid(points);
   {
     PeriodicGrid a = make_grid(points), b = make_grid(points);
@@ -202,8 +202,8 @@ class Amplitudes {
 }  // namespace
 
 PeriodicGrid make_linear_density(const GaussianFieldParameters& parameters, const PowerSpectrum& power, double box_size,
-                                 int n, const Communicator& ranks, PeriodicGrid::Messages messages) {
-  PeriodicGrid grid(n, ranks, messages);
+                                 int n, const Communicator& ranks, std::size_t message_bytes) {
+  PeriodicGrid grid(n, ranks, message_bytes);
   const int half = grid.half();
   const PencilBox held = grid.modes();
   const PencilRange y = held.along[1], z = held.along[2];
@@ -241,7 +241,7 @@ Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParam
   Snapshot snapshot = make_lattice(n, sites, box, cosmology);
   snapshot.header = make_header(cosmology, box, parameters.redshift);
   const double speed = a * cosmology.hubble(a);  // v = a dx/dt = a H dx/dlna
-  PeriodicGrid field(n, density.ranks(), density.messages());
+  PeriodicGrid field(n, density.ranks(), density.message_bytes());
   for (int axis = 0; axis < 3; ++axis) {
     set_vector_component(field, {density, second, growth.d1, growth.d2}, axis, box);
     visit_share(field, [&](std::uint64_t first, int count, const double* displacements) {

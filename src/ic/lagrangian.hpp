@@ -27,7 +27,7 @@ std::complex<double> random_mode(const GaussianFieldParameters& parameters, int 
 // are 0. Each rank makes the modes that it holds; working memory beside the grid: at most 8 bytes a mode.
 PeriodicGrid make_linear_density(const GaussianFieldParameters& parameters, const PowerSpectrum& power, double box_size,
                                  int n, const Communicator& ranks = Communicator::self(),
-                                 PeriodicGrid::Messages messages = {});
+                                 std::size_t message_bytes = PeriodicGrid::kMessageBytes);
 
 struct CosmologicalIcParameters {
   std::uint64_t seed = 1;

@@ -55,8 +55,8 @@ int checked(int n) {
 
 }  // namespace
 
-PeriodicGrid::PeriodicGrid(int n, const Communicator& ranks, Messages messages)
-    : n_(checked(n)), ranks_(ranks), layout_(n, ranks.size()), messages_(messages),
+PeriodicGrid::PeriodicGrid(int n, const Communicator& ranks, std::size_t message_bytes)
+    : n_(checked(n)), ranks_(ranks), layout_(n, ranks.size()), message_bytes_(message_bytes),
       points_(layout_.box(Pencils::kReal, ranks.rank())), modes_(layout_.box(Pencils::kX, ranks.rank())) {
   const auto rows = static_cast<std::size_t>(points_.along[1].count());
   plane_ = std::max(rows * (static_cast<std::size_t>(half()) + 1), static_cast<std::size_t>(n_) * mode_count());
@@ -160,16 +160,6 @@ void BoxMessages::Side::add(int peer, const ArrayBox& box) {
   total += box.numbers();
 }
 
-void BoxMessages::Side::clear() {
-  messages.clear();
-  total = 0;
-}
-
-void BoxMessages::clear() {
-  outgoing_.clear();
-  incoming_.clear();
-}
-
 void BoxMessages::exchange(const Communicator& ranks, const Complex* array) {
   outgoing_.data.resize(outgoing_.total);
   incoming_.data.resize(incoming_.total);
@@ -232,7 +222,7 @@ void PeriodicGrid::exchange_in_row(bool to_modes) {
   // The largest plane of the row, so that all ranks make the same batches.
   const std::size_t rows = static_cast<std::size_t>(n_ / layout_.grid().columns) + 1;
   const std::size_t largest = rows * (static_cast<std::size_t>(half()) + 1);
-  const int batch = batch_of(planes(), largest * sizeof(Complex), messages_.bytes);
+  const int batch = batch_of(planes(), largest * sizeof(Complex), message_bytes_);
   for (int first = 0; first < planes(); first += batch) {
     exchange_planes(first, std::min(batch, planes() - first), to_modes);
   }
@@ -266,7 +256,7 @@ void PeriodicGrid::swap_x_and_y() {
   if (layout_.grid().rows == 1) return;
   const auto modes = static_cast<int>(mode_count());
   const std::size_t largest = static_cast<std::size_t>(n_ / layout_.grid().rows + 1) * static_cast<std::size_t>(n_);
-  const int batch = batch_of(modes, largest * sizeof(Complex), messages_.bytes);
+  const int batch = batch_of(modes, largest * sizeof(Complex), message_bytes_);
   for (int first = 0; first < modes; first += batch) swap_blocks(first, std::min(batch, modes - first));
 }
 

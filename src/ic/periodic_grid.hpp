@@ -28,7 +28,6 @@ class BoxMessages {
  public:
   using Complex = std::complex<double>;
 
-  void clear();
   void send(int peer, const ArrayBox& box) { outgoing_.add(peer, box); }
   void receive(int peer, const ArrayBox& box) { incoming_.add(peer, box); }
 
@@ -49,7 +48,6 @@ class BoxMessages {
     std::vector<Complex> data;
     std::size_t total = 0;
     void add(int peer, const ArrayBox& box);
-    void clear();
   };
   Side outgoing_, incoming_;
 };
@@ -60,26 +58,23 @@ class BoxMessages {
 // may be empty. Everything is in host memory, and each 1-D transform is the same FFTW plan on contiguous, aligned
 // lines, also in a CUDA build: the bits of a result do not depend on the number of ranks or threads.
 //
-// Memory of a rank: its part of 8 bytes x n^2 (n + 2), and Messages during transforms.
+// Memory of a rank: its part of 8 bytes x n^2 (n + 2), and twice message_bytes() during transforms.
 class PeriodicGrid {
  public:
   using Complex = std::complex<double>;
 
-  // Approximate bytes that a rank sends, and receives, at once. The same on all ranks.
-  struct Messages {
-    std::size_t bytes = std::size_t{64} << 20;
-  };
+  static constexpr std::size_t kMessageBytes = std::size_t{64} << 20;
 
-  // All zero. Throws std::invalid_argument unless n is even and at least 2. Without `ranks` on one rank.
-  explicit PeriodicGrid(int n) : PeriodicGrid(n, Communicator::self()) {}
-  PeriodicGrid(int n, const Communicator& ranks) : PeriodicGrid(n, ranks, Messages{}) {}
-  PeriodicGrid(int n, const Communicator& ranks, Messages messages);
+  // All zero. Throws std::invalid_argument unless n is even and at least 2. A rank sends, and receives, about
+  // `message_bytes` at once, the same on all ranks.
+  explicit PeriodicGrid(int n, const Communicator& ranks = Communicator::self(),
+                        std::size_t message_bytes = kMessageBytes);
 
   int n() const { return n_; }
   int half() const { return n_ / 2; }
   const Communicator& ranks() const { return ranks_; }
   const PencilLayout& layout() const { return layout_; }
-  Messages messages() const { return messages_; }
+  std::size_t message_bytes() const { return message_bytes_; }
 
   // This rank's points, of whole lines along z, and its modes, of whole lines along x. Ranges of indices.
   const PencilBox& points() const { return points_; }
@@ -132,7 +127,7 @@ class PeriodicGrid {
   int n_;
   Communicator ranks_;
   PencilLayout layout_;
-  Messages messages_;
+  std::size_t message_bytes_;
   PencilBox points_, modes_;
   std::size_t plane_ = 0;
   std::vector<Complex> data_;

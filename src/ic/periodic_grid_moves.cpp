@@ -45,25 +45,24 @@ class Transfer {
 
   void run(const PencilRange& mx) {
     const int me = source_.ranks().rank();
+    BoxMessages messages;
+    std::vector<Arriving> arriving;
     for (int peer = 0; peer < source_.ranks().size(); ++peer) {
       if (peer == me) continue;
       for_each_piece(me, peer, [&](const PencilRange& my, const PencilRange& mz) {
-        messages_.send(peer, source_.mode_box(mx, my, mz));
+        messages.send(peer, source_.mode_box(mx, my, mz));
       });
       for_each_piece(peer, me, [&](const PencilRange& my, const PencilRange& mz) {
         const auto width = static_cast<std::size_t>(mz.count()), rows = static_cast<std::size_t>(mx.count());
         const ArrayBox box = {.count = {static_cast<std::size_t>(my.count()), rows, width},
                               .step = {rows * width, width}};
-        messages_.receive(peer, box);
-        arriving_.push_back({box, my.first, mz});
+        messages.receive(peer, box);
+        arriving.push_back({box, my.first, mz});
       });
     }
-    messages_.exchange(source_.ranks(), source_.array());
-    for (std::size_t i = 0; i < arriving_.size(); ++i) {
-      visit_box(arriving_[i].box, messages_.received(i), mx.first, arriving_[i].my, arriving_[i].mz, visit_);
-    }
-    messages_.clear();
-    arriving_.clear();
+    messages.exchange(source_.ranks(), source_.array());
+    for (std::size_t i = 0; i < arriving.size(); ++i)
+      visit_box(arriving[i].box, messages.received(i), mx.first, arriving[i].my, arriving[i].mz, visit_);
     for_each_piece(me, me, [&](const PencilRange& my, const PencilRange& mz) {
       const ArrayBox box = source_.mode_box(mx, my, mz);
       visit_box(box, source_.array() + box.base, mx.first, my.first, mz, visit_);
@@ -93,8 +92,6 @@ class Transfer {
   const PeriodicGrid &source_, &target_;
   const ModeRowVisitor& visit_;
   int half_;
-  BoxMessages messages_;
-  std::vector<Arriving> arriving_;
 };
 
 }  // namespace
@@ -110,7 +107,7 @@ void visit_common_modes(const PeriodicGrid& source, const PeriodicGrid& target, 
   const std::size_t bytes = std::max(most(source), most(target)) * sizeof(Complex);
   const int half = transfer.half();
   const int batch =
-      static_cast<int>(std::clamp<std::size_t>(source.messages().bytes / bytes, 1, static_cast<std::size_t>(half)));
+      static_cast<int>(std::clamp<std::size_t>(source.message_bytes() / bytes, 1, static_cast<std::size_t>(half)));
   for (const PencilRange& run : {PencilRange{0, half}, PencilRange{1 - half, 0}}) {
     for (int first = run.first; first < run.end; first += batch) {
       transfer.run({first, std::min(first + batch, run.end)});
@@ -128,15 +125,15 @@ struct Piece {
   std::size_t begin;  // in the message
 };
 
-// The parts of the sites `wanted` on a rank with the points `box`, in order; returns the number of sites.
-std::size_t cut(const PencilBox& box, const Share& wanted, int n, std::vector<Piece>& pieces) {
-  std::size_t begin = 0;
-  pieces.clear();
-  if (wanted.size() == 0 || box.cells() == 0) return 0;
+// The parts of the sites `wanted` on a rank with the points `box`, in order.
+std::vector<Piece> cut(const PencilBox& box, const Share& wanted, int n) {
+  std::vector<Piece> pieces;
+  if (wanted.size() == 0 || box.cells() == 0) return pieces;
   const auto side = static_cast<std::uint64_t>(n);
   const auto first_line = wanted.first / side, last_line = (wanted.end - 1) / side;
   const int first_x = std::max(box.along[0].first, static_cast<int>(first_line / side));
   const int last_x = std::min(box.along[0].end - 1, static_cast<int>(last_line / side));
+  std::size_t begin = 0;
   for (int ix = first_x; ix <= last_x; ++ix) {
     for (int iy = box.along[1].first; iy < box.along[1].end; ++iy) {
       const std::uint64_t line = (static_cast<std::uint64_t>(ix) * side + static_cast<std::uint64_t>(iy)) * side;
@@ -147,7 +144,7 @@ std::size_t cut(const PencilBox& box, const Share& wanted, int n, std::vector<Pi
       begin += static_cast<std::size_t>(count);
     }
   }
-  return begin;
+  return pieces;
 }
 
 // Round `round` of `rounds` of a share.
@@ -155,47 +152,35 @@ Share part_of(const Share& share, std::uint64_t round, std::uint64_t rounds) {
   return {share.first + share.size() * round / rounds, share.first + share.size() * (round + 1) / rounds};
 }
 
-class Delivery {
- public:
-  Delivery(const PeriodicGrid& field, const SiteVisitor& visit) : field_(field), visit_(visit) {}
-
-  void run(std::uint64_t round, std::uint64_t rounds) {
-    const int ranks = field_.ranks().size(), me = field_.ranks().rank();
-    const Share mine = part_of(lattice_share(field_, me), round, rounds);
-    std::vector<std::vector<double>> out(static_cast<std::size_t>(ranks));
-    for (int peer = 0; peer < ranks; ++peer)
-      if (peer != me) out[static_cast<std::size_t>(peer)] = packed(part_of(lattice_share(field_, peer), round, rounds));
-    const std::vector<std::vector<double>> in = exchange_all(field_.ranks(), std::move(out));
-    for (int peer = 0; peer < ranks; ++peer) {
-      cut(field_.layout().box(Pencils::kReal, peer), mine, field_.n(), pieces_);
-      visit_pieces(peer == me ? nullptr : in[static_cast<std::size_t>(peer)].data());
-    }
-  }
-
- private:
-  std::vector<double> packed(const Share& wanted) {
-    std::vector<double> message(cut(field_.points(), wanted, field_.n(), pieces_));
+// The values at the sites `wanted` that this rank has.
+std::vector<double> packed(const PeriodicGrid& field, const Share& wanted) {
+  const std::vector<Piece> pieces = cut(field.points(), wanted, field.n());
+  std::vector<double> message(pieces.empty() ? 0 : pieces.back().begin + static_cast<std::size_t>(pieces.back().count));
 #pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      const Piece& piece = pieces_[i];
-      std::copy_n(field_.row(piece.ix, piece.iy) + piece.iz, piece.count, message.data() + piece.begin);
-    }
-    return message;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    std::copy_n(field.row(piece.ix, piece.iy) + piece.iz, piece.count, message.data() + piece.begin);
   }
+  return message;
+}
 
-  // From the message, or from the field itself.
-  void visit_pieces(const double* message) const {
+void visit_round(const PeriodicGrid& field, const SiteVisitor& visit, std::uint64_t round, std::uint64_t rounds) {
+  const int ranks = field.ranks().size(), me = field.ranks().rank();
+  const auto wanted = [&](int rank) { return part_of(lattice_share(field, rank), round, rounds); };
+  std::vector<std::vector<double>> out(static_cast<std::size_t>(ranks));
+  for (int peer = 0; peer < ranks; ++peer)
+    if (peer != me) out[static_cast<std::size_t>(peer)] = packed(field, wanted(peer));
+  const std::vector<std::vector<double>> in = exchange_all(field.ranks(), std::move(out));
+  for (int peer = 0; peer < ranks; ++peer) {
+    const std::vector<Piece> pieces = cut(field.layout().box(Pencils::kReal, peer), wanted(me), field.n());
+    const double* const message = peer == me ? nullptr : in[static_cast<std::size_t>(peer)].data();
 #pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      const Piece& piece = pieces_[i];
-      visit_(piece.first, piece.count, message ? message + piece.begin : field_.row(piece.ix, piece.iy) + piece.iz);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const Piece& piece = pieces[i];
+      visit(piece.first, piece.count, message ? message + piece.begin : field.row(piece.ix, piece.iy) + piece.iz);
     }
   }
-
-  const PeriodicGrid& field_;
-  const SiteVisitor& visit_;
-  std::vector<Piece> pieces_;
-};
+}
 
 }  // namespace
 
@@ -208,9 +193,8 @@ void visit_share(const PeriodicGrid& field, const SiteVisitor& visit) {
   const int ranks = field.ranks().size();
   const std::uint64_t bytes =
       lattice_share(field, ranks - 1).size() * sizeof(double);  // the last share is as long as any
-  const std::uint64_t rounds = ranks == 1 ? 1 : bytes / std::max<std::size_t>(field.messages().bytes, 1) + 1;
-  Delivery delivery(field, visit);
-  for (std::uint64_t round = 0; round < rounds; ++round) delivery.run(round, rounds);
+  const std::uint64_t rounds = ranks == 1 ? 1 : bytes / std::max<std::size_t>(field.message_bytes(), 1) + 1;
+  for (std::uint64_t round = 0; round < rounds; ++round) visit_round(field, visit, round, rounds);
 }
 
 }  // namespace maki

@@ -62,19 +62,12 @@ SkyMap::SkyMap(const Communicator& ranks, int nside)
     : ranks_(ranks), nside_(nside), share_(share_of(sky_pixels(nside), ranks.rank(), ranks.size())),
       counts_(share_.size()) {}
 
-int SkyMap::holder_of(std::uint64_t pixel) const {
-  const std::uint64_t all = sky_pixels(nside_), size = static_cast<std::uint64_t>(ranks_.size());
-  int rank = static_cast<int>(pixel * size / all);
-  while (rank + 1 < ranks_.size() && share_begin(all, rank + 1, ranks_.size()) <= pixel) ++rank;
-  return rank;
-}
-
 std::vector<std::vector<PixelCount>> SkyMap::by_holder(const std::vector<PixelCount>& found) const {
   std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks_.size()));
-  for (const PixelCount& one : found) ++sizes[static_cast<std::size_t>(holder_of(one.pixel))];
+  for (const PixelCount& one : found) ++sizes[holder_of(one.pixel)];
   std::vector<std::vector<PixelCount>> out(sizes.size());
   for (std::size_t r = 0; r < sizes.size(); ++r) out[r].reserve(sizes[r]);
-  for (const PixelCount& one : found) out[static_cast<std::size_t>(holder_of(one.pixel))].push_back(one);
+  for (const PixelCount& one : found) out[holder_of(one.pixel)].push_back(one);
   return out;
 }
 

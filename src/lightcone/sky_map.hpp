@@ -60,7 +60,7 @@ class SkyMap {
   const std::vector<std::uint64_t>& counts() const { return counts_; }
 
  private:
-  int holder_of(std::uint64_t pixel) const;
+  std::size_t holder_of(std::uint64_t pixel) const { return rank_of_item(pixel, sky_pixels(nside_), ranks_.size()); }
   std::vector<std::vector<PixelCount>> by_holder(const std::vector<PixelCount>& found) const;
 
   Communicator ranks_;

@@ -193,10 +193,6 @@ constexpr std::uint64_t kOwnFiles = 128;   // of a run besides its streams
 constexpr std::uint64_t kPartOfAKey =
     4;  // one key's streams may take the fourth part of all files (wan::ListenerLimits)
 
-const std::string& name_of(const RingPlan& plan, const LinkCheck& link) {
-  return plan.sites[static_cast<std::size_t>(link.site)].name;
-}
-
 std::string rate_cell(double rate) { return rate > 0 ? fmt::format("{:.4g} Mbit/s", 8e-6 * rate) : "-"; }
 
 std::string time_cell(double seconds) { return seconds > 0 ? fmt::format("{:.4g} ms", 1e3 * seconds) : "-"; }
@@ -261,7 +257,7 @@ std::vector<wan::Limit> limits_here(const RingPlan& plan, const std::vector<Link
 std::vector<std::string> problems_of(const RingPlan& plan, const std::vector<LinkCheck>& links) {
   std::vector<std::string> problems;
   for (const LinkCheck& link : links) {
-    const std::string& name = name_of(plan, link);
+    const std::string& name = plan.site(link.site).name;
     if (!link.reachable) {
       problems.push_back(fmt::format("site {} was not reached{}", name, link.error.empty() ? "" : ": " + link.error));
       continue;
@@ -279,12 +275,12 @@ std::vector<std::string> notes_on(const RingPlan& plan, const std::vector<LinkCh
     if (!link.reachable) continue;
     if (std::abs(link.clock_difference) > kClocksApart) {
       notes.push_back(fmt::format("the clock of site {} is {:.0f} s {} this one's: times in the logs will not agree",
-                                  name_of(plan, link), std::abs(link.clock_difference),
+                                  plan.site(link.site).name, std::abs(link.clock_difference),
                                   link.clock_difference > 0 ? "ahead of" : "behind"));
     }
     if (link.waits_to_run) {
       notes.push_back(fmt::format("site {} waits to run already: nothing was measured (start 'maki sites check' there)",
-                                  name_of(plan, link)));
+                                  plan.site(link.site).name));
     }
   }
   return notes;
@@ -292,7 +288,7 @@ std::vector<std::string> notes_on(const RingPlan& plan, const std::vector<LinkCh
 
 std::string link_table(const RingPlan& plan, const std::vector<LinkCheck>& links) {
   std::size_t width = 9;
-  for (const LinkCheck& link : links) width = std::max(width, name_of(plan, link).size());
+  for (const LinkCheck& link : links) width = std::max(width, plan.site(link.site).name.size());
   const auto row = [&](const std::string& name, const std::string& reached, const std::string& configuration,
                        const std::string& clock, const std::string& round_trip, const std::string& paced,
                        const std::string& out, const std::string& in) {
@@ -302,7 +298,7 @@ std::string link_table(const RingPlan& plan, const std::vector<LinkCheck>& links
   std::string text = row("neighbour", "", "configuration", "its clock", "round trip", "paced at", "out", "in");
   for (const LinkCheck& link : links) {
     const std::string way = link.peer_calls ? "it calls" : "we call";
-    text += row(name_of(plan, link), link.reachable ? "reached, " + way : "NOT REACHED",
+    text += row(plan.site(link.site).name, link.reachable ? "reached, " + way : "NOT REACHED",
                 !link.reachable            ? "-"
                 : link.differences.empty() ? "the same"
                                            : "DIFFERENT",

@@ -38,11 +38,10 @@ std::string reason_in(const std::string& message) {
 }  // namespace
 
 LinkCaller::LinkCaller(const RingPlan& plan, int site, wan::Context& context)
-    : peer_(plan.sites[static_cast<std::size_t>(site)]), end_(peer_.relay.used() ? peer_.relay.relay : peer_.address),
+    : peer_(plan.site(site)), end_(peer_.relay.used() ? peer_.relay.relay : peer_.address),
       reason_(end_.text() + " is called"),
       caller_(
-          [this, link = link_to(plan, site), here = plan.sites[static_cast<std::size_t>(plan.me)].name,
-           &context](double within) {
+          [this, link = link_to(plan, site), here = plan.here().name, &context](double within) {
             try {
               wan::resolve(end_);
             } catch (const wan::Error& error) {  // a name server may be away for a while
@@ -90,7 +89,7 @@ constexpr std::size_t kLongestNotice = 12 << 10;
 constexpr std::size_t kMostRefusedPaths = 8;  // kept open until their peers have read the notice
 
 std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& context) {
-  const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
+  const SitePlace& here = plan.here();
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
   const auto open = [&] {
     const LinkPlan listening = listening_plan(plan);
@@ -106,9 +105,9 @@ std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& contex
 std::string key_of(const RingPlan& plan, int neighbour) {
   return translate_errors([&] { return key_id(link_to(plan, neighbour)); },
                           [&](const std::string& reason) {
-                            const std::string& here = plan.sites[static_cast<std::size_t>(plan.me)].name;
-                            const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
-                            return Error("there is no link between sites " + here + " and " + there, reason);
+                            return Error("there is no link between sites " + plan.here().name + " and " +
+                                             plan.site(neighbour).name,
+                                         reason);
                           });
 }
 
@@ -201,7 +200,7 @@ std::string LinkStart::reason_of_wait(std::size_t i) const {
   if (links_[i].up) return "it was there, and does not answer";
   if (!reasons_[i].empty()) return reasons_[i];
   if (callers_[i]) return callers_[i]->reason();
-  const SitePlace& here = plan_.sites[static_cast<std::size_t>(plan_.me)];
+  const SitePlace& here = plan_.here();
   if (here.relay.used())
     return "it has not called yet by the relay " + here.relay.relay.text() + ", where this site is " +
            here.relay.target;

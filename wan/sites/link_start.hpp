@@ -98,7 +98,7 @@ class LinkStart {
   // not of the site at this link.
   void accept_hello(std::size_t link, wan::Path path, std::span<const std::byte> hello, bool taken);
   std::string reason_of_wait(std::size_t link) const;
-  std::string name(int site) const { return plan_.sites[static_cast<std::size_t>(site)].name; }
+  const std::string& name(int site) const { return plan_.site(site).name; }
 
   const RingPlan plan_;
   const Hello ours_;

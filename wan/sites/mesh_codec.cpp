@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/error.hpp"
+#include "wan/net/byte_codec.hpp"
 
 namespace maki::sites {
 
@@ -250,35 +251,8 @@ Head head_of(const MeshHeader& header) {
   return head;
 }
 
-template <class T>
-void append(Message& message, const T& value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  message.insert(message.end(), bytes.begin(), bytes.end());
-}
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
-  std::span<const std::byte> bytes(std::uint64_t count) {
-    if (count > rest_.size()) refuse("a part ends too early");
-    const auto taken = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return taken;
-  }
-  template <class T>
-  T value() {
-    T value;
-    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
-    return value;
-  }
-  bool empty() const { return rest_.empty(); }
-
- private:
-  std::span<const std::byte> rest_;
-};
-
-MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
-  const auto head = reader.value<ChunkHead>();
+MeshChunk read_chunk(wan::ByteReader& reader, const MeshHeader& header) {
+  const auto head = std::bit_cast<ChunkHead>(reader.array<sizeof(ChunkHead)>());
   const int m = header.cells;
   const auto within = [m](std::int32_t first, std::int32_t count) {
     return first >= 0 && count > 0 && first < m && count <= m - first;
@@ -301,32 +275,9 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
   return chunk;
 }
 
-}  // namespace
-
-int chunk_planes(int rows, int length) {
-  constexpr std::int64_t kCells = std::int64_t{1} << 20, kMost = 16;
-  return static_cast<int>(std::clamp<std::int64_t>(kCells / (std::int64_t{rows} * length), 1, kMost));
-}
-
-Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const MeshChunk> chunks) {
-  Head head = head_of(header);
-  head.pieces = pieces;
-  head.chunks = static_cast<std::uint32_t>(chunks.size());
-  Message message;
-  append(message, head);
-  for (const MeshChunk& chunk : chunks) {
-    append(message,
-           ChunkHead{chunk.first_plane, chunk.first_row, chunk.block.planes, chunk.block.rows, chunk.bytes.size()});
-    for (int mesh = 0; mesh < header.meshes; ++mesh)
-      for (Plane kind : chunk.block.kind[static_cast<std::size_t>(mesh)]) append(message, kind);
-    message.insert(message.end(), chunk.bytes.begin(), chunk.bytes.end());
-  }
-  return message;
-}
-
-MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message) {
-  Reader reader(message);
-  Head head = reader.value<Head>();
+MeshPart read_part(const MeshHeader& header, std::span<const std::byte> message) {
+  wan::ByteReader reader(message, "a part", "");
+  auto head = std::bit_cast<Head>(reader.array<sizeof(Head)>());
   MeshPart part{head.pieces, {}};
   const std::uint32_t chunks = head.chunks;
   head.pieces = head.chunks = 0;
@@ -340,8 +291,36 @@ MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message) {
     if (chunk.first_plane < next_plane) refuse("its parts are not in order");
     next_plane = chunk.first_plane + chunk.block.planes;
   }
-  if (!reader.empty()) refuse("a part is longer than its chunks");
+  if (reader.left() > 0) refuse("a part is longer than its chunks");
   return part;
+}
+
+}  // namespace
+
+int chunk_planes(int rows, int length) {
+  constexpr std::int64_t kCells = std::int64_t{1} << 20, kMost = 16;
+  return static_cast<int>(std::clamp<std::int64_t>(kCells / (std::int64_t{rows} * length), 1, kMost));
+}
+
+Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const MeshChunk> chunks) {
+  Head head = head_of(header);
+  head.pieces = pieces;
+  head.chunks = static_cast<std::uint32_t>(chunks.size());
+  wan::ByteWriter message;
+  message.put_bytes(std::as_bytes(std::span(&head, 1)));
+  for (const MeshChunk& chunk : chunks) {
+    const ChunkHead front{chunk.first_plane, chunk.first_row, chunk.block.planes, chunk.block.rows, chunk.bytes.size()};
+    message.put_bytes(std::as_bytes(std::span(&front, 1)));
+    for (int mesh = 0; mesh < header.meshes; ++mesh)
+      for (Plane kind : chunk.block.kind[static_cast<std::size_t>(mesh)]) message.put(kind);
+    message.put_bytes(chunk.bytes);
+  }
+  return message.take();
+}
+
+MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message) {
+  return translate_errors([&] { return read_part(header, message); },
+                          [](const std::string&) -> Error { refuse("a part ends too early"); });
 }
 
 }  // namespace maki::sites

@@ -33,12 +33,6 @@ std::size_t half_of_memory() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-void check_length(const Message& message) {
-  if (message.size() > kLongestMessage)
-    throw Error("a message of " + std::to_string(message.size()) + " bytes to other sites",
-                "at most " + std::to_string(kLongestMessage) + " travel in one");
-}
-
 // A caller after the start: a job that is no part of the run.
 struct Visitor {
   wan::Accepted caller;
@@ -171,27 +165,13 @@ void NetRing::exchange_hellos(const RingPlan& plan, double limit) {
 void NetRing::send(int to, Phase phase, std::uint64_t number, Message message) {
   if (to < 0 || to >= routes_.count || to == routes_.me)
     throw Error("a message to site " + std::to_string(to) + " of the ring");
-  check_length(message);
-  {
-    const std::lock_guard lock(mutex_);
-    throw_if_failed();
-    Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
-    ++traffic.messages_sent;
-    traffic.bytes_sent += message.size();
-  }
+  count_sent(phase, 1, message);
   const Header header{.last = static_cast<std::uint16_t>(to), .number = number};
   post(routes_.goes_right(to) ? right() : left(), phase, header, std::make_shared<Message>(std::move(message)));
 }
 
 void NetRing::publish(Phase phase, std::uint64_t number, Message message) {
-  check_length(message);
-  {
-    const std::lock_guard lock(mutex_);
-    throw_if_failed();
-    Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
-    traffic.messages_sent += links_.size();
-    traffic.bytes_sent += links_.size() * message.size();
-  }
+  count_sent(phase, links_.size(), message);
   post_to_all(phase, {.number = number}, std::make_shared<Message>(std::move(message)));
 }
 

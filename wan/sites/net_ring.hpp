@@ -94,6 +94,7 @@ class NetRing : public Ring {
   void receive_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message);
   SharedMessage allocate(std::size_t bytes);
   void fail_lane(Lane& lane, const std::exception& error);
+  void count_sent(Phase phase, std::size_t links, const Message& message);
   void count_passed_on(Phase phase, std::size_t bytes);
 
   // On the first failure wakes all waiting threads with `error`, and notifies the neighbours except `informed`.

@@ -181,6 +181,18 @@ void NetRing::receive_pieces(Lane& lane, const Header& header, Link* onward, con
   }
 }
 
+// Throws Error for a message that is too long, and what has ended the run.
+void NetRing::count_sent(Phase phase, std::size_t links, const Message& message) {
+  if (message.size() > kLongestMessage)
+    throw Error("a message of " + std::to_string(message.size()) + " bytes to other sites",
+                "at most " + std::to_string(kLongestMessage) + " travel in one");
+  const std::lock_guard lock(mutex_);
+  throw_if_failed();
+  Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
+  traffic.messages_sent += links;
+  traffic.bytes_sent += links * message.size();
+}
+
 // Before the bytes are passed on: who has received them finds them counted.
 void NetRing::count_passed_on(Phase phase, std::size_t bytes) {
   const std::lock_guard lock(mutex_);

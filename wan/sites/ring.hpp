@@ -107,8 +107,6 @@ decltype(auto) translate_errors(Call&& call) {
 // one half of the sites each.
 struct Routes {
   int count, me;
-  int right() const { return (me + 1) % count; }
-  int left() const { return (me + count - 1) % count; }
   int reach_right() const { return count / 2; }  // number of sites that are reached to the right
   int reach_left() const { return count - 1 - count / 2; }
   bool goes_right(int to) const { return (to - me + count) % count <= reach_right(); }

@@ -21,8 +21,7 @@ constexpr std::size_t kLongestName = 63;  // of a path
 }  // namespace
 
 int caller_of(const RingPlan& plan, int left, int right) {
-  const SitePlace& a = plan.sites[static_cast<std::size_t>(left)];
-  const SitePlace& b = plan.sites[static_cast<std::size_t>(right)];
+  const SitePlace &a = plan.site(left), &b = plan.site(right);
   const bool direct_a = a.callable() && !a.relay.used(), direct_b = b.callable() && !b.relay.used();
   if (direct_b) return left;
   if (direct_a) return right;
@@ -50,8 +49,6 @@ void check(const RingPlan& plan) {
 }
 
 namespace {
-
-const std::string& name_of(const RingPlan& plan, int site) { return plan.sites[static_cast<std::size_t>(site)].name; }
 
 // The left one of this site and a neighbour; in a ring of two sites, the first site.
 int left_of(const RingPlan& plan, int neighbour) {
@@ -87,9 +84,9 @@ bool calls_us(const RingPlan& plan, int neighbour) {
 }
 
 LinkPlan link_to(const RingPlan& plan, int neighbour) {
-  const SitePlace& left = plan.sites[static_cast<std::size_t>(left_of(plan, neighbour))];
+  const SitePlace& left = plan.site(left_of(plan, neighbour));
   LinkPlan link = left.onward ? *left.onward : LinkPlan{plan.path, plan.security};
-  if (link.security.own_name.empty()) link.security.own_name = name_of(plan, plan.me);
+  if (link.security.own_name.empty()) link.security.own_name = plan.here().name;
   return link;
 }
 
@@ -121,7 +118,7 @@ std::string shared_key_warning(const RingPlan& plan) {
   const std::vector<int> with = neighbours(plan);
   if (with.size() < 2) return "";
   const LinkPlan right = link_to(plan, with[0]), left = link_to(plan, with[1]);
-  const std::string names = "sites " + name_of(plan, with[0]) + " and " + name_of(plan, with[1]);
+  const std::string names = "sites " + plan.site(with[0]).name + " and " + plan.site(with[1]).name;
   if (!right.security.certificate.empty() && !left.security.certificate.empty())
     return names +
            " show certificates: each of them could pose as the other (a key for each link would tell them apart: "
@@ -218,7 +215,7 @@ Hello hello_of(const RingPlan& plan, Purpose purpose) {
   Hello hello;
   hello.purpose = purpose;
   hello.version = plan.version;
-  hello.name = plan.sites[static_cast<std::size_t>(plan.me)].name;
+  hello.name = plan.here().name;
   for (const SitePlace& site : plan.sites) hello.ring.push_back(site.name);
   hello.agreement = plan.agreement;
   hello.restarts = plan.restarts;

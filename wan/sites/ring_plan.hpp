@@ -47,6 +47,9 @@ struct RingPlan {
   std::size_t memory_limit = 0;                    // 0: half of what is available to this job (host_memory_available())
   double wait_lines = 60;                          // seconds between lines about a message that is waited for
   std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
+
+  const SitePlace& site(int i) const { return sites[static_cast<std::size_t>(i)]; }
+  const SitePlace& here() const { return site(me); }
 };
 
 // The one of two neighbours that calls the other: the left one, unless only the left one's address can be called. A

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <utility>
 
 namespace maki::sites {
 namespace {
@@ -39,7 +40,7 @@ class Stopwatch {
 }  // namespace
 
 bool SiteMesh::is_exclusive(int cells, int mesh, int plane) const {
-  if (only_site_) return true;
+  if (sites_.alone()) return true;
   constexpr double kCloud = 2.001;
   const double middle = plane - 0.5 * mesh, low = begin_ * cells + kCloud, high = end_ * cells - kCloud;
   const auto within = [&](double x) { return low <= x && x <= high; };
@@ -64,7 +65,7 @@ std::vector<MeshChunk> SiteMesh::chunks_of(const MeshBox& box, const MassUnit& u
     chunk.block = {planes, box.extent[1], box.extent[2], counts[1] ? 2 : 1, unit.dropped_bits, unit.shed_bits, {}};
     bool any = false;
     for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
-      for (int i = 0; i < planes; ++i) chunk.block.kind[mesh].push_back(own_kinds_[mesh][counted(x + i)]);
+      for (int i = 0; i < planes; ++i) chunk.block.kind[mesh].push_back(planes_[mesh][counted(x + i)].own);
       for (Plane kind : chunk.block.kind[mesh]) any = any || kind != Plane::kEmpty;
     }
     if (any) chunks.push_back(std::move(chunk));
@@ -82,7 +83,6 @@ void SiteMesh::set_slabs(const Slabs& slabs, double stray) {
   const int me = sites_.me();
   begin_ = static_cast<double>(slabs.begin(me)) * 0x1p-32 + stray;
   end_ = static_cast<double>(slabs.end(me)) * 0x1p-32 - stray;
-  only_site_ = slabs.count() == 1;
 }
 
 void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, int meshes, const std::uint64_t* counts,
@@ -92,10 +92,12 @@ void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, int meshes, c
   std::vector<MeshChunk> chunks;
   {
     const Stopwatch watch(counters_.encoding);
-    for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
-      own_kinds_[mesh].resize(counted(box.size() > 0 ? box.extent[0] : 0));
-      for_each(own_kinds_[mesh].size(), [&](std::size_t x) {
-        own_kinds_[mesh][x] = kind(box, unit, static_cast<int>(mesh), static_cast<int>(x), both[mesh]);
+    for (std::size_t mesh = 0; mesh < 2; ++mesh) {
+      planes_[mesh].resize(counted(box.size() > 0 && mesh < counted(meshes) ? box.extent[0] : 0));
+      for_each(planes_[mesh].size(), [&](std::size_t x) {
+        const Plane own = kind(box, unit, static_cast<int>(mesh), static_cast<int>(x), both[mesh]);
+        const bool rounded = own == Plane::kRounded;
+        planes_[mesh][x] = {own, own == Plane::kEmpty ? 0 : 1, sites_.me(), rounded, rounded};
       });
     }
     if (sites_.count() > 1) chunks = chunks_of(box, unit, both);
@@ -121,15 +123,15 @@ void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, int meshes, c
   }
 }
 
-void SiteMesh::mark_users(const MeshBox& box, const MeshChunk& chunk) {
+void SiteMesh::mark_user(const MeshBox& box, const MeshChunk& chunk, int site) {
   for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
     for (int x = 0; x < chunk.block.planes; ++x) {
       const int plane = chunk.first_plane + x - box.origin[0];
       const Plane kind = chunk.block.kind[mesh][counted(x)];
       if (plane < 0 || plane >= box.extent[0] || kind == Plane::kEmpty) continue;
-      Users& u = users_of_site_[mesh][counted(plane)];
-      u.sites = 1;
-      u.rounded = u.rounded || kind == Plane::kRounded;
+      PlaneUse& use = planes_[mesh][counted(plane)];
+      if (std::exchange(use.last, site) != site) ++use.sites;
+      use.rounded = use.rounded || kind == Plane::kRounded;
     }
   }
 }
@@ -139,16 +141,15 @@ void SiteMesh::mark_users(const MeshBox& box, const MeshChunk& chunk) {
 void SiteMesh::round_own(const MeshBox& box, const MassUnit& unit, const Sums& sums) {
   const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
   for (std::size_t mesh = 0; mesh < 2; ++mesh) {
-    for (std::size_t x = 0; x < to_round_[mesh].size(); ++x) {
-      if (!to_round_[mesh][x] || users_of_site_[mesh][x].sites == 0) continue;
-      to_round_[mesh][x] = 0;
+    for (std::size_t x = 0; x < planes_[mesh].size(); ++x) {
+      if (planes_[mesh][x].sites < 2 || !std::exchange(planes_[mesh][x].to_round, false)) continue;
       for (std::size_t i = plane * x; i < plane * (x + 1); ++i) sums[mesh][i] = unit.rounded(sums[mesh][i]);
     }
   }
 }
 
 // Adds the cells of the part that are in the box.
-void SiteMesh::add(const MeshBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums) {
+void SiteMesh::add(const MeshBox& box, const MassUnit& unit, const MeshPart& part, int site, const Sums& sums) {
   std::vector<const MeshChunk*> overlapping;
   for (const MeshChunk& chunk : part.chunks) {
     const int x = std::max(chunk.first_plane, box.origin[0]), y = std::max(chunk.first_row, box.origin[1]);
@@ -156,7 +157,7 @@ void SiteMesh::add(const MeshBox& box, const MassUnit& unit, const MeshPart& par
         y < std::min(chunk.first_row + chunk.block.rows, box.origin[1] + box.extent[1]))
       overlapping.push_back(&chunk);
   }
-  for (const MeshChunk* chunk : overlapping) mark_users(box, *chunk);
+  for (const MeshChunk* chunk : overlapping) mark_user(box, *chunk, site);
   round_own(box, unit, sums);
   for_each(overlapping.size(), [&](std::size_t w) {
     const MeshChunk& chunk = *overlapping[w];
@@ -169,28 +170,13 @@ void SiteMesh::add(const MeshBox& box, const MassUnit& unit, const MeshPart& par
   });
 }
 
-void SiteMesh::count_shared() {
-  for (const auto& mesh : users_)
-    for (const Users& u : mesh) counters_.shared_planes += u.sites > 1 && u.rounded ? 1 : 0;
-}
-
 void SiteMesh::finish_sum(const MeshBox& box, const MassUnit& unit, int meshes, std::uint64_t* counts,
                           std::uint64_t* shifted) {
   const Sums sums = {counts, shifted};
   const MeshHeader header{box.cells, meshes, unit};
-  for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
-    users_[mesh].assign(own_kinds_[mesh].size(), {});
-    to_round_[mesh].resize(own_kinds_[mesh].size());
-    for (std::size_t x = 0; x < own_kinds_[mesh].size(); ++x) {
-      const Plane kind = own_kinds_[mesh][x];
-      users_[mesh][x] = {kind == Plane::kEmpty ? 0 : 1, kind == Plane::kRounded};
-      to_round_[mesh][x] = kind == Plane::kRounded ? 1 : 0;
-    }
-  }
   const std::uint64_t number = kPiecesOfStep * sums_finished_++;
   for (int site = 0; site < sites_.count(); ++site) {
     if (site == sites_.me()) continue;
-    for (std::size_t mesh = 0; mesh < 2; ++mesh) users_of_site_[mesh].assign(own_kinds_[mesh].size(), {});
     std::uint32_t pieces = 1;
     for (std::uint32_t i = 0; i < pieces; ++i) {
       const std::vector<Message> parts = sites_.receive_parts(site, Phase::kMesh, number + i);
@@ -201,20 +187,15 @@ void SiteMesh::finish_sum(const MeshBox& box, const MassUnit& unit, int meshes, 
           if (i > 0 && part.pieces != pieces)
             throw Error("it is in " + std::to_string(part.pieces) + " pieces at once");
           pieces = part.pieces;
-          add(box, unit, part, sums);
+          add(box, unit, part, site, sums);
         }
       } catch (const Error& error) {
         throw Error("the mesh of site " + sites_.name(site) + " cannot be taken", error.what());
       }
     }
-    for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
-      for (std::size_t x = 0; x < users_[mesh].size(); ++x) {
-        users_[mesh][x].sites += users_of_site_[mesh][x].sites;
-        users_[mesh][x].rounded = users_[mesh][x].rounded || users_of_site_[mesh][x].rounded;
-      }
-    }
   }
-  count_shared();
+  for (const auto& mesh : planes_)
+    for (const PlaneUse& use : mesh) counters_.shared_planes += use.sites > 1 && use.rounded ? 1 : 0;
 }
 
 }  // namespace maki::sites

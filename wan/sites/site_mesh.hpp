@@ -23,7 +23,7 @@ inline constexpr int kSiteMassBits = 12, kPreciseSiteMassBits = 14;
 
 class SiteMesh : public OutsideMasses {
  public:
-  explicit SiteMesh(Sites& sites) : sites_(sites), only_site_(sites.count() == 1) {}
+  explicit SiteMesh(Sites& sites) : sites_(sites) {}
   // Sets the present slabs, and `stray`, the largest distance (sides) of particles beyond their slab. Before the first
   // call all planes are sent exactly.
   void set_slabs(const Slabs& slabs, double stray);
@@ -49,11 +49,12 @@ class SiteMesh : public OutsideMasses {
  private:
   using Counts = std::array<const std::uint64_t*, 2>;
   using Sums = std::array<std::uint64_t*, 2>;
-  // One plane of this rank in the current sum: the number of sites with masses in it, and whether one of them rounded
-  // its counts.
-  struct Users {
-    int sites = 0;
-    bool rounded = false;
+  // One plane of this rank in the current sum.
+  struct PlaneUse {
+    Plane own = Plane::kEmpty;  // as this rank sent it
+    int sites = 0, last = 0;    // number of the sites with masses in it so far, and the last one of them
+    bool rounded = false;       // one of these has rounded its counts
+    bool to_round = false;      // this rank has, and its sums still hold exact counts
   };
 
   // Whether only this site has masses in a plane: the widest cloud reaches 2 cells, and rounding a little further.
@@ -61,21 +62,15 @@ class SiteMesh : public OutsideMasses {
   Plane kind(const MeshBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
   std::vector<MeshChunk> chunks_of(const MeshBox& box, const MassUnit& unit, const Counts& counts) const;
   static void encode_chunk(const MeshBox& box, const Counts& counts, MeshChunk& chunk);
-  void add(const MeshBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums);
-  void mark_users(const MeshBox& box, const MeshChunk& chunk);
+  void add(const MeshBox& box, const MassUnit& unit, const MeshPart& part, int site, const Sums& sums);
+  void mark_user(const MeshBox& box, const MeshChunk& chunk, int site);
   void round_own(const MeshBox& box, const MassUnit& unit, const Sums& sums);
-  void count_shared();
 
   Sites& sites_;
   double begin_ = 1, end_ = 0;  // the part of the box in which only this site has particles, in sides; none at first
-  bool only_site_;
   std::size_t piece_ = std::size_t{1} << 23;
   std::uint64_t sums_started_ = 0, sums_finished_ = 0;
-  // By mesh and plane: of all sites so far, and of the one that is added.
-  std::array<std::vector<Users>, 2> users_, users_of_site_;
-  std::array<std::vector<Plane>, 2> own_kinds_;  // planes of this rank as it sent them
-  // 1: the plane was sent rounded, and its sums still hold exact counts.
-  std::array<std::vector<std::uint8_t>, 2> to_round_;
+  std::array<std::vector<PlaneUse>, 2> planes_;  // by mesh
   Counters counters_;
 };
 

@@ -174,15 +174,9 @@ WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift)
   return target;
 }
 
-void SiteTrees::choose_partners(bool cutoff) {
-  partners_.clear();
-  for (int site = 0; site < sites_.count(); ++site)
-    if (site != sites_.me() && (!cutoff || site == sites_.left() || site == sites_.right())) partners_.push_back(site);
-}
-
 void SiteTrees::select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions) {
   const bool cutoff = walk.r_cut > 0;
-  choose_partners(cutoff);
+  partners_ = sites_.partners(!cutoff);
   std::vector<WalkTarget> targets;
   for (const int site : partners_) {
     const WalkTarget slab = slab_target(regions.slabs, site, cutoff, whole_cells_ > 0 ? 0 : regions.drift);

@@ -55,7 +55,6 @@ class SiteTrees {
   const DeviceBuffer<SourceParticle>& particles() const { return in_.forest.particles; }
 
  private:
-  void choose_partners(bool cutoff);
   void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t number);
   Message message_to(const Stream& stream, std::size_t partner);

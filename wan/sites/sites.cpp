@@ -213,6 +213,13 @@ Sites::Sites(const Communicator& ranks, std::string name)
 
 Sites::~Sites() = default;
 
+std::vector<int> Sites::partners(bool all) const {
+  std::vector<int> sites;
+  for (int site = 0; site < count(); ++site)
+    if (site != me_ && (all || site == left() || site == right())) sites.push_back(site);
+  return sites;
+}
+
 void Sites::set_piece(std::size_t bytes) {
   if (bytes == 0) throw Error("pieces of no bytes");
   gateway_->piece = bytes;

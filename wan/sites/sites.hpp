@@ -28,6 +28,8 @@ class Sites {
   int me() const { return me_; }
   int left() const { return (me_ + count() - 1) % count(); }
   int right() const { return (me_ + 1) % count(); }  // the same as left() where there are two
+  // The neighbours, or all other sites, in the order of the ring.
+  std::vector<int> partners(bool all) const;
   const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
   bool alone() const { return count() == 1; }
   const Communicator& ranks() const { return ranks_; }

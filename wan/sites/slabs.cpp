@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -174,10 +173,6 @@ void refuse_thin(int count, double thinnest) {
                           std::max(1, static_cast<int>(1 / thinnest))));
 }
 
-std::vector<std::uint32_t> narrow(const std::vector<std::uint64_t>& starts) {
-  return std::vector<std::uint32_t>(starts.begin(), starts.end());
-}
-
 }  // namespace
 
 Slabs::Slabs(int count, double thinnest) {
@@ -227,7 +222,7 @@ Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& l
     }
   }
   keep_thickness(starts, std::max<std::uint64_t>(fixed(limits.thinnest), 1));
-  return Slabs(narrow(starts));
+  return Slabs(std::vector<std::uint32_t>(starts.begin(), starts.end()));
 }
 
 double waste(std::span<const SiteWork> sites) {
@@ -277,12 +272,11 @@ std::string far_leavers(const Stream& stream, const Sites& sites, const Slabs& s
       copy_to_host(stream, &index, leavers.index.data() + first, sizeof index);
       copy_to_host(stream, &id, particles.id.data() + index, sizeof id);
       copy_to_host(stream, &p, particles.source.data() + index, sizeof p);
-      char sides[32];
-      std::snprintf(sides, sizeof sides, "%.3g", beyond(slabs, sites.me(), p.x));
-      return "particle " + std::to_string(id) + " has left the slab of site " + sites.name(sites.me()) +
-             " for that of " + sites.name(site) + ", which is no neighbour (" + sides + " sides beyond, and with it " +
-             std::to_string(count - 1) +
-             " more): steps are too long for slabs so thin, choose a smaller time.eta or time.max_dlna, or fewer sites";
+      return fmt::format(
+          "particle {} has left the slab of site {} for that of {}, which is no neighbour ({:.3g} sides beyond, and "
+          "with it {} more): steps are too long for slabs so thin, choose a smaller time.eta or time.max_dlna, or "
+          "fewer sites",
+          id, sites.name(sites.me()), sites.name(site), beyond(slabs, sites.me(), p.x), count - 1);
     }
     first += count;
   }
@@ -291,11 +285,8 @@ std::string far_leavers(const Stream& stream, const Sites& sites, const Slabs& s
 
 }  // namespace
 
-SiteMigration::SiteMigration(Sites& sites, Reach reach) : sites_(sites) {
-  const bool all = reach == Reach::kAll;
-  for (int site = 0; site < sites.count(); ++site)
-    if (site != sites.me() && (all || site == sites.left() || site == sites.right())) partners_.push_back(site);
-}
+SiteMigration::SiteMigration(Sites& sites, Reach reach)
+    : sites_(sites), partners_(sites.partners(reach == Reach::kAll)) {}
 
 void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& particles, ExtraArrays extra,
                           std::uint64_t number) {

@@ -42,7 +42,7 @@ void try_out(std::vector<std::string>& problems, Call call) {
 // Problems that show without the neighbours.
 std::vector<std::string> problems_here(const sites::RingPlan& plan) {
   std::vector<std::string> problems;
-  const sites::SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
+  const sites::SitePlace& here = plan.here();
   bool is_called = false;
   std::set<std::string> keys;
   for (const int neighbour : sites::neighbours(plan)) {

@@ -41,7 +41,7 @@ TEST_F(LagrangianRanks, SmallMessagesChangeNothing) {
   for (const auto& [n, bytes] : std::initializer_list<std::pair<int, std::size_t>>{{4, 1}, {8, 700}, {18, 20000}}) {
     const CosmologicalIcParameters p = of_side(n);
     const Snapshot whole = make_cosmological_ic(p, u.cosmology, u.power);
-    const PeriodicGrid density = make_linear_density({.seed = p.seed}, u.power, p.box_size, n, world, {bytes});
+    const PeriodicGrid density = make_linear_density({.seed = p.seed}, u.power, p.box_size, n, world, bytes);
     test::expect_shares_of(whole, displace_lattice(density, p, u.cosmology), world);
   }
 }
