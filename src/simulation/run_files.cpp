@@ -386,7 +386,7 @@ void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) 
   const std::string arrays = memory_of_largest(false), model = beside_model();
   const PoolReport pool = pool_report();
   const std::vector<RankRecord> records = gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved,
-                                                                   stop_.elapsed(), counts_, phase_times(timers)});
+                                                                   stop_.elapsed(), counts_, timers.phases()});
   record_end(result, records);
   if (!speaks()) return;
   log().finish(run_report(timers, records, result.steps) + model, arrays);
