@@ -190,8 +190,11 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   begin_files();
   StepMetrics metrics = of_step;
   metrics.steps_left = steps_left;
-  part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
-  if (sites_report_) report_sites(metrics, timers);
+  part_sums_.step(metrics, timers);
+  if (sites_report_) {
+    sites_report_->step(own_record(ranks(), metrics, timers), metrics.of_sites, metrics.traffic);
+    metrics.sites = sites_report_->json();
+  }
   log_links();
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
@@ -209,18 +212,6 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   }
   progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
                   metrics.particles, options_.time_unit});
-}
-
-void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traffic) {
-  sites_record_.emplace(record, traffic);
-}
-
-void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
-  if (!sites_record_)
-    sites_record_.emplace(SitesRecord{}, place_.sites->take_traffic());  // the other sites are not known yet
-  sites_report_->step(own_record(ranks(), metrics, timers), sites_record_->first, sites_record_->second);
-  sites_record_.reset();
-  metrics.sites = sites_report_->json();
 }
 
 void RunFiles::describe(const SitesRunFacts& facts) {

@@ -110,7 +110,6 @@ class RunFiles : public RunObserver {
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
-  void sites_record(const SitesRecord& record, const SitesTraffic& traffic) override;
   // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
   // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error; not one that was
   // lost with the directory.
@@ -170,7 +169,6 @@ class RunFiles : public RunObserver {
   int rank_with_most() const;
   std::string of_rank_with_most(const std::string& mine) const;
   std::string memory_of_largest(bool by_family) const;
-  void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
   void finish_sites();
   std::string way_on() const;  // the command that resumes the run here
   void write_report(const RunResult& result, const PhaseTimers& timers);
@@ -190,10 +188,9 @@ class RunFiles : public RunObserver {
   Progress progress_;
   bool files_begun_ = false;
   std::optional<StepLog> log_;
-  std::optional<LinkLines> link_lines_;                               // over several sites, on rank 0
-  std::optional<SitesReport> sites_report_;                           // over several sites
-  std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
-  std::vector<std::string> first_words_;                              // messages before the log exists
+  std::optional<LinkLines> link_lines_;      // over several sites, on rank 0
+  std::optional<SitesReport> sites_report_;  // over several sites
+  std::vector<std::string> first_words_;     // messages before the log exists
   SnapshotWriter snapshot_writer_;
   std::string snapshot_line_, snapshot_moment_;        // of the unfinished snapshot: its event and its time
   bool lost_directory_ = false;                        // since it was begun; on the first rank

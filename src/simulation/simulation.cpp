@@ -296,15 +296,15 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.seconds = seconds;
   metrics.elapsed = elapsed_;
   const double end = on_timeline(options_.end);
-  report_sites();
+  metrics.of_sites = record_of_sites();
+  metrics.traffic = sites_->take_traffic();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
-// Passes the known sums of the sites to the observer.
-void Simulation::report_sites() {
+// The known sums of the sites.
+SitesRecord Simulation::record_of_sites() {
   const sites::Slabs& slabs = gravity_->slabs();
   SitesRecord record;
-  record.step = result_.steps;
   record.known_step = result_.steps - (agreement_.number() - *agreement_.known());
   const Gravity::MeshOfSites mesh = gravity_->take_mesh_of_sites();
   record.transform_seconds = mesh.transforms;
@@ -314,7 +314,7 @@ void Simulation::report_sites() {
     record.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,
                             slabs.begin(i) / kSideToUnits, static_cast<double>(slabs.end(i)) / kSideToUnits});
   }
-  observer_.sites_record(record, sites_->take_traffic());
+  return record;
 }
 
 }  // namespace maki

@@ -78,8 +78,6 @@ class RunObserver {
   virtual void message(const std::string&) {}
   // `steps_left`: number of steps to the end if all are as long as this one.
   virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
-  // Over several sites, just before step() of the same step; `traffic`: messages since the last call.
-  virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
   // A time of SimulationOptions::film, with its index there: positions are those at that time, momenta and ids are
   // meaningless, and escapers are left out. A film does not change the steps.
@@ -186,7 +184,7 @@ class Simulation {
   void note_energy_error(double error, std::uint64_t step);
   void note_jump(const StepMeasure& measure);
   const char* key_of_steps() const;
-  void report_sites();
+  SitesRecord record_of_sites();
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
   void write_output(int index);

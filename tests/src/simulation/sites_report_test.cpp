@@ -37,7 +37,6 @@ SitesTraffic traffic(std::uint64_t step) {
 
 SitesRecord record_of_sites(std::uint64_t step) {
   SitesRecord record;
-  record.step = step;
   record.known_step = step - 1;
   record.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
   record.transform_seconds = step % 2 == 0 ? 0.5 : 0;
@@ -141,7 +140,7 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       metrics.time = 0.5;
       metrics.seconds = 1;
       metrics.own_particles = 10;
-      if (step > 0) files.sites_record(record_of_sites(step), traffic(step));
+      if (step > 0) metrics.of_sites = record_of_sites(step), metrics.traffic = traffic(step);
       if (step > 0) wan::log(wan::LogLevel::kInfo, fmt::format("the path is up again, {}", step));
       files.step(metrics, timers, 1);
     }
