@@ -46,7 +46,7 @@ constexpr int restarts_to_keep(int setting, bool over_sites) {
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;
-  WriteOptions snapshots;           // stopped.hdf5 is always complete and exact
+  WriteOptions snapshots = {};      // stopped.hdf5 is always complete and exact
   int metrics_interval = 1;         // steps between lines of metrics and log
   double time_limit = 0;            // seconds since `begun`; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
@@ -54,20 +54,20 @@ struct RunFileOptions {
   int restarts_kept = 2;            // 0: no restarts, not even when the run is stopped
   // The step of the restart from which the run resumes: log and metrics continue, and lines and files of later steps
   // are replaced.
-  std::optional<std::uint64_t> resumed_at;
+  std::optional<std::uint64_t> resumed_at = {};
   // On the first rank, of this directory, where it is held already.
-  std::shared_ptr<DirectoryLock> lock;
-  std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
-  std::vector<std::string> settings;   // that the user chose (RunHead)
-  std::string initial_file;            // initial conditions; never removed
-  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
-  std::FILE* progress = stdout;        // nullptr: silent
+  std::shared_ptr<DirectoryLock> lock = {};
+  std::string run = {};                     // its name (src/io/run_directory.hpp), for log and restarts
+  std::vector<std::string> settings = {};   // that the user chose (RunHead)
+  std::string initial_file = {};            // initial conditions; never removed
+  std::vector<std::string> site_keys = {};  // settings with the sites' key files, for restarts
+  std::FILE* progress = stdout;             // nullptr: silent
   bool json_progress = false;
   bool signals = true;  // those of StopRequest stop the run; false: the caller handles signals
   // Beginning of the time that the log counts: before initial conditions are made or a restart is read.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
-  TimeUnit time_unit;                   // of times in messages about an isolated set
-  std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
+  TimeUnit time_unit = {};                   // of times in messages about an isolated set
+  std::optional<ModelledRun> modelled = {};  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
 // Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run.

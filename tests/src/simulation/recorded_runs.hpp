@@ -128,12 +128,7 @@ inline Ends run_over_ranks(const Communicator& ranks, const Prepared& run) {
 }
 
 // Options of a run's files in `directory`, without its progress.
-inline RunFileOptions files_in(const std::string& directory) {
-  RunFileOptions options;
-  options.directory = directory;
-  options.progress = nullptr;
-  return options;
-}
+inline RunFileOptions files_in(const std::string& directory) { return {.directory = directory, .progress = nullptr}; }
 
 // Of all ranks, on all of them.
 inline std::map<std::uint64_t, std::array<double, 3>> all_positions(const Communicator& ranks, const Snapshot& share) {

@@ -126,11 +126,10 @@ ModelledRun two_sites() {
 TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
   const TempDir folder;
   replay_sites(2, [&](sites::Sites& sites) {
-    RunFileOptions options;
-    options.directory = folder / sites.name(sites.me());
-    options.overwrite = true;
-    options.progress = nullptr;
-    options.modelled = two_sites();
+    const RunFileOptions options{.directory = folder / sites.name(sites.me()),
+                                 .overwrite = true,
+                                 .progress = nullptr,
+                                 .modelled = two_sites()};
     RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, {Communicator::self(), sites});
     files.describe({1000, 32, 0.5});
     const PhaseTimers timers;
