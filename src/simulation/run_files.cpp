@@ -352,13 +352,9 @@ void RunFiles::told(const RestartOutcome& restart) {
                       restart_.empty() ? "The run has none." : "The last one is " + restart_ + "."));
 }
 
-int RunFiles::rank_with_most() const {
-  const std::vector<std::uint64_t> most = gathered(ranks(), std::uint64_t{pool_report().high_water});
-  return static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
-}
-
 std::string RunFiles::of_rank_with_most(const std::string& mine) const {
-  return broadcast_text(ranks(), mine, rank_with_most());
+  const std::vector<std::uint64_t> most = gathered(ranks(), std::uint64_t{pool_report().high_water});
+  return broadcast_text(ranks(), mine, static_cast<int>(std::ranges::max_element(most) - most.begin()));
 }
 
 // The arrays of the rank with most memory.
@@ -369,17 +365,15 @@ std::string RunFiles::memory_of_largest(bool by_family) const {
   return of_rank_with_most(fmt::format("rank {} held most:\n{}", ranks().rank(), text));
 }
 
-std::string RunFiles::beside_model() const {
-  return options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
-}
-
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
-  const std::string arrays = memory_of_largest(false), model = beside_model();
+  const std::string arrays = memory_of_largest(false);
+  const std::string model = options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
   const PoolReport pool = pool_report();
   const std::vector<RankRecord> records = gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved,
                                                                    stop_.elapsed(), counts_, timers.phases()});
-  record_end(result, records);
+  const std::string memory = of_rank_with_most(memory_json(families(pool.peaks.front().arrays)));
   if (!speaks()) return;
+  event(end_line(result, stop_.elapsed(), records, memory));
   log().finish(run_report(timers, records, result.steps) + model, arrays);
 }
 
@@ -387,11 +381,6 @@ void RunFiles::event(const std::string& line) {
   if (!speaks()) return;
   log().event(line);
   progress_.event(line);
-}
-
-void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>& ranks) {
-  const std::string memory = of_rank_with_most(memory_json(families(pool_report().peaks.front().arrays)));
-  if (speaks()) event(end_line({result, stop_.elapsed(), ranks, memory}));
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {

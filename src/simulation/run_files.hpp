@@ -166,20 +166,17 @@ class RunFiles : public RunObserver {
   void open_log();
   bool speaks() const { return ranks().rank() == 0; }
   int restarts_kept() const { return restarts_to_keep(options_.restarts_kept, place_.sites->count() > 1); }
-  int rank_with_most() const;
   std::string of_rank_with_most(const std::string& mine) const;
   std::string memory_of_largest(bool by_family) const;
   void finish_sites();
   std::string way_on() const;  // the command that resumes the run here
   void write_report(const RunResult& result, const PhaseTimers& timers);
-  std::string beside_model() const;
   RestartInfo restart_info(const RunState& state) const;
   void told(const RestartOutcome& restart);
   void told(const SnapshotOutcome& snapshot);
   void log_links();
   void event(const std::string& line);  // of metrics, and of progress as JSON
   void fail_elsewhere(const std::string& error, const std::string& text) const;
-  void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;
   Provenance provenance_;
