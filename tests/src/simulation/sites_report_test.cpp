@@ -24,6 +24,7 @@ OwnRecord own(std::uint64_t step) {
           .force_seconds = 4,
           .tree_seconds = 6.0 * static_cast<double>(step),
           .mesh_seconds = step % 2 == 0 ? 2.0 : 0.0,
+          .transform_seconds = step % 2 == 0 ? 0.5 : 0,
           .particles = 1000,
           .interactions = 5000};
 }
@@ -39,7 +40,6 @@ SitesRecord record_of_sites(std::uint64_t step) {
   SitesRecord record;
   record.known_step = step - 1;
   record.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
-  record.transform_seconds = step % 2 == 0 ? 0.5 : 0;
   return record;
 }
 
