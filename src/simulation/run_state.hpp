@@ -70,7 +70,7 @@ struct RunState {
   TreeDrifts drifts;
   RunResult result;
   MomentumTotals first_momentum;
-  double removed_energy = 0;
+  double removed_energy = 0;  // of escapers, already given to the EnergyTracker
   double last_kinetic_t = 0;
   std::uint64_t last_energy_step = 0;
   double elapsed = 0;                // wall-clock time in steps
