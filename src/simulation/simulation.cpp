@@ -130,8 +130,9 @@ void Simulation::first_forces() {
                                        gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
   publish_totals(*sites_, 0, {{}, s_.first_momentum});
   s_.first_momentum = collect_totals(*sites_, 0).momentum;
-  s_.removed_energy = field_->escapers().energy;
-  for (std::size_t axis = 0; axis < 3; ++axis) s_.first_momentum.momentum[axis] += field_->escapers().momentum[axis];
+  s_.removed_energy = field_->state().escaped_energy;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    s_.first_momentum.momentum[axis] += field_->state().escaped_momentum[axis];
   record(report, seconds_since(clock), true);
   take_film();  // the observer's first file is that of the first record
 }

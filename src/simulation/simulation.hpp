@@ -46,7 +46,7 @@ struct OutputState {
   const Stream& stream;
   const Particles& particles;
   const Frame& frame;
-  const Escapers& escapers;
+  const EscaperRows& escapers;
   std::optional<ForceError> force_error = {};  // if SimulationOptions::error_targets is set
 
   // This rank's share of the state on the host, with its escapers.

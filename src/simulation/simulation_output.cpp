@@ -35,7 +35,7 @@ class StateCopy : public ParticleSource {
   Frame frame_;
   double scale_factor_;
   ParticleRows rows_;
-  Escapers gone_;
+  EscaperRows gone_;
 };
 
 StateCopy::StateCopy(const OutputState& state)
@@ -211,8 +211,8 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
                       with_potential,
                       s_.result.steps,
                       s_.frame.potential_unit(),
-                      field_->escapers().energy,
-                      field_->escapers().momentum,
+                      field_->state().escaped_energy,
+                      field_->state().escaped_momentum,
                       {}};
   EnergyTotals& energy = sample.sums.energy;
   if (with_potential) {
