@@ -78,7 +78,7 @@ class Measurement {
   Times step(const std::string& name) {
     Times times;
     times[name] = bench::timed_step(stream_, ranks_, gravity_, particles_, timers_);
-    bench::read_phases(timers_.root(), name + "/", times);
+    bench::read_phases(timers_, name + "/", times);
     take_longest(ranks_, times);
     return times;
   }

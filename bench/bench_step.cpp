@@ -37,7 +37,7 @@ struct Kind {
 
   void take(double seconds, const PhaseTimers& timers, const GravityCounts& now) {
     bench::Times phases_now;
-    bench::read_phases(timers.root(), "", phases_now);
+    bench::read_phases(timers, "", phases_now);
     bench::keep_least(phases, phases_now);
     best = std::min(best, seconds);
     counts = now;

@@ -22,11 +22,10 @@ inline void keep_least(Times& least, const Times& times) {
   }
 }
 
-inline void read_phases(const PhaseTimers::Node& node, const std::string& path, Times& times) {
-  for (const auto& child : node.children) {
-    if (child->seconds > 0) times[path + child->name] = child->seconds;
-    read_phases(*child, path + child->name + "/", times);
-  }
+// Those of the phases, whose names get `before` in front.
+inline void read_phases(const PhaseTimers& timers, const std::string& before, Times& times) {
+  for (const PhaseTime& phase : timers.phases())
+    if (phase.seconds > 0) times[before + phase.path] = phase.seconds;
 }
 
 inline void evaluate(const Stream& stream, Gravity& gravity, Particles& particles) {

@@ -180,20 +180,14 @@ class Examined {
   std::uint64_t begin_ = 0, total_ = 0;
 };
 
-void check_finite(const Examined& set) {
-  const Snapshot& s = set.share;
-  const auto positions = set.find([&](std::size_t i) { return !is_finite(s.positions[i]); });
-  set.refuse(positions, [&](std::size_t i) {
-    const auto& x = s.positions[i];
-    return Error(fmt::format("'{}': {} has a position that is not a number", set.source, set.name_of(i)),
-                 fmt::format("({}, {}, {}); {} such particles", x[0], x[1], x[2], positions.count),
-                 "repair the file or make it again");
-  });
-  const auto velocities = set.find([&](std::size_t i) { return !is_finite(s.velocities[i]); });
-  set.refuse(velocities, [&](std::size_t i) {
-    const auto& v = s.velocities[i];
-    return Error(fmt::format("'{}': {} has a velocity that is not a number", set.source, set.name_of(i)),
-                 fmt::format("({}, {}, {}); {} such particles", v[0], v[1], v[2], velocities.count),
+// `what`: "position".
+template <class Vector>
+void check_finite(const Examined& set, const std::vector<Vector>& vectors, const char* what) {
+  const auto found = set.find([&](std::size_t i) { return !is_finite(vectors[i]); });
+  set.refuse(found, [&](std::size_t i) {
+    const Vector& v = vectors[i];
+    return Error(fmt::format("'{}': {} has a {} that is not a number", set.source, set.name_of(i), what),
+                 fmt::format("({}, {}, {}); {} such particles", v[0], v[1], v[2], found.count),
                  "repair the file or make it again");
   });
 }
@@ -391,7 +385,8 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
   if (set.total() == 0) {
     throw Error(fmt::format("'{}' holds no particles", source), "", "check the file; at least one particle is needed");
   }
-  check_finite(set);
+  check_finite(set, snapshot.positions, "position");
+  check_finite(set, snapshot.velocities, "velocity");
   check_masses(set);
   check_box(set, notes);
   note_faster_than_light(set, notes);

@@ -261,8 +261,8 @@ namespace {
 // One file: the bytes that rank 0 writes (header, labels, markers), and the blocks, whose rows all ranks write.
 class BinaryOutput {
  public:
-  BinaryOutput(const Part& part, const WriteOptions& options)
-      : part_(part), swap_(options.big_endian), labelled_(options.format == SnapshotFormat::kGadgetBinary2) {}
+  explicit BinaryOutput(const Part& part)
+      : part_(part), swap_(part.options.big_endian), labelled_(part.options.format == SnapshotFormat::kGadgetBinary2) {}
 
   void header(BinaryHeader h) {
     if (swap_) swap_header(h);
@@ -363,14 +363,14 @@ void add_masses(BinaryOutput& out, const Part& part) {
 
 }  // namespace
 
-void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options) {
+void write_binary_file(const FileName& name, const Part& part) {
   if (part.rows() > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
     throw Error(fmt::format("cannot write '{}'", name.path),
                 fmt::format("{} particles, GADGET's binary types hold 2^31 - 1", part.rows()),
                 "write more files or HDF5");
   }
-  const bool doubles = options.coordinates == CoordinateNumbers::kDouble;
-  BinaryOutput out(part, options);
+  const bool doubles = part.options.coordinates == CoordinateNumbers::kDouble;
+  BinaryOutput out(part);
   out.header(make_header(part, doubles));
   doubles ? add_reals<double>(out, part) : add_reals<float>(out, part);
   part.wide_ids ? add_ids<std::uint64_t>(out, part) : add_ids<std::uint32_t>(out, part);

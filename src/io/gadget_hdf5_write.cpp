@@ -34,7 +34,7 @@ double seconds(const UnitSystem& units) { return units.length_cgs / units.veloci
 // GADGET-4 reads the whole total from NumPart_Total, SWIFT, as GADGET-2, two halves. A reader that adds the halves is
 // right with both.
 void write_counts(hid_t group, const Part& part, std::size_t types) {
-  const bool halves = part.layout == FileLayout::kSwift;
+  const bool halves = part.options.layout == FileLayout::kSwift;
   write_of_type_1<std::uint64_t>(group, "NumPart_ThisFile", types, part.rows());
   if (halves)
     write_of_type_1(group, "NumPart_Total", types, static_cast<std::uint32_t>(part.total));
@@ -63,8 +63,8 @@ void write_swift_header(hid_t file, const Part& part) {
   write_one<std::int32_t>(group, "Virtual", 0);
   write_fixed_text(group, "SelectOutput", "Default");
   write_fixed_text(group, "OutputType", "FullVolume");  // swiftsimio opens no other kind of snapshot
-  if (part.selection.fraction < 1)
-    write_of_type_1(group, kSubsetFractions, kSwiftTypes, static_cast<float>(part.selection.fraction), 1.f);
+  if (part.options.selection.fraction < 1)
+    write_of_type_1(group, kSubsetFractions, kSwiftTypes, static_cast<float>(part.options.selection.fraction), 1.f);
 }
 
 void write_swift_cosmology(hid_t file, const SnapshotHeader& header) {
@@ -239,11 +239,12 @@ void write_header(hid_t file, const Part& part) {
                            "Flag_Entropy_ICs"}) {  // GADGET-2 and 3 require these
     write_attribute<std::int32_t>(group, flag, 0);
   }
-  write_attribute<std::int32_t>(group, "Flag_DoublePrecision", part.double_coordinates ? 1 : 0);  // AREPO requires it
-  for (const HeaderNumbers& one : part.header_numbers)
+  write_attribute<std::int32_t>(group, "Flag_DoublePrecision",
+                                part.options.coordinates != CoordinateNumbers::kFloat ? 1 : 0);  // AREPO requires it
+  for (const HeaderNumbers& one : part.options.header)
     write_attribute(group, one.name, one.values.data(), one.values.size() == 1 ? 0 : one.values.size());
-  if (part.selection.fraction >= 1) return;
-  write_of_type_1(group, kSubsetFractions, kTypes, static_cast<float>(part.selection.fraction), 1.f);
+  if (part.options.selection.fraction >= 1) return;
+  write_of_type_1(group, kSubsetFractions, kTypes, static_cast<float>(part.options.selection.fraction), 1.f);
   write_attribute(group, "OutputType", "SubSampled");
 }
 
@@ -268,13 +269,13 @@ void write_swift_groups(hid_t file, const Part& part, const Provenance& provenan
 }  // namespace
 
 void write_groups(hid_t file, const Part& part, const Provenance& provenance) {
-  if (part.layout == FileLayout::kSwift) {
+  if (part.options.layout == FileLayout::kSwift) {
     write_swift_groups(file, part, provenance);
   } else {
     write_header(file, part);
     write_metadata(file, part.header, provenance);
   }
-  if (!part.selection.is_whole()) write_selection(file, part.selection);
+  if (!part.options.selection.is_whole()) write_selection(file, part.options.selection);
 }
 
 void write_swift_scaling(hid_t dataset, const Scaling& s, const SnapshotHeader& header) {

@@ -35,16 +35,12 @@ struct Part {
   std::size_t first = 0;              // the first of this rank's rows among all that it writes
   std::uint64_t total = 0;            // rows of the whole set, in all files
   int files = 1, number = 0;          // of the set, and of this one
-  ParticleSelection selection = {};
-  FileLayout layout = FileLayout::kGadget4;
-  SnapshotHeader header;  // as written: h-units where comoving, except in SWIFT's layout
+  WriteOptions options = {};          // with the number of the run's particles, where only some are written
+  SnapshotHeader header;              // as written: h-units where comoving, except in SWIFT's layout
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
-  bool double_coordinates = true;
-  std::optional<int> decimals = {};                // of coordinates with fixed point; none: in floating point
-  bool wraps = true;                               // coordinates are wrapped into the box
-  std::vector<HeaderNumbers> header_numbers = {};  // beside those of every header
+  std::optional<int> decimals = {};  // of coordinates with fixed point; none: in floating point
 
   std::uint64_t rows() const { return begins.back(); }
   std::uint64_t begin() const { return begins[static_cast<std::size_t>(ranks.rank())]; }
@@ -58,7 +54,7 @@ struct Part {
 template <class T>
 T coordinate(const Part& part, std::size_t i, std::size_t axis) {
   const T x = static_cast<T>(part.particles.position(part.at(i), axis) * part.length_factor);
-  return part.wraps && part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
+  return !part.options.replicas && part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
 }
 template <class T>
 T velocity(const Part& part, std::size_t i, std::size_t axis) {
@@ -82,12 +78,11 @@ inline void write_in_place(PositionedFile& file, const Part& part, const RowSour
 // same on all ranks. Collective, over the sites too.
 Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
                const WriteOptions& options, const RunPlace& writers);
-// The parts of `all`, one for each file that this site writes: `files` (options.files) of them, or with several sites
-// one.
-std::vector<Part> own_parts(const Part& all, int files);
+// The parts of `all`, one for each file that this site writes: with several sites one.
+std::vector<Part> own_parts(const Part& all);
 
 // Writes one file. Collective; throws the same Error on all ranks.
-void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options);
+void write_binary_file(const FileName& name, const Part& part);
 
 // Metadata of Maki's HDF5 files, so that any reader finds units and origin: the attributes of GADGET-4 (a_scaling ...
 // to_cgs), of GADGET-3 as in EAGLE (VarDescription ... CGSConversionFactor), and SWIFT's /Units. yt takes units from a

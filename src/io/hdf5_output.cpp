@@ -274,14 +274,14 @@ Dataset extra_dataset(const Part& part, const ExtraDataset& extra) {
 }
 
 // The datasets of a file; they refer to `part` and `extras`.
-std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options,
-                                   const std::vector<ExtraDataset>& extras) {
+std::vector<Dataset> list_datasets(const Part& part, const std::vector<ExtraDataset>& extras) {
+  const WriteOptions& options = part.options;
   const double a = part.header.comoving ? 1 : 0;
   const double h = part.header.units.with_h ? -1 : 0;
   const Scaling lengths{"Coordinates in units of U_L", a, h, 1, 0, 0};
   Scaling velocities{"Peculiar velocities over the root of a in units of U_V", a / 2, 0, 0, 0, 1};
   if (options.own_times) velocities.description = "Peculiar velocities over the root of Ascale in units of U_V";
-  if (part.layout == FileLayout::kSwift)
+  if (options.layout == FileLayout::kSwift)
     velocities = {"Peculiar velocities (a dx/dt) in units of U_L / U_t", 0, 0, 0, 0, 1};
   const Scaling masses{"Masses in units of U_M", 0, h, 0, 1, 0};
   const Scaling names{"Unique names of particles", 0, 0, 0, 0, 0};
@@ -317,9 +317,8 @@ void naming(const std::string& path, Call call) {
 
 }  // namespace
 
-Hdf5Output::Hdf5Output(FileName name, Part part, const Provenance& provenance, const WriteOptions& options,
-                       const std::vector<ExtraDataset>& extras)
-    : name_(std::move(name)), part_(std::move(part)), datasets_(list_datasets(part_, options, extras)),
+Hdf5Output::Hdf5Output(FileName name, Part part, const Provenance& provenance, const std::vector<ExtraDataset>& extras)
+    : name_(std::move(name)), part_(std::move(part)), datasets_(list_datasets(part_, extras)),
       addresses_(datasets_.size()) {
   for (std::size_t i = 0; i < datasets_.size(); ++i)
     if (datasets_[i].storage.in_chunks())
@@ -341,7 +340,7 @@ void Hdf5Output::create(const Provenance& provenance) {
   for (const Dataset& d : datasets_) {
     H5Id& dataset =
         open_.emplace_back(create_dataset(group, d.name, d.type, part_.rows(), d.source.columns, d.storage));
-    if (part_.layout == FileLayout::kSwift)
+    if (part_.options.layout == FileLayout::kSwift)
       write_swift_scaling(dataset, d.scaling, part_.header);
     else
       write_scaling(dataset, d.scaling, part_.header.units);

@@ -84,8 +84,7 @@ class Hdf5Output {
  public:
   // Rank 0 makes the file by HDF5, without the particles' numbers. Collective; throws Error, the same on all ranks.
   // `extras` have to outlive this.
-  Hdf5Output(FileName name, Part part, const Provenance& provenance, const WriteOptions& options,
-             const std::vector<ExtraDataset>& extras);
+  Hdf5Output(FileName name, Part part, const Provenance& provenance, const std::vector<ExtraDataset>& extras);
   Hdf5Output(const Hdf5Output&) = delete;
   Hdf5Output& operator=(const Hdf5Output&) = delete;
 

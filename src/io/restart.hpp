@@ -50,7 +50,7 @@ struct ParticleRows {
 void copy_to_rows(const Stream& stream, const Particles& particles, ParticleRows& rows);
 void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles);
 
-// A rank's particles that were set aside (Escapers of src/simulation).
+// A rank's particles that were set aside (GravityField::escapers()).
 struct EscaperRows {
   std::vector<std::array<double, 3>> positions;
   std::vector<std::array<float, 3>> velocities;

@@ -147,18 +147,14 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   const Common whole = together(of_all(together(of_ranks), *sites));
   for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
   part.total = whole.n;
-  part.wraps = !options.replicas;
-  part.header_numbers = options.header;
+  part.options = options;
   const auto most = std::max<std::uint64_t>(1, part.total);  // files, none of them empty
   part.files = sites->alone() ? static_cast<int>(std::min<std::uint64_t>(static_cast<unsigned>(options.files), most))
                               : sites->count();
   part.number = sites->me();
-  part.selection = options.selection;
-  if (!part.selection.is_whole()) part.selection.of_particles = whole.of;
-  part.layout = options.layout;
-  const FileFactors factors = set_file_units(part.header, part.layout);
+  if (!options.selection.is_whole()) part.options.selection.of_particles = whole.of;
+  const FileFactors factors = set_file_units(part.header, options.layout);
   part.length_factor = factors.length, part.mass_factor = factors.mass, part.velocity_factor = factors.velocity;
-  part.double_coordinates = options.coordinates != CoordinateNumbers::kFloat;
   if (options.coordinates == CoordinateNumbers::kFixed32)
     part.decimals =
         part.header.comoving ? fixed_decimals(part.header.box_size) : fixed_decimals_of(whole, part.length_factor);
@@ -195,8 +191,8 @@ std::vector<std::string> file_names(const std::string& path, const WriteOptions&
   return names;
 }
 
-std::vector<Part> gadget::own_parts(const Part& all, int files) {
-  if (files < all.files) return {all};
+std::vector<Part> gadget::own_parts(const Part& all) {
+  if (all.options.files < all.files) return {all};
   std::vector<Part> parts;
   for (int file = 0; file < all.files; ++file) parts.push_back(part_of(all, file));
   return parts;
@@ -286,11 +282,10 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
 namespace {
 
 // Makes a part's file under its temporary name; rank 0 holds it in `files`. Collective.
-gadget::FileName begin_file(const std::string& path, const Part& part, const WriteOptions& options,
-                            std::vector<SafeFile>& files) {
-  gadget::FileName name{gadget::part_name(path, options.format, part.number, part.files), {}};
+gadget::FileName begin_file(const std::string& path, const Part& part, std::vector<SafeFile>& files) {
+  gadget::FileName name{gadget::part_name(path, part.options.format, part.number, part.files), {}};
   root_succeeds(part.ranks, [&] {
-    files.emplace_back(name.path, options.overwrite);
+    files.emplace_back(name.path, part.options.overwrite);
     name.temporary = files.back().temporary_path();
   });
   name.temporary = broadcast_text(part.ranks, name.temporary);
@@ -303,9 +298,9 @@ std::vector<std::string> write_binary_set(const std::string& path, const Snapsho
   const SnapshotSource source(snapshot);
   std::vector<SafeFile> files;  // of rank 0
   std::vector<std::string> names;
-  for (const Part& part : gadget::own_parts(gadget::whole_set(source, nullptr, options, writers), options.files)) {
-    const gadget::FileName name = begin_file(path, part, options, files);
-    gadget::write_binary_file(name, part, options);
+  for (const Part& part : gadget::own_parts(gadget::whole_set(source, nullptr, options, writers))) {
+    const gadget::FileName name = begin_file(path, part, files);
+    gadget::write_binary_file(name, part);
     names.push_back(name.path);
   }
   root_succeeds(ranks, [&] {
@@ -390,10 +385,10 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
   const Hdf5Turn turn;  // other sites may be threads of this process, and were waited for
   auto job = std::make_unique<Job>();
   job->set = std::move(set);
-  for (const gadget::Part& part : gadget::own_parts(all, options.files)) {
-    const gadget::FileName name = begin_file(path, part, options, job->files);
+  for (const gadget::Part& part : gadget::own_parts(all)) {
+    const gadget::FileName name = begin_file(path, part, job->files);
     job->names.push_back(name.path);
-    gadget::Hdf5Output& output = job->outputs.emplace_back(name, part, provenance, options, job->set.extras);
+    gadget::Hdf5Output& output = job->outputs.emplace_back(name, part, provenance, job->set.extras);
     root_succeeds(ranks, [&] {
       if (output.is_laid_out()) job->files.back().reserve(std::filesystem::file_size(name.temporary));
     });

@@ -66,9 +66,9 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
     : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline),
       step_options_(options.step_options), theta_early_(options.theta_early), theta_(gravity.options().theta),
       refine_root_(gravity.options().law.refine_root), frame_(frame), log_(options.log), ranks_(run.ranks),
-      agreement_(run.agreement),
-      total_(agreement_.sites().sum(sites::Phase::kOutput, 0, sum_of(ranks_, std::uint64_t{particles.size()}))),
-      softening_(gravity.options().law.softening) {
+      agreement_(run.agreement), s_{.softening = gravity.options().law.softening,
+                                    .total = agreement_.sites().sum(sites::Phase::kOutput, 0,
+                                                                    sum_of(ranks_, std::uint64_t{particles.size()}))} {
   choose_roots();
 }
 
@@ -86,20 +86,14 @@ void GravityField::choose_roots() {
   gravity_.refine_roots(refine_root_ || outweighs(largest, all));
 }
 
-FieldState GravityField::state() const {
-  return {softening_, total_, escapers_.total, escapers_.energy, escapers_.momentum};
-}
-
 void GravityField::restore(const FieldState& state, const EscaperRows& escapers) {
-  if (state.total != total_)
+  if (state.total != s_.total)
     throw Error("the restart is not whole",
-                fmt::format("it holds {} particles, and the run had {}", total_, state.total),
+                fmt::format("it holds {} particles, and the run had {}", s_.total, state.total),
                 "resume from another one, with the restarts of all sites");
-  if (state.softening != softening_) set_softening(state.softening);
-  static_cast<EscaperRows&>(escapers_) = escapers;
-  escapers_.total = state.escapers;
-  escapers_.energy = state.escaped_energy;
-  escapers_.momentum = state.escaped_momentum;
+  if (state.softening != s_.softening) set_softening(state.softening);
+  s_ = state;
+  escapers_ = escapers;
   choose_roots();
 }
 
@@ -112,7 +106,7 @@ void GravityField::evaluate(double t, Ranges ranges, bool want_potential) {
 void GravityField::apply_schedules(double t) {
   gravity_.reference_acceleration_is(reference_acceleration_ / frame_.acceleration_unit());
   if (timeline_.is_comoving() && theta_early_ > 0) {
-    const double distance = frame_.side / std::cbrt(static_cast<double>(total_));
+    const double distance = frame_.side / std::cbrt(static_cast<double>(s_.total));
     const double density = timeline_.cosmology().mean_density();
     const bool early = forces_cancel(reference_acceleration_, frame_.gravitational_constant * density * distance) ||
                        gravity_.has_lone_particle(stream_, particles_);
@@ -120,12 +114,12 @@ void GravityField::apply_schedules(double t) {
     gravity_.refine_roots(early || refine_root_);
   }
   const double softening = softening_at(step_options_, timeline_.scale_factor(t)) / frame_.side;
-  if (std::fabs(softening - softening_) > 1e-6 * softening_) set_softening(softening);
+  if (std::fabs(softening - s_.softening) > 1e-6 * s_.softening) set_softening(softening);
 }
 
 void GravityField::set_softening(double softening) {
   gravity_.set_law(with_softening(gravity_.options().law, softening));
-  softening_ = softening;
+  s_.softening = softening;
 }
 
 GravityField::Reach GravityField::measure_reach(double t) {
@@ -236,7 +230,7 @@ bool GravityField::bound_ones_leave() {
   const std::uint64_t one_of = exact ? 10'000 : 100;
   const SetCentre centre = centre_of_set();
   const HostParticles out = copies_beyond(stream_, particles_, kMiddleHalf);
-  return bound_over_all(out, centre, true) * one_of >= total_;
+  return bound_over_all(out, centre, true) * one_of >= s_.total;
 }
 
 std::uint64_t GravityField::bound_over_all(const HostParticles& out, const SetCentre& centre, bool among) {
@@ -249,8 +243,8 @@ void GravityField::take_out(double t, bool from_here) {
   const std::uint64_t count = keep_aside(from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{}, t);
   if (count == 0) return;  // over sites: no particle has gone as far as the bound
   gravity_.particles_changed();
-  total_ -= count;
-  if (total_ == 0)
+  s_.total -= count;
+  if (s_.total == 0)
     throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
                 "check velocities and units of the initial conditions, or give a larger box.size");
 }
@@ -272,11 +266,11 @@ std::uint64_t GravityField::keep_aside(const HostParticles& out, double t) {
   if (left.count == 0) return 0;
   const std::uint64_t bound = bound_over_all(out, centre, false);
   keep_escapers(out, t);
-  escapers_.total += left.count;
-  for (std::size_t axis = 0; axis < 3; ++axis) escapers_.momentum[axis] += left.momentum[axis];
-  escapers_.energy += left.kinetic - frame_.potential_unit() * centre.mass * left.nearness;
+  s_.escapers += left.count;
+  for (std::size_t axis = 0; axis < 3; ++axis) s_.escaped_momentum[axis] += left.momentum[axis];
+  s_.escaped_energy += left.kinetic - frame_.potential_unit() * centre.mass * left.nearness;
   log_(fmt::format("{} particle{} left the box and {} set aside ({} so far): they keep their velocity.{}", left.count,
-                   left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total,
+                   left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", s_.escapers,
                    bound == 0 ? ""
                               : fmt::format(" Warning: {} of them would have come back: give a box.size above {:g}.",
                                             bound, frame_.side)));

@@ -31,16 +31,6 @@ struct Left {
   std::array<double, 3> momentum{};  // sum m v
 };
 
-// Particles of this rank that have left the middle half of an isolated set's largest box; they keep their velocities
-// and feel no force. `positions` (length units) are those at `times`, when they left.
-struct Escapers : EscaperRows {
-  // Over all ranks: the number of escapers, their energy and their momentum. The energy is kinetic, and potential as if
-  // all other particles were at their centre of mass.
-  std::uint64_t total = 0;
-  double energy = 0;
-  std::array<double, 3> momentum{};
-};
-
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice; the errors of multipoles do not
 // cancel. Compares the typical force (reference_acceleration(): the rms without a few much larger ones, such as those
 // of a tight pair) with G m / d^2, for the mean mass m and the mean distance d, in the same units. The factor was
@@ -73,17 +63,19 @@ class GravityField : public ForceField {
   }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   bool has_mesh() const override { return gravity_.has_mesh(); }
-  std::uint64_t total() const override { return total_; }
+  std::uint64_t total() const override { return s_.total; }
   const VectorArray& short_acceleration() const override { return gravity_.short_acceleration(); }
   const VectorArray& long_acceleration() const override { return gravity_.long_acceleration(); }
 
-  const Escapers& escapers() const { return escapers_; }
+  // Particles of this rank that have left the middle half of an isolated set's largest box; they keep their velocities
+  // and feel no force. Positions (length units) are those at their times, when they left.
+  const EscaperRows& escapers() const { return escapers_; }
 
   // Sets particles aside that are not on the device. Collective; before the first evaluation.
   void begin_aside(const Snapshot& far, double t);
 
   // The state for a restart; to be restored, with this rank's escapers, before the first evaluation.
-  FieldState state() const;
+  const FieldState& state() const { return s_; }
   void restore(const FieldState& state, const EscaperRows& escapers);
 
  private:
@@ -122,10 +114,9 @@ class GravityField : public ForceField {
   Communicator ranks_;
   SiteAgreement& agreement_;
   std::optional<double> known_reach_sides_;  // largest distance from the middle of the next positions, if known
-  std::uint64_t total_;                      // particles of all ranks of all sites
-  double softening_ = 0;                     // sides, of the law in use
-  double reference_acceleration_ = 0;        // the last one known, velocity^2 / length; 0 before the first
-  Escapers escapers_;
+  FieldState s_;
+  double reference_acceleration_ = 0;  // the last one known, velocity^2 / length; 0 before the first
+  EscaperRows escapers_;
 };
 
 }  // namespace maki

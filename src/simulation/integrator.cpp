@@ -52,35 +52,31 @@ Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& 
       lag_(options.by_newest ? std::max(run.agreement.delay(), 1) : 2) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
-  time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
+  s_.time = s_.short_kicked_to = s_.long_kicked_to = s_.long_begin = long_end_ = t;
   agreement_.begin();
   evaluate(true, want_potential);
   measure(true);
-  decisive_ = older_ = latest();
-  later_.assign(static_cast<std::size_t>(lag_), decisive_);  // it also stands for steps before the start
-  sent_before_ = sent_last_;
-  return {t, 0, 0, true, want_potential, decisive_};
+  s_.decisive = older_ = latest();
+  later_.assign(static_cast<std::size_t>(lag_), s_.decisive);  // it also stands for steps before the start
+  s_.sent_before = s_.sent_last;
+  return {t, 0, 0, true, want_potential, s_.decisive};
 }
 
 IntegratorState Integrator::state() const {
   if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
-  return {time_, short_kicked_to_, long_kicked_to_, long_begin_, has_potential_, decisive_, sent_last_, sent_before_};
+  return s_;
 }
 
 void Integrator::resume(const IntegratorState& state) {
-  time_ = long_end_ = state.time;
-  short_kicked_to_ = state.short_kicked_to;
-  long_kicked_to_ = state.long_kicked_to;
-  long_begin_ = state.long_begin;
+  s_ = state;
+  long_end_ = state.time;
   agreement_.begin();
   forces_.prepare_potentials();
   const bool has_stepped = state.long_begin < state.time;  // else these are the forces of start()
   if (has_stepped) forces_.measured(state.decisive);
   evaluate(true, state.has_potential);  // with potentials, sums have another order and rounding
   measure(true);
-  decisive_ = state.decisive;
-  sent_last_ = state.sent_last;
-  sent_before_ = state.sent_before;
+  s_ = state;  // without what was measured again
   collect_sent();
 }
 
@@ -93,7 +89,7 @@ void Integrator::collect_sent() {
   };
   later_.clear();
   for (const MeasurePart& all :
-       agreement_.sites().joined(sites::Phase::kOutput, 1, Parts{sent_before_, sent_last_}, join_both))
+       agreement_.sites().joined(sites::Phase::kOutput, 1, Parts{s_.sent_before, s_.sent_last}, join_both))
     later_.push_back(measure_of(all, latest(), frame_.acceleration_unit()));
   if (lag_ == 1) later_.pop_front();
 }
@@ -102,9 +98,9 @@ void Integrator::collect_sent() {
 void Integrator::learn_measures() {
   agreement_.begin();
   take_known();
-  older_ = std::exchange(decisive_, later_.front());
+  older_ = std::exchange(s_.decisive, later_.front());
   later_.pop_front();
-  forces_.measured(decisive_);
+  forces_.measured(s_.decisive);
 }
 
 namespace {
@@ -120,24 +116,24 @@ void require_progress(double begin, double end) {
 }  // namespace
 
 void Integrator::choose_long_step(double target) {
-  const double remaining = target - time_;
+  const double remaining = target - s_.time;
   const StepMeasure expected = expected_measure();
-  const double wanted_short = safe_step(short_step(options_, timeline_, time_, expected), expected);
+  const double wanted_short = safe_step(short_step(options_, timeline_, s_.time, expected), expected);
   const double wanted =
-      forces_.has_mesh() ? long_step(options_, timeline_, time_, expected, wanted_short) : wanted_short;
+      forces_.has_mesh() ? long_step(options_, timeline_, s_.time, expected, wanted_short) : wanted_short;
   const double length = divide_evenly(remaining, wanted, 0);
-  long_begin_ = time_;
-  long_end_ = length < remaining ? time_ + length : target;
-  require_progress(time_, long_end_);
+  s_.long_begin = s_.time;
+  long_end_ = length < remaining ? s_.time + length : target;
+  require_progress(s_.time, long_end_);
 }
 
 double Integrator::choose_short_end() const {
-  const double remaining = long_end_ - time_;
+  const double remaining = long_end_ - s_.time;
   if (!forces_.has_mesh()) return long_end_;
-  const double length = divide_evenly(remaining, short_step(options_, timeline_, time_, expected_measure()),
+  const double length = divide_evenly(remaining, short_step(options_, timeline_, s_.time, expected_measure()),
                                       options_.fixed_step > 0 ? 0 : kStretch);
-  const double end = length < remaining ? time_ + length : long_end_;
-  require_progress(time_, end);
+  const double end = length < remaining ? s_.time + length : long_end_;
+  require_progress(s_.time, end);
   return end;
 }
 
@@ -145,9 +141,10 @@ double Integrator::choose_short_end() const {
 // steps lag behind: too long on the way into a pericentre, too short on the way out, and orbits drift in energy (e =
 // 0.5, 1000 steps an orbit, 100 orbits: 4e-5 of it; with the trend 2e-9, in exact arithmetic).
 StepMeasure Integrator::expected_measure() const {
-  StepMeasure expected = decisive_;
+  StepMeasure expected = s_.decisive;
   if (older_.acceleration > 0) {
-    const double growth = std::clamp(decisive_.acceleration / older_.acceleration, 1 / kLargestGrowth, kLargestGrowth);
+    const double growth =
+        std::clamp(s_.decisive.acceleration / older_.acceleration, 1 / kLargestGrowth, kLargestGrowth);
     expected.acceleration *= std::pow(growth, lag_ - 0.5);
   }
   return expected;
@@ -178,8 +175,8 @@ void Integrator::measure(bool boundary) {
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
     throw Error(fmt::format("a particle's {} is not a finite number",
                             std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
-                timeline_.is_comoving() ? fmt::format("at scale factor {:.6g}", timeline_.scale_factor(time_))
-                                        : fmt::format("at time {:.6g}", time_),
+                timeline_.is_comoving() ? fmt::format("at scale factor {:.6g}", timeline_.scale_factor(s_.time))
+                                        : fmt::format("at time {:.6g}", s_.time),
                 "check masses, units and softening of the initial conditions (numbers end at 3e38: a mass over the "
                 "softening may need a larger unit of mass); if they are sound, use a smaller eta");
   know_reach(maxima);
@@ -193,8 +190,8 @@ void Integrator::measure(bool boundary) {
     mine.mean_square_acceleration = mean_square(squares.acceleration, maxima.acceleration, total) * unit * unit;
     mine.mean_logarithm = static_cast<double>(squares.logarithm) / static_cast<double>(total);
   }
-  sent_before_ = sent_last_;
-  sent_last_ = part_of(mine);
+  s_.sent_before = s_.sent_last;
+  s_.sent_last = part_of(mine);
   agreement_.publish();
   take_known();
 }

@@ -95,14 +95,15 @@ class Integrator {
   void synchronise();
 
   // The factor of drift() from t, within the last step, to its end.
-  double drift_since(double t) const;
+  double drift_since(double t) const { return drift_factor(t, s_.time); }
 
-  double time() const { return time_; }
-  bool at_boundary() const { return time_ == long_end_; }
+  double time() const { return s_.time; }
+  bool at_boundary() const { return s_.time == long_end_; }
 
  private:
   // Parts of a step (step.cpp).
   double kick_factor(double from, double to) const;
+  double drift_factor(double from, double to) const;
   void kick_short(double to);
   void kick_long(double to);
   void drift_to(double end);
@@ -116,7 +117,7 @@ class Integrator {
   void take_known();
   StepMeasure measure_of_all() const;
   // The last measure that all sites know.
-  const StepMeasure& latest() const { return later_.empty() ? decisive_ : later_.back(); }
+  const StepMeasure& latest() const { return later_.empty() ? s_.decisive : later_.back(); }
   void collect_sent();
   StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
@@ -131,13 +132,8 @@ class Integrator {
   Communicator ranks_;
   SiteAgreement& agreement_;
 
-  double time_ = 0;             // of the positions
-  double short_kicked_to_ = 0;  // momenta hold the short-range force up to here
-  double long_kicked_to_ = 0;   // and the long-range force up to here
-  double long_begin_ = 0;
-  double long_end_ = 0;
-  bool has_potential_ = false;           // of the last evaluation
-  MeasurePart sent_last_, sent_before_;  // as in IntegratorState
+  IntegratorState s_;    // between boundaries too, where its long step is the one under way
+  double long_end_ = 0;  // of the same
   // Upper bounds over all particles: the last measure, plus the largest changes by kicks and drifts since.
   struct Bounds {
     double reach_sides;   // |x - 1/2| on any axis
@@ -147,9 +143,9 @@ class Integrator {
   std::optional<Bounds> farthest_;
   // Steps from a measure to the end of the step that it decides: 1 (at one site with StepOptions::by_newest) or 2.
   int lag_;
-  // Measures over all sites. `decisive_`, and `older_` from one step before it, chose the present step; `later_` holds
-  // the known ones of the steps after it, each of which will be the decisive one of a coming step.
-  StepMeasure decisive_, older_;
+  // Measures over all sites. The decisive one, and `older_` from one step before it, chose the present step; `later_`
+  // holds the known ones of the steps after it, each of which will be the decisive one of a coming step.
+  StepMeasure older_;
   std::deque<StepMeasure> later_;
   std::optional<std::uint64_t> taken_;  // the last evaluation whose measures of all sites were taken
 };

@@ -139,12 +139,8 @@ std::string phase_table(const Ranks& ranks) {
   const std::vector<std::string> paths = phase_paths(ranks);
   std::size_t width = 24;
   double whole = 0;  // mean over ranks
-  const auto name_of = [](const std::string& path) {
-    const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
-    return std::string(2 * depth, ' ') + path.substr(path.rfind('/') + 1);
-  };
   for (const std::string& path : paths) {
-    width = std::max(width, name_of(path).size() + 2);
+    width = std::max(width, indented_name(path).size() + 2);
     if (path.find('/') != path.npos) continue;
     whole += phase_spread(ranks, path, &PhaseTime::total_seconds).mean;
   }
@@ -152,8 +148,8 @@ std::string phase_table(const Ranks& ranks) {
                                  "min", "mean", "max", "share", "max/mean");
   for (const std::string& path : paths) {
     const Spread s = phase_spread(ranks, path, &PhaseTime::total_seconds);
-    text += fmt::format("{:<{}}  {:>10.3f}  {:>10.3f}  {:>10.3f}  {:>5.1f} %  {:>9.2f}\n", name_of(path), width, s.min,
-                        s.mean, s.max, whole > 0 ? 100 * s.mean / whole : 0, s.imbalance());
+    text += fmt::format("{:<{}}  {:>10.3f}  {:>10.3f}  {:>10.3f}  {:>5.1f} %  {:>9.2f}\n", indented_name(path), width,
+                        s.min, s.mean, s.max, whole > 0 ? 100 * s.mean / whole : 0, s.imbalance());
   }
   return text;
 }
@@ -278,7 +274,7 @@ RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers) {
   record.memory_high_water = metrics.memory_high_water;
   record.seconds = metrics.seconds;
   record.gravity = metrics.gravity;
-  record.phases = phase_times(timers);
+  record.phases = timers.phases();
   return record;
 }
 

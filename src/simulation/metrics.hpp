@@ -28,8 +28,7 @@ struct SiteRecord {
 };
 
 struct SitesRecord {
-  std::uint64_t step = 0;
-  std::uint64_t known_step = 0;   // the step that `sites` describes: one or two before this one
+  std::uint64_t known_step = 0;   // the step that `sites` describes: one or two before that of the line
   std::vector<SiteRecord> sites;  // in the order of the ring; empty while nothing is known
   // Times of this site in this step; others are in StepMetrics and PhaseTimers.
   double transform_seconds = 0;  // Fourier transforms of the whole mesh at every site; 0 if unknown
@@ -59,6 +58,8 @@ struct StepMetrics {
   double seconds = 0;                  // wall-clock time of the step
   double elapsed = 0;                  // since the start of the run
   double steps_left = 0;               // to the end if all are as long as this one
+  SitesRecord of_sites;                // over several sites
+  SitesTraffic traffic{};              // messages between sites since those of the step before, or of an output
   std::string sites;                   // over several sites: SitesReport::json() of the step
 };
 

@@ -190,8 +190,11 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   begin_files();
   StepMetrics metrics = of_step;
   metrics.steps_left = steps_left;
-  part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
-  if (sites_report_) report_sites(metrics, timers);
+  part_sums_.step(metrics, timers);
+  if (sites_report_) {
+    sites_report_->step(own_record(ranks(), metrics, timers), metrics.of_sites, metrics.traffic);
+    metrics.sites = sites_report_->json();
+  }
   log_links();
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
@@ -209,18 +212,6 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
   }
   progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
                   metrics.particles, options_.time_unit});
-}
-
-void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traffic) {
-  sites_record_.emplace(record, traffic);
-}
-
-void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
-  if (!sites_record_)
-    sites_record_.emplace(SitesRecord{}, place_.sites->take_traffic());  // the other sites are not known yet
-  sites_report_->step(own_record(ranks(), metrics, timers), sites_record_->first, sites_record_->second);
-  sites_record_.reset();
-  metrics.sites = sites_report_->json();
 }
 
 void RunFiles::describe(const SitesRunFacts& facts) {
@@ -361,13 +352,9 @@ void RunFiles::told(const RestartOutcome& restart) {
                       restart_.empty() ? "The run has none." : "The last one is " + restart_ + "."));
 }
 
-int RunFiles::rank_with_most() const {
-  const std::vector<std::uint64_t> most = gathered(ranks(), std::uint64_t{pool_report().high_water});
-  return static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
-}
-
 std::string RunFiles::of_rank_with_most(const std::string& mine) const {
-  return broadcast_text(ranks(), mine, rank_with_most());
+  const std::vector<std::uint64_t> most = gathered(ranks(), std::uint64_t{pool_report().high_water});
+  return broadcast_text(ranks(), mine, static_cast<int>(std::ranges::max_element(most) - most.begin()));
 }
 
 // The arrays of the rank with most memory.
@@ -378,17 +365,15 @@ std::string RunFiles::memory_of_largest(bool by_family) const {
   return of_rank_with_most(fmt::format("rank {} held most:\n{}", ranks().rank(), text));
 }
 
-std::string RunFiles::beside_model() const {
-  return options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
-}
-
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
-  const std::string arrays = memory_of_largest(false), model = beside_model();
+  const std::string arrays = memory_of_largest(false);
+  const std::string model = options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
   const PoolReport pool = pool_report();
   const std::vector<RankRecord> records = gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved,
-                                                                   stop_.elapsed(), counts_, phase_times(timers)});
-  record_end(result, records);
+                                                                   stop_.elapsed(), counts_, timers.phases()});
+  const std::string memory = of_rank_with_most(memory_json(families(pool.peaks.front().arrays)));
   if (!speaks()) return;
+  event(end_line(result, stop_.elapsed(), records, memory));
   log().finish(run_report(timers, records, result.steps) + model, arrays);
 }
 
@@ -396,11 +381,6 @@ void RunFiles::event(const std::string& line) {
   if (!speaks()) return;
   log().event(line);
   progress_.event(line);
-}
-
-void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>& ranks) {
-  const std::string memory = of_rank_with_most(memory_json(families(pool_report().peaks.front().arrays)));
-  if (speaks()) event(end_line({result, stop_.elapsed(), ranks, memory}));
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {

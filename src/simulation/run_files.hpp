@@ -46,7 +46,7 @@ constexpr int restarts_to_keep(int setting, bool over_sites) {
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;
-  WriteOptions snapshots;           // stopped.hdf5 is always complete and exact
+  WriteOptions snapshots = {};      // stopped.hdf5 is always complete and exact
   int metrics_interval = 1;         // steps between lines of metrics and log
   double time_limit = 0;            // seconds since `begun`; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
@@ -54,20 +54,20 @@ struct RunFileOptions {
   int restarts_kept = 2;            // 0: no restarts, not even when the run is stopped
   // The step of the restart from which the run resumes: log and metrics continue, and lines and files of later steps
   // are replaced.
-  std::optional<std::uint64_t> resumed_at;
+  std::optional<std::uint64_t> resumed_at = {};
   // On the first rank, of this directory, where it is held already.
-  std::shared_ptr<DirectoryLock> lock;
-  std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
-  std::vector<std::string> settings;   // that the user chose (RunHead)
-  std::string initial_file;            // initial conditions; never removed
-  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
-  std::FILE* progress = stdout;        // nullptr: silent
+  std::shared_ptr<DirectoryLock> lock = {};
+  std::string run = {};                     // its name (src/io/run_directory.hpp), for log and restarts
+  std::vector<std::string> settings = {};   // that the user chose (RunHead)
+  std::string initial_file = {};            // initial conditions; never removed
+  std::vector<std::string> site_keys = {};  // settings with the sites' key files, for restarts
+  std::FILE* progress = stdout;             // nullptr: silent
   bool json_progress = false;
   bool signals = true;  // those of StopRequest stop the run; false: the caller handles signals
   // Beginning of the time that the log counts: before initial conditions are made or a restart is read.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
-  TimeUnit time_unit;                   // of times in messages about an isolated set
-  std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
+  TimeUnit time_unit = {};                   // of times in messages about an isolated set
+  std::optional<ModelledRun> modelled = {};  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
 // Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run.
@@ -110,7 +110,6 @@ class RunFiles : public RunObserver {
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
-  void sites_record(const SitesRecord& record, const SitesTraffic& traffic) override;
   // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
   // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error; not one that was
   // lost with the directory.
@@ -167,21 +166,17 @@ class RunFiles : public RunObserver {
   void open_log();
   bool speaks() const { return ranks().rank() == 0; }
   int restarts_kept() const { return restarts_to_keep(options_.restarts_kept, place_.sites->count() > 1); }
-  int rank_with_most() const;
   std::string of_rank_with_most(const std::string& mine) const;
   std::string memory_of_largest(bool by_family) const;
-  void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
   void finish_sites();
   std::string way_on() const;  // the command that resumes the run here
   void write_report(const RunResult& result, const PhaseTimers& timers);
-  std::string beside_model() const;
   RestartInfo restart_info(const RunState& state) const;
   void told(const RestartOutcome& restart);
   void told(const SnapshotOutcome& snapshot);
   void log_links();
   void event(const std::string& line);  // of metrics, and of progress as JSON
   void fail_elsewhere(const std::string& error, const std::string& text) const;
-  void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;
   Provenance provenance_;
@@ -190,10 +185,9 @@ class RunFiles : public RunObserver {
   Progress progress_;
   bool files_begun_ = false;
   std::optional<StepLog> log_;
-  std::optional<LinkLines> link_lines_;                               // over several sites, on rank 0
-  std::optional<SitesReport> sites_report_;                           // over several sites
-  std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
-  std::vector<std::string> first_words_;                              // messages before the log exists
+  std::optional<LinkLines> link_lines_;      // over several sites, on rank 0
+  std::optional<SitesReport> sites_report_;  // over several sites
+  std::vector<std::string> first_words_;     // messages before the log exists
   SnapshotWriter snapshot_writer_;
   std::string snapshot_line_, snapshot_moment_;        // of the unfinished snapshot: its event and its time
   bool lost_directory_ = false;                        // since it was begun; on the first rank

@@ -40,12 +40,13 @@ struct IntegratorState {
   MeasurePart sent_last, sent_before;
 };
 
-// State of a GravityField, without this rank's escapers (EscaperRows).
+// State of a GravityField, without this rank's escapers (EscaperRows). The energy of escapers is kinetic, and potential
+// as if all other particles were at their centre of mass.
 struct FieldState {
   double softening = 0;        // sides, of the law in use
   std::uint64_t total = 0;     // particles of all ranks (and sites)
   std::uint64_t escapers = 0;  // of all ranks
-  double escaped_energy = 0;
+  double escaped_energy = 0;   // of all ranks, as the next
   std::array<double, 3> escaped_momentum{};
 };
 
@@ -70,7 +71,7 @@ struct RunState {
   TreeDrifts drifts;
   RunResult result;
   MomentumTotals first_momentum;
-  double removed_energy = 0;
+  double removed_energy = 0;  // of escapers, already given to the EnergyTracker
   double last_kinetic_t = 0;
   std::uint64_t last_energy_step = 0;
   double elapsed = 0;                // wall-clock time in steps

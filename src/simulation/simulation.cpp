@@ -48,26 +48,23 @@ Snapshot split_far(Snapshot& set, const Frame& frame) {
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
                        RunObserver& observer, const RunPlace& place)
     : stream_(stream), options_(options), timeline_(std::move(timeline)), observer_(observer), ranks_(place.ranks),
-      sites_(place.sites), agreement_(*sites_), header_(initial.header),
-      frame_(make_frame(initial.header, options.side, options.centre)), energy_(initial.header.comoving) {
-  check_options(options_, header_.time, header_.comoving, frame_.side);
-  header_.gravitational_constant = frame_.gravitational_constant;
-  const Snapshot far = options_.begins_aside ? split_far(initial, frame_) : Snapshot();
-  load_particles(stream_, initial, frame_, particles_);
+      sites_(place.sites), agreement_(*sites_), energy_(initial.header.comoving) {
+  s_.header = initial.header;
+  s_.frame = make_frame(initial.header, options.side, options.centre);
+  check_options(options_, s_.header.time, s_.header.comoving, s_.frame.side);
+  s_.header.gravitational_constant = s_.frame.gravitational_constant;
+  const Snapshot far = options_.begins_aside ? split_far(initial, s_.frame) : Snapshot();
+  load_particles(stream_, initial, s_.frame, particles_);
   assemble();
-  if (options_.begins_aside) field_->begin_aside(far, header_.time);
+  if (options_.begins_aside) field_->begin_aside(far, s_.header.time);
 }
 
 Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
                        RunObserver& observer, const RunPlace& place)
     : stream_(stream), options_(options), timeline_(std::move(timeline)), observer_(observer), ranks_(place.ranks),
-      sites_(place.sites), agreement_(*sites_), header_(from.state.header), frame_(from.state.frame),
-      energy_(header_.comoving), result_(from.state.result), resumed_from_(from.state),
-      first_momentum_(from.state.first_momentum), removed_energy_(from.state.removed_energy),
-      last_kinetic_t_(from.state.last_kinetic_t), sample_(from.state.sample),
-      last_energy_step_(from.state.last_energy_step), elapsed_(from.state.elapsed) {
-  check_options(options_, from.state.file_time * (1 - kSameTime), header_.comoving, frame_.side);
-  if (!header_.comoving) header_.box_size = 0;
+      sites_(place.sites), agreement_(*sites_), s_(from.state), resumes_(true), energy_(from.state.header.comoving) {
+  check_options(options_, from.state.file_time * (1 - kSameTime), s_.header.comoving, s_.frame.side);
+  if (!s_.header.comoving) s_.header.box_size = 0;
   energy_.restore(from.state.energy);
   const auto taken = [&](double moment) { return moment <= from.state.file_time * (1 + kSameTime); };
   next_picture_ = static_cast<std::size_t>(std::count_if(options_.film.begin(), options_.film.end(), taken));
@@ -83,8 +80,8 @@ void Simulation::assemble() {
   const RunContext run{stream_, timers_, agreement_, ranks_};
   const FieldOptions field{options_.step_options, options_.theta_early,
                            [this](const std::string& text) { observer_.message(text); }};
-  field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
-  integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.step_options, frame_);
+  field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, s_.frame, field);
+  integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.step_options, s_.frame);
   targets_ = plan_outputs();
 }
 
@@ -117,7 +114,7 @@ RunResult Simulation::run_to_end() {
 }
 
 void Simulation::begin() {
-  resumed_from_ ? resume() : first_forces();
+  resumes_ ? resume() : first_forces();
   if (ended()) return;  // the restart of a run's end
   if (integrator_->time() < targets_.front().t)
     keep_state(static_cast<std::uint64_t>(targets_.front().index));
@@ -127,13 +124,15 @@ void Simulation::begin() {
 
 void Simulation::first_forces() {
   const auto clock = WallClock::now();
-  const StepReport report = integrator_->start(on_timeline(header_.time), options_.energy_interval > 0);
-  first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
-                                                     gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
-  publish_totals(*sites_, 0, {{}, first_momentum_});
-  first_momentum_ = collect_totals(*sites_, 0).momentum;
-  removed_energy_ = field_->escapers().energy;
-  for (std::size_t axis = 0; axis < 3; ++axis) first_momentum_.momentum[axis] += field_->escapers().momentum[axis];
+  const StepReport report = integrator_->start(on_timeline(s_.header.time), options_.energy_interval > 0);
+  s_.first_momentum =
+      over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
+                                       gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
+  publish_totals(*sites_, 0, {{}, s_.first_momentum});
+  s_.first_momentum = collect_totals(*sites_, 0).momentum;
+  s_.removed_energy = field_->state().escaped_energy;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    s_.first_momentum.momentum[axis] += field_->state().escaped_momentum[axis];
   record(report, seconds_since(clock), true);
   take_film();  // the observer's first file is that of the first record
 }
@@ -159,7 +158,7 @@ bool Simulation::long_step(double until) {
     after_boundary(static_cast<std::uint64_t>(target.index));
   else
     arrive();
-  if (result_.stopped_by.empty()) return !ended();
+  if (s_.result.stopped_by.empty()) return !ended();
   integrator_->synchronise();
   write_output(-1);
   return false;
@@ -171,7 +170,7 @@ void Simulation::arrive() {
   integrator_->synchronise();
   write_output(target.index);
   if (reached_ == targets_.size()) {
-    result_.stopped_by.clear();  // nothing is left to do
+    s_.result.stopped_by.clear();  // nothing is left to do
     restart_wanted_ = observer_.wants_last_restart();
   }
   after_boundary(static_cast<std::uint64_t>(target.index) + 1);
@@ -179,7 +178,7 @@ void Simulation::arrive() {
 
 void Simulation::stop(const std::string& reason) {
   if (ended()) return;
-  result_.stopped_by = reason;
+  s_.result.stopped_by = reason;
   restart_wanted_ = true;
   after_boundary(static_cast<std::uint64_t>(targets_[reached_].index));
   integrator_->synchronise();
@@ -189,19 +188,19 @@ void Simulation::stop(const std::string& reason) {
 void Simulation::synchronise() { integrator_->synchronise(); }
 
 RunResult Simulation::so_far() const {
-  RunResult result = result_;
+  RunResult result = s_.result;
   result.time = file_time();
   result.particles = field_->total();
   return result;
 }
 
-RunResult Simulation::finish() { return result_ = so_far(); }
+RunResult Simulation::finish() { return s_.result = so_far(); }
 
 // Asks whether to stop, for the reason of the lowest rank with one, and whether the first rank wants a restart. All
 // sites know a site's requests some steps later: a time limit has to hold for these too.
 void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason((1 + agreement_.delay()) * long_step_seconds_);
-  const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
+  const bool restart = observer_.wants_restart(s_.result.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
   std::array<std::uint64_t, 4> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
                                         restart ? 1u : 0u, gravity_->shared_planes(), gravity_->unkept_ghost_lists()};
@@ -219,9 +218,9 @@ void Simulation::ask_observer() {
   // Requests older than the last restart are fulfilled.
   restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;
   if (!(all & kStop)) return;
-  result_.stopped_by = asked[0] > 0        ? reason
-                       : (all & kStopFile) ? std::string(kStopFileReason) + " of another site"
-                                           : "another site";
+  s_.result.stopped_by = asked[0] > 0        ? reason
+                         : (all & kStopFile) ? std::string(kStopFileReason) + " of another site"
+                                             : "another site";
   restart_wanted_ = true;
 }
 
@@ -233,7 +232,7 @@ void Simulation::warn_of_shared_planes() {
       "the boundary were rounded at each site by itself. The mesh is the same at all sites and forces are as good, but "
       "it is no longer that of one site to the last bit. Where that matters, let trees be made anew more often: a "
       "smaller gravity.reuse, or gravity.reuse_tolerance.",
-      result_.steps));
+      s_.result.steps));
 }
 
 // Reports lists that were not kept, once in a run.
@@ -243,7 +242,7 @@ void Simulation::warn_of_unkept_lists() {
       "Warning: by step {}, interaction lists did not fit into memory and were made in batches, in every step. The run "
       "is sound, but no longer the same to the last bit with other numbers of ranks and sites. Where that matters, run on "
       "more ranks, or with gravity.reuse = 1.",
-      result_.steps));
+      s_.result.steps));
 }
 
 void Simulation::one_step(double target) {
@@ -251,17 +250,17 @@ void Simulation::one_step(double target) {
   const auto clock = WallClock::now();
   Potentials potentials = Potentials::kNever;
   if (options_.energy_interval > 0) {
-    const bool due = result_.steps + 1 - last_energy_step_ >= static_cast<std::uint64_t>(options_.energy_interval);
+    const bool due = s_.result.steps + 1 - s_.last_energy_step >= static_cast<std::uint64_t>(options_.energy_interval);
     potentials = due ? Potentials::kAtBoundary : Potentials::kAtTarget;
   }
   const StepReport report = integrator_->advance(target, potentials);
-  ++result_.steps;
+  ++s_.result.steps;
   record(report, seconds_since(clock), report.t == target);
 }
 
 void Simulation::record(const StepReport& report, double seconds, bool at_output) {
   StepMetrics metrics;
-  metrics.step = result_.steps;
+  metrics.step = s_.result.steps;
   metrics.comoving = timeline_.is_comoving();
   metrics.time = file_time();
   metrics.dt = timeline_.physical_time(report.t - report.step, report.t);
@@ -277,8 +276,8 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   note_jump(report.measure);
   metrics.gravity = gravity_->counts();
   if (report.step > 0) {
-    result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
-    result_.long_steps += report.long_boundary ? 1 : 0;
+    s_.result.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
+    s_.result.long_steps += report.long_boundary ? 1 : 0;
   }
 
   const auto clock = WallClock::now();
@@ -290,22 +289,22 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   if (report.has_potential || kinetic_is_due(report)) sample_energy(metrics, report.has_potential, at_output);
   seconds += seconds_since(clock);
   timers_.collect();
-  elapsed_ += seconds;
+  s_.elapsed += seconds;
   long_step_seconds_ += seconds;
   metrics.memory_high_water = pool_report().high_water;
   metrics.seconds = seconds;
-  metrics.elapsed = elapsed_;
+  metrics.elapsed = s_.elapsed;
   const double end = on_timeline(options_.end);
-  report_sites();
+  metrics.of_sites = record_of_sites();
+  metrics.traffic = sites_->take_traffic();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
-// Passes the known sums of the sites to the observer.
-void Simulation::report_sites() {
+// The known sums of the sites.
+SitesRecord Simulation::record_of_sites() {
   const sites::Slabs& slabs = gravity_->slabs();
   SitesRecord record;
-  record.step = result_.steps;
-  record.known_step = result_.steps - (agreement_.number() - *agreement_.known());
+  record.known_step = s_.result.steps - (agreement_.number() - *agreement_.known());
   const Gravity::MeshOfSites mesh = gravity_->take_mesh_of_sites();
   record.transform_seconds = mesh.transforms;
   record.coding_seconds = mesh.coding;
@@ -314,7 +313,7 @@ void Simulation::report_sites() {
     record.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,
                             slabs.begin(i) / kSideToUnits, static_cast<double>(slabs.end(i)) / kSideToUnits});
   }
-  observer_.sites_record(record, sites_->take_traffic());
+  return record;
 }
 
 }  // namespace maki

@@ -46,7 +46,7 @@ struct OutputState {
   const Stream& stream;
   const Particles& particles;
   const Frame& frame;
-  const Escapers& escapers;
+  const EscaperRows& escapers;
   std::optional<ForceError> force_error = {};  // if SimulationOptions::error_targets is set
 
   // This rank's share of the state on the host, with its escapers.
@@ -78,8 +78,6 @@ class RunObserver {
   virtual void message(const std::string&) {}
   // `steps_left`: number of steps to the end if all are as long as this one.
   virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
-  // Over several sites, just before step() of the same step; `traffic`: messages since the last call.
-  virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
   // A time of SimulationOptions::film, with its index there: positions are those at that time, momenta and ids are
   // meaningless, and escapers are left out. A film does not change the steps.
@@ -143,7 +141,7 @@ class Simulation {
   void synchronise();
   // Whether an error ended a long step on its way: positions and momenta are of different times then.
   bool broke_off() const { return in_long_step_; }
-  bool ended() const { return reached_ == targets_.size() || !result_.stopped_by.empty(); }
+  bool ended() const { return reached_ == targets_.size() || !s_.result.stopped_by.empty(); }
   RunResult finish();
   // Scale factor, or time, of the positions.
   double time() const { return file_time(); }
@@ -152,7 +150,7 @@ class Simulation {
   // This rank's share of the present state; after run(), of the final state.
   Snapshot snapshot() const;
   const PhaseTimers& timers() const { return timers_; }
-  const Frame& frame() const { return frame_; }
+  const Frame& frame() const { return s_.frame; }
   const Gravity& gravity() const { return *gravity_; }
 
  private:
@@ -186,7 +184,7 @@ class Simulation {
   void note_energy_error(double error, std::uint64_t step);
   void note_jump(const StepMeasure& measure);
   const char* key_of_steps() const;
-  void report_sites();
+  SitesRecord record_of_sites();
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
   void write_output(int index);
@@ -205,16 +203,15 @@ class Simulation {
   Communicator ranks_;
   std::shared_ptr<sites::Sites> sites_;
   SiteAgreement agreement_;
-  SnapshotHeader header_;
-  Frame frame_;
+  // The state so far; integrator, field, energy, drifts, slabs, outputs and time are those of the restart.
+  RunState s_;
+  bool resumes_ = false;
   PhaseTimers timers_;
   Particles particles_;
   std::unique_ptr<Gravity> gravity_;
   std::unique_ptr<GravityField> field_;
   std::unique_ptr<Integrator> integrator_;
   EnergyTracker energy_;
-  RunResult result_;
-  std::optional<RunState> resumed_from_;
   std::vector<Target> targets_;
   std::size_t reached_ = 0;  // of the targets
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false, warned_of_jump_ = false;
@@ -224,16 +221,10 @@ class Simulation {
   bool restart_wanted_ = false;                   // at this boundary; the same on all ranks
   std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
-  MomentumTotals first_momentum_;
-  double removed_energy_ = 0;  // escapers' energy already given to the tracker
-  double last_kinetic_t_ = 0;
-  std::optional<EnergySample> sample_;
-  std::uint64_t last_energy_step_ = 0;
-  std::size_t next_picture_ = 0;  // of the film
+  std::size_t next_picture_ = 0;                  // of the film
   bool in_long_step_ = false;
   int substep_ = 0;
   double long_step_seconds_ = 0;
-  double elapsed_ = 0;  // wall-clock time in steps
 };
 
 }  // namespace maki

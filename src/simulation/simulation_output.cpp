@@ -35,7 +35,7 @@ class StateCopy : public ParticleSource {
   Frame frame_;
   double scale_factor_;
   ParticleRows rows_;
-  Escapers gone_;
+  EscaperRows gone_;
 };
 
 StateCopy::StateCopy(const OutputState& state)
@@ -91,7 +91,7 @@ std::shared_ptr<const ParticleSource> OutputState::copy() const { return std::ma
 
 // Sorted, without repetitions, the end last. Those before the start keep their index but are left out.
 std::vector<Simulation::Target> Simulation::plan_outputs() const {
-  const double span = options_.end - header_.time;
+  const double span = options_.end - s_.header.time;
   const auto same = [&](double a, double b) { return std::fabs(a - b) <= kSameTime * std::min(std::fabs(b), span); };
   std::vector<double> times = options_.outputs;
   std::erase_if(times, [&](double time) { return time > options_.end && !same(time, options_.end); });
@@ -105,20 +105,20 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
 
   std::vector<Target> targets;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (times[i] < header_.time && !same(times[i], header_.time)) continue;
-    if (resumed_from_ && same(times[i], resumed_from_->file_time)) continue;
+    if (times[i] < s_.header.time && !same(times[i], s_.header.time)) continue;
+    if (resumes_ && same(times[i], s_.file_time)) continue;
     targets.push_back(
-        {same(times[i], header_.time) ? on_timeline(header_.time) : on_timeline(times[i]), static_cast<int>(i)});
+        {same(times[i], s_.header.time) ? on_timeline(s_.header.time) : on_timeline(times[i]), static_cast<int>(i)});
   }
-  if (!resumed_from_ && targets.front().index > 0)
+  if (!resumes_ && targets.front().index > 0)
     observer_.message(fmt::format("Outputs before the start of the run are left out: {0}; numbers begin with {0:03}.",
                                   targets.front().index));
-  if (!resumed_from_) return targets;
-  std::erase_if(targets, [this](const Target& target) { return target.t <= resumed_from_->integrator.time; });
-  if (!targets.empty() && targets.front().index != static_cast<int>(resumed_from_->outputs))
+  if (!resumes_) return targets;
+  std::erase_if(targets, [this](const Target& target) { return target.t <= s_.integrator.time; });
+  if (!targets.empty() && targets.front().index != static_cast<int>(s_.outputs))
     throw Error("the outputs before the restart are no longer what they were",
                 fmt::format("the next one would have number {}, and the run had come to number {}",
-                            targets.front().index, resumed_from_->outputs),
+                            targets.front().index, s_.outputs),
                 "change later outputs only");
   return targets;
 }
@@ -132,7 +132,7 @@ void Simulation::take_film() {
     const double t = std::min(on_timeline(film[next_picture_]), integrator_->time());
     const Particles then = drifted_back(stream_, particles_, integrator_->drift_since(t));
     observer_.film(
-        {static_cast<int>(next_picture_), header_at(film[next_picture_]), stream_, then, frame_, field_->escapers()});
+        {static_cast<int>(next_picture_), header_at(film[next_picture_]), stream_, then, s_.frame, field_->escapers()});
   }
 }
 
@@ -141,18 +141,18 @@ void Simulation::tell_of_drift(const StepReport& report) {
   const PhaseTimers::Scope scope(timers_, "light cones");
   const auto since = [this](double t) { return integrator_->drift_since(t); };
   observer_.drifted(
-      {result_.steps, report.begin, report.t, report.long_boundary, since, stream_, particles_, frame_, header_});
+      {s_.result.steps, report.begin, report.t, report.long_boundary, since, stream_, particles_, s_.frame, s_.header});
 }
 
 SnapshotHeader Simulation::header_at(double file_time) const {
-  SnapshotHeader header = header_;
+  SnapshotHeader header = s_.header;
   header.time = file_time;
   header.redshift = header.comoving ? 1 / header.time - 1 : 0;
   return header;
 }
 
 OutputState Simulation::state(int index) const {
-  return {index, header_at(file_time()), stream_, particles_, frame_, field_->escapers()};
+  return {index, header_at(file_time()), stream_, particles_, s_.frame, field_->escapers()};
 }
 
 void Simulation::write_output(int index) {
@@ -178,7 +178,7 @@ void Simulation::warn_of_error(const ForceError& error) {
   if (error.rms > largest)
     observer_.message(
         fmt::format("Warning: this is more than gravity.error = {:g} asks for: give a smaller one.", largest));
-  else if (!frame_.periodic && error.median > largest)
+  else if (!s_.frame.periodic && error.median > largest)
     observer_.message(fmt::format(
         "Warning: half of the particles err by more than gravity.error = {:g}, of their own forces: give a smaller one.",
         largest));
@@ -200,19 +200,19 @@ double norm(const std::array<double, 3>& v) { return std::sqrt(v[0] * v[0] + v[1
 
 bool Simulation::kinetic_is_due(const StepReport& report) const {
   return timeline_.is_comoving() && options_.energy_interval > 0 && report.long_boundary &&
-         report.t - last_kinetic_t_ >= kKineticInterval;
+         report.t - s_.last_kinetic_t >= kKineticInterval;
 }
 
 void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool at_output) {
   const PhaseTimers::Scope scope(timers_, "energy", stream_);
   integrator_->synchronise();
-  last_kinetic_t_ = integrator_->time();
+  s_.last_kinetic_t = integrator_->time();
   EnergySample sample{timeline_.scale_factor(integrator_->time()),
                       with_potential,
-                      result_.steps,
-                      frame_.potential_unit(),
-                      field_->escapers().energy,
-                      field_->escapers().momentum,
+                      s_.result.steps,
+                      s_.frame.potential_unit(),
+                      field_->state().escaped_energy,
+                      field_->state().escaped_momentum,
                       {}};
   EnergyTotals& energy = sample.sums.energy;
   if (with_potential) {
@@ -221,34 +221,34 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
                                             far ? &gravity_->long_potential() : nullptr));
     sample.sums.momentum = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(), far));
     gravity_->release_potentials();
-    last_energy_step_ = result_.steps;
+    s_.last_energy_step = s_.result.steps;
   } else {
     energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
   }
-  sample_ = sample;
-  publish_totals(*sites_, result_.steps, sample.sums);
+  s_.sample = sample;
+  publish_totals(*sites_, s_.result.steps, sample.sums);
   if (agreement_.delay() == 0 || at_output) finish_energy(metrics);
 }
 
 // Over several sites called one step later, when the sums of the others have arrived, or at an output.
 void Simulation::finish_energy(StepMetrics& metrics) {
-  if (!sample_) return;
-  const EnergySample sample = *sample_;
-  sample_.reset();
+  if (!s_.sample) return;
+  const EnergySample sample = *s_.sample;
+  s_.sample.reset();
   const SiteTotals sums = collect_totals(*sites_, sample.step);
   const double a = sample.a;
   if (!sample.with_potential) {
     energy_.add_kinetic(a, sums.energy.kinetic / (a * a));
     return;
   }
-  energy_.remove(sample.escaped - removed_energy_);
-  removed_energy_ = sample.escaped;
+  energy_.remove(sample.escaped - s_.removed_energy);
+  s_.removed_energy = sample.escaped;
   const MomentumTotals& momentum = sums.momentum;
   std::array<double, 3> change;
   double gained = 0;  // of P^2 / 2, by those that have not escaped
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const double now = momentum.momentum[axis];
-    change[axis] = now + sample.escaped_momentum[axis] - first_momentum_.momentum[axis];
+    change[axis] = now + sample.escaped_momentum[axis] - s_.first_momentum.momentum[axis];
     gained += change[axis] * (now - 0.5 * change[axis]);
   }
   BulkEnergy bulk;
@@ -259,17 +259,17 @@ void Simulation::finish_energy(StepMetrics& metrics) {
       energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a, bulk);
   if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
   if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
-  result_.energy = metrics.energy;
+  s_.result.energy = metrics.energy;
   if (first) note_unbound(metrics.energy->kinetic - bulk.kinetic, metrics.energy->potential);
   note_energy_error(std::fabs(metrics.energy->error), sample.step);
-  result_.momentum_drift = metrics.momentum_drift;
-  result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
+  s_.result.momentum_drift = metrics.momentum_drift;
+  s_.result.worst_force_residual = std::max(s_.result.worst_force_residual, metrics.force_residual);
 }
 
 // Warns of an isolated set that is far from bound at its first energy, as one read in wrong units often is.
 void Simulation::note_unbound(double kinetic, double potential) {
   constexpr double kFar = 100;
-  if (header_.comoving || !(potential < 0) || !(kinetic > -kFar * potential)) return;
+  if (s_.header.comoving || !(potential < 0) || !(kinetic > -kFar * potential)) return;
   observer_.message(fmt::format(
       "Warning: the kinetic energy is {:.2g} times the potential energy, and nothing holds this set together. "
       "Are its units right (units.length, units.mass, units.velocity)?",
@@ -279,8 +279,8 @@ void Simulation::note_unbound(double kinetic, double potential) {
 // Warns when the largest error of the run becomes a large one. The bound of boxes is wider: their error is relative to
 // an energy that grows, and early times without much structure count.
 void Simulation::note_energy_error(double error, std::uint64_t step) {
-  const double large = header_.comoving ? 0.1 : 0.01, before = result_.worst_energy_error;
-  result_.worst_energy_error = std::max(before, error);
+  const double large = s_.header.comoving ? 0.1 : 0.01, before = s_.result.worst_energy_error;
+  s_.result.worst_energy_error = std::max(before, error);
   if (before >= large || !(error >= large)) return;
   observer_.message(fmt::format(
       "Warning: by step {} the energy is off by {:.2g} %. Shorter steps ({}) or a larger gravity.softening keep it better.",
@@ -301,12 +301,12 @@ void Simulation::note_jump(const StepMeasure& measure) {
     jump = std::min(jump, rises ? now[i] / before[i] : 1);
     largest_forces_[i] = std::max(largest_forces_[i], now[i]);
   }
-  if (header_.comoving || warned_of_jump_ || !(jump > kJump)) return;
+  if (s_.header.comoving || warned_of_jump_ || !(jump > kJump)) return;
   warned_of_jump_ = true;
   observer_.message(fmt::format(
       "Warning: in step {} the forces of the whole set rose {:.2g} times. Steps are too long where bodies meet so fast; a "
       "smaller {} makes them shorter.",
-      result_.steps, jump, key_of_steps()));
+      s_.result.steps, jump, key_of_steps()));
 }
 
 const char* Simulation::key_of_steps() const {
@@ -317,9 +317,9 @@ const char* Simulation::key_of_steps() const {
 
 // Evaluates both ranges again at the state of the restart; the observer already got the step that ends here.
 void Simulation::resume() {
-  integrator_->resume(resumed_from_->integrator);
+  integrator_->resume(s_.integrator);
   gravity_->release_potentials();
-  if (sample_) publish_totals(*sites_, sample_->step, sample_->sums);
+  if (s_.sample) publish_totals(*sites_, s_.sample->step, s_.sample->sums);
   timers_.collect();
 }
 
@@ -353,13 +353,13 @@ RunResult Simulation::leave(const std::string& reason) {
   observer_.message(reason);
   for (const auto& kept : kept_) observer_.restart(kept);
   const RunState& last = kept_.back()->state;
-  result_ = last.result;
-  result_.time = last.file_time;
-  result_.particles = last.field.total;
+  s_.result = last.result;
+  s_.result.time = last.file_time;
+  s_.result.particles = last.field.total;
   const bool by_file = (requests_ & kStopFile) != 0 || observer_.stop_reason(0) == kStopFileReason;
-  result_.stopped_by = largest_of(ranks_, by_file ? 1.0 : 0.0) > 0 ? kStopFileReason : "the loss of another site";
-  result_.site_lost = true;
-  return result_;
+  s_.result.stopped_by = largest_of(ranks_, by_file ? 1.0 : 0.0) > 0 ? kStopFileReason : "the loss of another site";
+  s_.result.site_lost = true;
+  return s_.result;
 }
 
 // Reuses the memory of the state in `place`, unless it is being written.
@@ -367,20 +367,11 @@ void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState
   if (!place || place.use_count() > 1) place = std::make_shared<KeptState>();
   std::atomic_thread_fence(std::memory_order_acquire);  // a writer's reads of it have ended
   KeptState& kept = *place;
-  RunState& state = kept.state;
-  state.header = header_;
-  state.frame = frame_;
+  RunState& state = kept.state = s_;
   state.integrator = integrator_->state();
   state.field = field_->state();
   state.energy = energy_.state();
-  state.sample = sample_;
   state.drifts = gravity_->drifts();
-  state.result = result_;
-  state.first_momentum = first_momentum_;
-  state.removed_energy = removed_energy_;
-  state.last_kinetic_t = last_kinetic_t_;
-  state.last_energy_step = last_energy_step_;
-  state.elapsed = elapsed_;
   state.outputs = next_output;
   state.file_time = file_time();
   const auto starts = gravity_->slabs().starts();

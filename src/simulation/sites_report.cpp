@@ -41,29 +41,29 @@ sites::Traffic sum(const SitesTraffic& traffic) {
 }  // namespace
 
 OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers) {
-  struct RankTimes {
-    double seconds, force, tree, mesh, local;
-    std::uint64_t particles, interactions;
-  };
   const RankRecord record = record_of(metrics, timers);
-  const RankTimes mine{metrics.seconds,
-                       phase_seconds(record, "tree/walk") + phase_seconds(record, "tree/evaluate"),
-                       phase_seconds(record, "tree") + phase_seconds(record, "direct sum"),
-                       phase_seconds(record, "mesh"),
-                       metrics.gravity.let_waited_seconds,
-                       metrics.own_particles,
-                       metrics.gravity.interactions};
-  const std::vector<RankTimes> all = gathered(ranks, mine);
-  OwnRecord own;
-  own.step = metrics.step;
-  own.rebuilt = metrics.gravity.rebuilt;
-  own.long_step_end = metrics.long_step_end;
-  for (const RankTimes& one : all) {
+  const OwnRecord mine{
+      .step = metrics.step,
+      .rebuilt = metrics.gravity.rebuilt,
+      .long_step_end = metrics.long_step_end,
+      .seconds = metrics.seconds,
+      .force_seconds = phase_seconds(record, "tree/walk") + phase_seconds(record, "tree/evaluate"),
+      .tree_seconds = phase_seconds(record, "tree") + phase_seconds(record, "direct sum"),
+      .mesh_seconds = phase_seconds(record, "mesh"),
+      .transform_seconds = metrics.of_sites.transform_seconds,
+      .coding_seconds = metrics.of_sites.coding_seconds,
+      .local_seconds = metrics.gravity.let_waited_seconds / static_cast<double>(ranks.size()),
+      .particles = metrics.own_particles,
+      .interactions = metrics.gravity.interactions,
+  };
+  OwnRecord own = mine;
+  own.local_seconds = 0, own.particles = own.interactions = 0;
+  for (const OwnRecord& one : gathered(ranks, mine)) {
     own.seconds = std::max(own.seconds, one.seconds);
-    own.force_seconds = std::max(own.force_seconds, one.force);
-    own.tree_seconds = std::max(own.tree_seconds, one.tree);
-    own.mesh_seconds = std::max(own.mesh_seconds, one.mesh);
-    own.local_seconds += one.local / static_cast<double>(ranks.size());
+    own.force_seconds = std::max(own.force_seconds, one.force_seconds);
+    own.tree_seconds = std::max(own.tree_seconds, one.tree_seconds);
+    own.mesh_seconds = std::max(own.mesh_seconds, one.mesh_seconds);
+    own.local_seconds += one.local_seconds;
     own.particles += one.particles;
     own.interactions += one.interactions;
   }
@@ -77,8 +77,6 @@ SitesReport::SitesReport(sites::Sites& sites) : sites_(sites) { sums_.ranks = si
 void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic) {
   own_ = own;
   record_ = record;
-  own_.transform_seconds = record.transform_seconds;
-  own_.coding_seconds = record.coding_seconds;
   last_ = carried_;
   carried_ = {};
   add(last_, traffic);
@@ -91,8 +89,8 @@ void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const Si
   sums_.seconds += own.seconds;
   sums_.tree += std::max(0.0, own.tree_seconds - last_[kTrees].waited - last_[kParticles].waited);
   sums_.mesh += std::max(0.0, own.mesh_seconds - last_[kMesh].waited);
-  sums_.transform += own_.transform_seconds;
-  sums_.coding += own_.coding_seconds;
+  sums_.transform += own.transform_seconds;
+  sums_.coding += own.coding_seconds;
   sums_.local += own.local_seconds;
   SiteSums::Kind& kind = sums_.kinds[own.rebuilt ? 0 : own.long_step_end ? 1 : 2];
   ++kind.steps;

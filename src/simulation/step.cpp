@@ -21,13 +21,13 @@ constexpr double kMostSides = 0x1p14;
 }  // namespace
 
 StepReport Integrator::advance(double target, Potentials potentials) {
-  if (!(target > time_)) throw std::logic_error("a step must go forward in time");
+  if (!(target > s_.time)) throw std::logic_error("a step must go forward in time");
   learn_measures();
   if (at_boundary()) {
     choose_long_step(target);
-    kick_long(0.5 * (long_begin_ + long_end_));
+    kick_long(0.5 * (s_.long_begin + long_end_));
   }
-  const double begin = time_, end = choose_short_end();
+  const double begin = s_.time, end = choose_short_end();
   kick_short(0.5 * (begin + end));  // with the half that ended the step before
   drift_to(end);
   const bool boundary = at_boundary();
@@ -35,70 +35,68 @@ StepReport Integrator::advance(double target, Potentials potentials) {
       (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
   evaluate(boundary, with_potential);
   measure(boundary);
-  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, latest(), begin};
+  return {end, end - begin, long_end_ - s_.long_begin, boundary, with_potential, latest(), begin};
 }
 
 // The second halves of the kicks.
 void Integrator::synchronise() {
   if (!at_boundary()) throw std::logic_error("momenta can only be synchronised where a long step ends");
-  kick_short(time_);
-  kick_long(time_);
+  kick_short(s_.time);
+  kick_long(s_.time);
 }
 
 // The kick factor for forces at the present positions.
 double Integrator::kick_factor(double from, double to) const {
-  return options_.growth_exact ? timeline_.growing_kick_factor(from, to, time_) : timeline_.kick_factor(from, to);
+  return options_.growth_exact ? timeline_.growing_kick_factor(from, to, s_.time) : timeline_.kick_factor(from, to);
 }
 
 void Integrator::kick_short(double to) {
-  if (to == short_kicked_to_) return;
+  if (to == s_.short_kicked_to) return;
   const PhaseTimers::Scope scope(timers_, "kick", stream_);
-  const double factor = frame_.acceleration_unit() * kick_factor(short_kicked_to_, to);
+  const double factor = frame_.acceleration_unit() * kick_factor(s_.short_kicked_to, to);
   // In a box kicks are never so small beside the momenta that they are lost.
   const auto draw = timeline_.is_comoving() ? std::nullopt : std::optional(std::bit_cast<std::uint64_t>(to));
   kick(stream_, particles_, forces_.short_acceleration(), factor, draw);
   if (farthest_) farthest_->momentum += std::fabs(factor) * farthest_->acceleration;
-  short_kicked_to_ = to;
+  s_.short_kicked_to = to;
 }
 
-double Integrator::drift_since(double t) const {
-  return (options_.growth_exact ? timeline_.growing_drift_factor(t, time_, short_kicked_to_)
-                                : timeline_.drift_factor(t, time_)) /
-         frame_.side;
+double Integrator::drift_factor(double from, double to) const {
+  const double length = options_.growth_exact ? timeline_.growing_drift_factor(from, to, s_.short_kicked_to)
+                                              : timeline_.drift_factor(from, to);
+  return length / frame_.side;
 }
 
 void Integrator::drift_to(double end) {
   const PhaseTimers::Scope scope(timers_, "drift", stream_);
-  const double length = options_.growth_exact ? timeline_.growing_drift_factor(time_, end, short_kicked_to_)
-                                              : timeline_.drift_factor(time_, end);
-  const double factor = length / frame_.side;
-  if (const double sides = std::fabs(factor) * decisive_.max_momentum; sides > kMostSides)
+  const double factor = drift_factor(s_.time, end);
+  if (const double sides = std::fabs(factor) * s_.decisive.max_momentum; sides > kMostSides)
     throw Error(fmt::format("a particle moves through the whole box {:.3g} times in one step", sides),
                 fmt::format("its velocity is {:.3g} units of velocity",
-                            decisive_.max_momentum / timeline_.scale_factor(time_)),
+                            s_.decisive.max_momentum / timeline_.scale_factor(s_.time)),
                 "check the velocities of the initial conditions and their unit");
   drift(stream_, particles_, factor);
-  forces_.drifted(std::fabs(factor) * decisive_.rms_momentum);
+  forces_.drifted(std::fabs(factor) * s_.decisive.rms_momentum);
   if (farthest_) farthest_->reach_sides += std::fabs(factor) * farthest_->momentum;
   agreement_.decided(end);
   agreement_.decided(long_end_);
-  time_ = end;
+  s_.time = end;
 }
 
 void Integrator::kick_long(double to) {
-  if (forces_.has_mesh() && to != long_kicked_to_) {
+  if (forces_.has_mesh() && to != s_.long_kicked_to) {
     const PhaseTimers::Scope scope(timers_, "kick", stream_);
     const double scale = frame_.acceleration_unit();
-    kick(stream_, particles_, forces_.long_acceleration(), scale * kick_factor(long_kicked_to_, to));
+    kick(stream_, particles_, forces_.long_acceleration(), scale * kick_factor(s_.long_kicked_to, to));
   }
-  long_kicked_to_ = to;
+  s_.long_kicked_to = to;
 }
 
 // Evaluates forces at the new positions, with the mesh where a long step ends.
 void Integrator::evaluate(bool boundary, bool want_potential) {
-  has_potential_ = want_potential;
+  s_.has_potential = want_potential;
   if (farthest_) forces_.all_are_within(farthest_->reach_sides * (1 + kRoundings));
-  forces_.evaluate(time_, boundary && forces_.has_mesh() ? Ranges::kBoth : Ranges::kShort, want_potential);
+  forces_.evaluate(s_.time, boundary && forces_.has_mesh() ? Ranges::kBoth : Ranges::kShort, want_potential);
 }
 
 }  // namespace maki

@@ -79,10 +79,9 @@ std::string output_line(const OutputState& state, const std::string& file) {
   return line.text();
 }
 
-std::string end_line(const RunEnd& end) {
-  const RunResult& result = end.result;
-  const Spread memory =
-      spread_of(end.ranks, [](const RankRecord& r) { return static_cast<double>(r.memory_high_water); });
+std::string end_line(const RunResult& result, double elapsed, const std::vector<RankRecord>& ranks,
+                     const std::string& memory) {
+  const Spread most = spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.memory_high_water); });
   JsonObject line;
   line.add("end", result.stopped_by)
       .add("site_lost", result.site_lost)
@@ -92,10 +91,10 @@ std::string end_line(const RunEnd& end) {
       .add("long_steps", result.long_steps)
       .add("particles", result.particles);
   if (result.energy) line.add("worst_energy_error", result.worst_energy_error);
-  return line.add("elapsed", end.elapsed)
-      .add("phases", phase_totals(end.ranks))
-      .add("memory_high_water", static_cast<std::uint64_t>(memory.max))
-      .raw("memory", end.memory)
+  return line.add("elapsed", elapsed)
+      .add("phases", phase_totals(ranks))
+      .add("memory_high_water", static_cast<std::uint64_t>(most.max))
+      .raw("memory", memory)
       .text();
 }
 

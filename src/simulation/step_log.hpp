@@ -39,14 +39,9 @@ std::string output_line(const OutputState& state, const std::string& file);
 
 // The last line. "end": the reason why the run stopped, "" where it is done. Also steps, the largest energy error,
 // wall-clock seconds of this process, smallest, mean and largest seconds of each phase over ranks since its start, the
-// peak of device memory on the rank with most, and the bytes of its families of arrays.
-struct RunEnd {
-  RunResult result;
-  double elapsed = 0;
-  std::vector<RankRecord> ranks;
-  std::string memory;  // memory_json() of the rank with most
-};
-std::string end_line(const RunEnd& end);
+// peak of device memory on the rank with most, and the bytes of its families of arrays (`memory`, its memory_json()).
+std::string end_line(const RunResult& result, double elapsed, const std::vector<RankRecord>& ranks,
+                     const std::string& memory);
 std::string memory_json(const std::vector<PoolUse>& families);
 
 // "error": the error that ended the run.

@@ -49,7 +49,7 @@ StepParts parts_of(const StepMetrics& metrics, const PhaseTimers& timers) {
   return parts;
 }
 
-void PartSums::step(const StepMetrics& metrics, const PhaseTimers& timers, const SitesTraffic* traffic) {
+void PartSums::step(const StepMetrics& metrics, const PhaseTimers& timers) {
   if (metrics.step == 0) return;
   const StepParts parts = parts_of(metrics, timers);
   const bool made = metrics.gravity.rebuilt;
@@ -65,10 +65,10 @@ void PartSums::step(const StepMetrics& metrics, const PhaseTimers& timers, const
   sums_.mesh += parts.mesh;
   (made ? sums_.made : sums_.kept) += parts.rest;
   (made ? sums_.waited_made : sums_.waited_kept) += parts.waited;
-  if (!traffic) return;
   using enum sites::Phase;
-  (made ? waits_of_sites_.waited_made : waits_of_sites_.waited_kept) += waited(*traffic, {kSums, kTrees, kParticles});
-  waits_of_sites_.waited_mesh += waited(*traffic, {kMesh});
+  (made ? waits_of_sites_.waited_made : waits_of_sites_.waited_kept) +=
+      waited(metrics.traffic, {kSums, kTrees, kParticles});
+  waits_of_sites_.waited_mesh += waited(metrics.traffic, {kMesh});
 }
 
 std::string PartSums::report(const Communicator& ranks, const ModelledRun& of) const {

@@ -30,8 +30,7 @@ struct ModelledRun {
 // describe.
 class PartSums {
  public:
-  // `traffic` of this step at the gateway; null at one site.
-  void step(const StepMetrics& metrics, const PhaseTimers& timers, const SitesTraffic* traffic);
+  void step(const StepMetrics& metrics, const PhaseTimers& timers);
   // Means over ranks beside the model, or how to get a model; meant for rank 0. Collective over the site's ranks.
   std::string report(const Communicator& ranks, const ModelledRun& of) const;
 

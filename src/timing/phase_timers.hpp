@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -11,21 +11,22 @@
 
 namespace maki {
 
+// One phase, by its path: "tree/walk".
+struct PhaseTime {
+  std::string path;
+  double seconds = 0;        // since the last reset
+  double total_seconds = 0;  // since the start
+  std::uint64_t calls = 0;
+};
+// The last name of a path, two spaces further right for each phase around it.
+std::string indented_name(const std::string& path);
+
 // Scopes nest: a Scope opened while another is open becomes its child. A Scope with a stream times the work queued
 // there while it is open, by the device's clock; collect() adds its seconds. Phases of two streams may overlap: their
 // sum then exceeds the elapsed time. Not thread-safe. Profilers show each Scope as a range of the host
 // (kernels/device/device.hpp).
 class PhaseTimers {
  public:
-  struct Node {
-    std::string name;
-    double seconds = 0;        // since the last reset
-    double total_seconds = 0;  // since the start
-    std::uint64_t calls = 0;
-    Node* parent = nullptr;
-    std::vector<std::unique_ptr<Node>> children;
-  };
-
   class Scope {
    public:
     Scope(PhaseTimers& timers, const char* name);  // time of the host
@@ -36,41 +37,32 @@ class PhaseTimers {
 
    private:
     PhaseTimers& timers_;
+    PhaseTime* outer_;  // the phase around it; null: none
     const Stream* stream_ = nullptr;
     std::size_t first_mark_ = 0;
     std::chrono::steady_clock::time_point begin_;
   };
 
-  PhaseTimers();
   // Adds the times of scopes with a stream, which must all be closed. Waits for their work, so call it where the host
   // has just waited anyway.
   void collect();
   void reset();  // seconds back to 0, totals kept
-  const Node& root() const { return *root_; }
+  // Each before those within it.
+  std::vector<PhaseTime> phases() const { return {phases_.begin(), phases_.end()}; }
   std::size_t marks_made() const { return clock_.made(); }  // of the clock, at one time
-  std::string table() const;                                // aligned text, one line a node, with percentages
+  std::string table() const;                                // aligned text, one line a phase, with percentages
 
  private:
   struct Span {
-    Node* node;
+    PhaseTime* phase;
     std::size_t from, to;  // marks
   };
   void enter(const char* name);
 
-  std::unique_ptr<Node> root_;
-  Node* current_;
+  std::list<PhaseTime> phases_;   // in the order of phases()
+  PhaseTime* current_ = nullptr;  // of the innermost open scope; null: none is open
   StreamClock clock_;
   std::vector<Span> spans_;  // not yet collected
 };
-
-// One node, by its path: "tree/walk".
-struct PhaseTime {
-  std::string path;
-  double seconds = 0;
-  double total_seconds = 0;
-  std::uint64_t calls = 0;
-};
-// All nodes but the root, each before its children.
-std::vector<PhaseTime> phase_times(const PhaseTimers& timers);
 
 }  // namespace maki

@@ -43,7 +43,7 @@ TEST_F(GadgetHdf5, CountsOfMoreThanTwoToThe32HaveTwoWords) {
                     .total = (std::uint64_t{5} << 32) + 7,
                     .header = s.header};
   for (const FileLayout layout : {FileLayout::kGadget4, FileLayout::kSwift}) {
-    part.layout = layout;
+    part.options.layout = layout;
     const H5Id file = create_hdf5(dir / "s.hdf5");
     gadget::write_groups(file, part, make_provenance());
     const H5Id header = open_group(file, "Header");

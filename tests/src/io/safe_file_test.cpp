@@ -133,10 +133,7 @@ TEST_F(DirectoryLocks, IsHeldByOneAndLeavesNothing) {
 }
 
 TEST_F(DirectoryLocks, KeepsARunOutOfADirectoryInUse) {
-  RunFileOptions options;
-  options.directory = dir / "";
-  options.overwrite = true;
-  options.progress = nullptr;
+  const RunFileOptions options{.directory = dir / "", .overwrite = true, .progress = nullptr};
   {
     DirectoryLock other(options.directory);
     std::ofstream(dir / "stop") << "for the other one";
@@ -149,14 +146,8 @@ TEST_F(DirectoryLocks, KeepsARunOutOfADirectoryInUse) {
 // A directory that is renamed or removed while a run writes to it.
 
 struct ToldRun : RunFiles {
-  ToldRun(const std::string& directory, const std::string& name) : RunFiles(options_of(directory, name), {}) {}
-  static RunFileOptions options_of(const std::string& directory, const std::string& name) {
-    RunFileOptions options;
-    options.directory = directory;
-    options.run = name;
-    options.progress = nullptr;
-    return options;
-  }
+  ToldRun(const std::string& directory, const std::string& name)
+      : RunFiles({.directory = directory, .run = name, .progress = nullptr}, {}) {}
   void message(const std::string& text) override {
     told += text;
     RunFiles::message(text);

@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -129,12 +128,7 @@ inline Ends run_over_ranks(const Communicator& ranks, const Prepared& run) {
 }
 
 // Options of a run's files in `directory`, without its progress.
-inline RunFileOptions files_in(const std::string& directory) {
-  RunFileOptions options;
-  options.directory = directory;
-  options.progress = nullptr;
-  return options;
-}
+inline RunFileOptions files_in(const std::string& directory) { return {.directory = directory, .progress = nullptr}; }
 
 // Of all ranks, on all of them.
 inline std::map<std::uint64_t, std::array<double, 3>> all_positions(const Communicator& ranks, const Snapshot& share) {
@@ -144,21 +138,9 @@ inline std::map<std::uint64_t, std::array<double, 3>> all_positions(const Commun
   };
   std::vector<Row> mine(share.size());
   for (std::size_t i = 0; i < share.size(); ++i) mine[i] = {share.ids[i], share.positions[i]};
-  const std::uint64_t bytes = mine.size() * sizeof(Row);
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&bytes, sizes.data(), sizeof bytes);
-  std::vector<Row> all(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) / sizeof(Row));
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  char* place = reinterpret_cast<char*>(all.data());
-  for (int r = 0; r < ranks.size(); ++r) {
-    out.push_back({r, mine.data(), bytes});
-    in.push_back({r, place, sizes[static_cast<std::size_t>(r)]});
-    place += sizes[static_cast<std::size_t>(r)];
-  }
-  ranks.exchange(out, in);
   std::map<std::uint64_t, std::array<double, 3>> positions;
-  for (const Row& row : all) positions[row.id] = row.position;
+  for (const auto& of_rank : exchange_all(ranks, std::vector(static_cast<std::size_t>(ranks.size()), mine)))
+    for (const Row& row : of_rank) positions[row.id] = row.position;
   return positions;
 }
 
@@ -175,9 +157,7 @@ inline double rms_distance(const std::map<std::uint64_t, std::array<double, 3>>&
 }
 
 inline void expect_same_everywhere(const Communicator& ranks, double value) {
-  std::vector<double> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&value, all.data(), sizeof value);
-  for (const double other : all) EXPECT_EQ(other, value);
+  for (const double other : gathered(ranks, value)) EXPECT_EQ(other, value);
 }
 
 // Over `count` sites that these ranks are, each beginning with its slab, or from a state.

@@ -278,10 +278,7 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
   const auto what_is_told = [&](std::uint64_t step, bool loses_folder) {
     const auto kept = std::make_shared<KeptState>();
     kept->state.result.steps = step;
-    kept->particles.source.resize(kMany);
-    kept->particles.remainder.resize(kMany);
-    for (auto& axis : kept->particles.momentum) axis.resize(kMany);
-    kept->particles.id.resize(kMany);
+    maki::resize(kept->particles, kMany);
     const std::size_t before = files.messages.size();
     files.restart(kept);
     EXPECT_EQ(files.messages.size(), before) << "it is under way";

@@ -24,6 +24,7 @@ OwnRecord own(std::uint64_t step) {
           .force_seconds = 4,
           .tree_seconds = 6.0 * static_cast<double>(step),
           .mesh_seconds = step % 2 == 0 ? 2.0 : 0.0,
+          .transform_seconds = step % 2 == 0 ? 0.5 : 0,
           .particles = 1000,
           .interactions = 5000};
 }
@@ -37,10 +38,8 @@ SitesTraffic traffic(std::uint64_t step) {
 
 SitesRecord record_of_sites(std::uint64_t step) {
   SitesRecord record;
-  record.step = step;
   record.known_step = step - 1;
   record.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
-  record.transform_seconds = step % 2 == 0 ? 0.5 : 0;
   return record;
 }
 
@@ -127,11 +126,10 @@ ModelledRun two_sites() {
 TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
   const TempDir folder;
   replay_sites(2, [&](sites::Sites& sites) {
-    RunFileOptions options;
-    options.directory = folder / sites.name(sites.me());
-    options.overwrite = true;
-    options.progress = nullptr;
-    options.modelled = two_sites();
+    const RunFileOptions options{.directory = folder / sites.name(sites.me()),
+                                 .overwrite = true,
+                                 .progress = nullptr,
+                                 .modelled = two_sites()};
     RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, {Communicator::self(), sites});
     files.describe({1000, 32, 0.5});
     const PhaseTimers timers;
@@ -141,7 +139,7 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       metrics.time = 0.5;
       metrics.seconds = 1;
       metrics.own_particles = 10;
-      if (step > 0) files.sites_record(record_of_sites(step), traffic(step));
+      if (step > 0) metrics.of_sites = record_of_sites(step), metrics.traffic = traffic(step);
       if (step > 0) wan::log(wan::LogLevel::kInfo, fmt::format("the path is up again, {}", step));
       files.step(metrics, timers, 1);
     }
