@@ -45,7 +45,13 @@ std::string light_cone_folder(const std::string& directory, std::size_t observer
   return (std::filesystem::path(directory) / fmt::format("lightcone_{:02}", observer)).string();
 }
 
-// Options from a run's resolved configuration. Throws Error where the shells reach over too many images of the box.
+// A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
+constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
+// Host bytes a particle while a shell is written: its record, a row of the set, and the scale factor.
+constexpr double kShellHostBytes = sizeof(ShellParticle) + Snapshot::kBytes + sizeof(double);
+
+}  // namespace
+
 LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {
   const Config::LightCone& given = run.config.lightcone;
   LightConeOptions options;
@@ -63,13 +69,6 @@ LightConeOptions light_cone_options(const Prepared& run, const Timeline& timelin
   }
   return options;
 }
-
-// A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
-constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
-// Host bytes a particle while a shell is written: its record, a row of the set, and the scale factor.
-constexpr double kShellHostBytes = sizeof(ShellParticle) + Snapshot::kBytes + sizeof(double);
-
-}  // namespace
 
 LightConeBytes light_cone_bytes(Config config, std::uint64_t particles) {
   const Config::LightCone& cone = config.lightcone;

@@ -19,6 +19,10 @@
 
 namespace maki {
 
+// Options from a run's resolved configuration; no observers where it has none. Throws Error where the shells reach over
+// too many images of the box.
+LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline);
+
 // Missing or damaged parts of the light cones' state in a restart; empty where all are whole or there are no light
 // cones. `directory`: the run's. Collective; the same on all ranks.
 std::string damage_of_light_cones(const std::string& directory, const Config& config, std::uint64_t step,
