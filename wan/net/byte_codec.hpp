@@ -118,6 +118,12 @@ class ByteReader {
     return value;
   }
   bool flag() { return number<std::uint8_t>(1, "a flag is neither 0 nor 1") == 1; }
+  template <std::size_t size>
+  std::array<std::byte, size> array() {
+    std::array<std::byte, size> out;
+    std::ranges::copy(bytes(size), out.begin());
+    return out;
+  }
   std::string characters(std::size_t size) {
     const auto raw = bytes(size);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,11 +47,16 @@ State& make_state() {
     return mmap(wanted, kDeviceBytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, s->file, 0) ==
            wanted;
   };
+  rlimit files{};  // of the program's own files
+  getrlimit(RLIMIT_FSIZE, &files);
+  const rlimit largest{files.rlim_max, files.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &largest);
   if (s->file < 0 || ftruncate(s->file, static_cast<off_t>(kDeviceBytes)) != 0 || !map(kDeviceBegin, PROT_NONE) ||
       !map(kDeviceBegin + kView, PROT_READ | PROT_WRITE)) {
     std::perror("modelled GPU: addresses for device memory");
     std::exit(2);
   }
+  setrlimit(RLIMIT_FSIZE, &files);
   madvise(reinterpret_cast<void*>(kDeviceBegin + kView), kDeviceBytes, MADV_DONTDUMP);
   watch_faults();
   return *s;

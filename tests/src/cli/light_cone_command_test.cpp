@@ -123,7 +123,7 @@ TEST_F(LightConeOfARun, WhoseStateCannotBeWrittenLeavesTheRunWithoutRestarts) {
   const Result result = expect_end(run("run",
                                        "run.restart_steps=4 lightcone.nside=128 lightcone.write_particles=false "
                                        "'lightcone.edges=[0, 0.3]' run.progress=text",
-                                       "ulimit -f 1000; "),
+                                       "ulimit -S -f 1000; "),
                                    1, {"maki: error: cannot write '" + path("run/lightcone_00/map_000.fits")});
   const std::size_t told = times(result.output, "there is no restart of it: cannot write");
   EXPECT_GE(told, 2u) << result.output;

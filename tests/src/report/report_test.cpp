@@ -5,6 +5,7 @@
 
 #include <boost/property_tree/xml_parser.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -177,8 +178,10 @@ TEST_F(ReportOfARun, OnlyOfARun) {
 TEST_F(ReportOfARun, IsWatchedWhenFinished) {
   const CallResult once = call("watch --once " + directory());
   EXPECT_EQ(once.code, 0);
-  expect_words(once, {"tiny  4096 particles", "z 30.0000", "100 % of steps", "phases", "energy", "memory",
+  expect_words(once, {"tiny  4096 particles", "z 30.0000", "100 % of steps", "energy", "memory",
                       "Came to its end at z = 30"});
+  // The phases of a modelled GPU take the model's time, too little of the wall's to be told.
+  if (!std::getenv("MAKI_GPU_MODEL")) expect_words(once, {"phases"});
   EXPECT_EQ(call("watch " + directory()).code, 0) << "it ends with the run";
 }
 

@@ -116,7 +116,8 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
   EXPECT_EQ(one.host_states, 2 * one.particles);
   EXPECT_EQ(site.host_states, 3 * site.particles);
-  EXPECT_EQ(site.host(), std::max(site.host_start, site.host_states + site.host_snapshot + site.host_output));
+  EXPECT_EQ(site.host(),
+            std::max(site.host_start, site.host_mesh + site.host_states + site.host_snapshot + site.host_output));
   EXPECT_GT(site.shared(), site.device() + site.host_states + site.host_snapshot);
   EXPECT_EQ(one.restart, kParticles * 42.0);
   EXPECT_EQ(site.restart, one.restart / 2);
