@@ -44,7 +44,7 @@ void check_redshifts(const Config& config, double start, bool may_continue) {
 
 void check_times(const Config& config, const UnitSystem& units, double start) {
   const double end = number_of(config.time.end_time, "time.end_time", config, units);
-  if (end <= start) {
+  if (!std::isfinite(start) || end <= start) {
     constexpr int kDigits = 8;
     const TimeUnit unit = time_unit(config, units);
     throw Error(fmt::format("the run ends before it starts: time.end_time is {}", time_text(end, unit, kDigits)),

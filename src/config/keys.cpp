@@ -152,7 +152,7 @@ struct Table {
   void gravity() {
     KEY(gravity.softening).unit(Dimension::kLength, "kpc/h").above(0)
         .means("comoving, as GADGET counts it: the Plummer length of as deep a potential; auto: 1/30 of the mean distance of "
-               "particles in cosmological runs, of the light ones of a zoom");
+               "particles in cosmological runs, of the light ones of a zoom where these are at least half of all");
     KEY(gravity.softening_kind)
         .means("GADGET's spline, exactly Newton beyond 2.8 softening lengths, or Plummer's law, 6 % weak at 5 of them");
     KEY(gravity.max_physical_softening).unit(Dimension::kLength, "kpc/h").above(0).only(RunKind::kCosmology)

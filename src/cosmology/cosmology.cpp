@@ -70,13 +70,16 @@ Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& un
                 "Omega0 is " + std::to_string(parameters.omega0) + ", h is " + std::to_string(parameters.hubble),
                 "give positive values for both");
   }
-  for (double a = 1; a > 1e-3; a *= 0.99) {
+  const auto require_expansion = [this](double a) {
     const double e2 = expansion(a) * expansion(a);
     if (std::isnan(e2) || e2 <= 0) {
       throw Error("This universe has no big bang", "H^2 is not positive at a = " + std::to_string(a),
                   "lower OmegaLambda or raise Omega0");
     }
-  }
+  };
+  for (double a = 1; a > 1e-3; a *= 0.99) require_expansion(a);
+  const double slowest = -1.5 * parameters.omega0 / parameters.omega_curvature();  // least H^2 of a closed universe
+  if (slowest > 0 && slowest < 1) require_expansion(slowest);
   const double begin = std::log(kGrowthStart);
   growing_modes_.push_back(early_modes(parameters, kGrowthStart));
   for (int i = 0; begin + i * kGrowthStep < 0; ++i)

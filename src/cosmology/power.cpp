@@ -156,10 +156,12 @@ std::vector<std::pair<double, double>> read_columns(const std::string& file) {
                       " numbers: a table of transfer functions, as CAMB's, is no spectrum",
                   "give k in h/Mpc and P in (Mpc/h)^3 (CAMB: its matter power)");
     fields = std::istringstream(line);
-    if (!(fields >> k >> p) || !(k > 0) || !(p > 0) || !std::isfinite(k) || !std::isfinite(p)) {
+    const bool read = static_cast<bool>(fields >> k >> p);
+    const bool whole = fields.eof() || std::isspace(fields.peek());  // not so of 1.5D+03
+    if (!read || !whole || !(k > 0) || !(p > 0) || !std::isfinite(k) || !std::isfinite(p)) {
       throw Error("Cannot use the power spectrum " + file,
                   "line " + std::to_string(number) + " is not two positive numbers",
-                  "give k in h/Mpc and P in (Mpc/h)^3, with # before comments");
+                  "give k in h/Mpc and P in (Mpc/h)^3, as 1.5e3, with # before comments");
     }
     rows.emplace_back(k, p);
   }

@@ -112,6 +112,9 @@ Snapshot to_snapshot(Bodies bodies, const Communicator& ranks) {
     s.masses.push_back(static_cast<float>(b.mass));
     s.ids.push_back(bodies.share.first + s.ids.size() + 1);
   }
+  const bool normal = std::ranges::all_of(s.masses, [](float mass) { return std::isnormal(mass); });
+  require(largest_of(ranks, normal ? 0.0 : 1.0) == 0, "set", "a particle's mass is beyond single precision",
+          "give masses of 1e-38 to 3e38 a particle");
   return s;
 }
 

@@ -56,13 +56,13 @@ class BinaryReader {
   bool swapped() const { return swap_; }
   bool labelled() const { return labelled_; }
 
-  // Finds the blocks of positions, velocities, ids and (with `masses`) masses. Type 1 has them in this order, type 2
-  // labels them.
-  std::array<Block, 4> blocks(bool masses) {
-    static constexpr std::array<const char*, 4> kLabels{"POS ", "VEL ", "ID  ", "MASS"};
+  // Finds the blocks of positions, velocities, ids and masses of `particles`, of which `massive` (0: no such block) have
+  // a mass of their own. Type 1 has them in this order, type 2 labels them.
+  std::array<Block, 4> blocks(std::uint64_t particles, std::uint64_t massive) {
+    numbers_ = {3 * particles, 3 * particles, particles, massive};
     std::array<Block, 4> found{};
     std::uint64_t at = end_of_header_;
-    for (std::size_t i = 0; i < (masses ? 4u : 3u); ++i) {
+    for (std::size_t i = 0; i < (massive > 0 ? 4u : 3u); ++i) {
       if (labelled_) at = find(kLabels[i]);
       found[i] = next(at, kLabels[i]);
       at = found[i].offset + found[i].bytes + sizeof(std::uint32_t);
@@ -98,19 +98,30 @@ class BinaryReader {
     return swap_ ? byte_swapped(value) : value;
   }
 
-  // The block whose record (or label, in type 2) starts at `at`. Where the length is ambiguous (low 32 bits only), the
-  // word after the data decides.
-  Block next(std::uint64_t at, const char* what) {
+  // The block whose record (or label, in type 2) starts at `at`. The length there has its low 32 bits only: it is what
+  // the header promises, or, of other blocks, the first after which the same word stands.
+  Block next(std::uint64_t at, const std::string& what) {
     if (labelled_) at += kLabelBytes + 2 * sizeof(std::uint32_t);
     const std::uint32_t low = word(at);
     const std::uint64_t data = at + sizeof(std::uint32_t);
-    for (std::uint64_t bytes = low; data + bytes + sizeof(std::uint32_t) <= size_; bytes += std::uint64_t{1} << 32) {
-      if (word(data + bytes) == low) return {data, bytes};
+    const auto closed = [&](std::uint64_t bytes) {
+      return data + bytes + sizeof(std::uint32_t) <= size_ && word(data + bytes) == low;
+    };
+    const auto known = static_cast<std::size_t>(std::ranges::find(kLabels, what) - kLabels.begin());
+    for (const std::uint64_t width : {4u, 8u}) {
+      const std::uint64_t bytes = known < kLabels.size() ? width * numbers_[known] : 0;
+      if (bytes > 0 && static_cast<std::uint32_t>(bytes) == low && closed(bytes)) return {data, bytes};
     }
-    if (data + low + sizeof(std::uint32_t) <= size_) {
-      fail(fmt::format("the block '{}' of {} bytes is not closed by its length", what, low));
+    constexpr std::uint64_t kTurn = std::uint64_t{1} << 32;
+    const bool empty = known == kLabels.size() || numbers_[known] == 0;
+    const std::uint64_t least = low == 0 && !empty ? kTurn : low;
+    for (std::uint64_t bytes = least; data + bytes + sizeof(std::uint32_t) <= size_; bytes += kTurn) {
+      if (closed(bytes)) return {data, bytes};
     }
-    fail(fmt::format("the file ends at byte {}, within the block '{}' of {} bytes", size_, what, low));
+    if (data + least + sizeof(std::uint32_t) <= size_) {
+      fail(fmt::format("the block '{}' of {} bytes is not closed by its length", what, least));
+    }
+    fail(fmt::format("the file ends at byte {}, within the block '{}' of {} bytes", size_, what, least));
   }
 
   // Offset of a block's label in a file of type 2.
@@ -119,14 +130,17 @@ class BinaryReader {
       char name[4];
       get(at + sizeof(std::uint32_t), name, 4);
       if (label.compare(0, 4, name, 4) == 0) return at;
-      const Block block = next(at, std::string(name, 4).c_str());
+      const Block block = next(at, std::string(name, 4));
       at = block.offset + block.bytes + sizeof(std::uint32_t);
     }
     fail(fmt::format("there is no block '{}'", label));
   }
 
+  static constexpr std::array<const char*, 4> kLabels{"POS ", "VEL ", "ID  ", "MASS"};
+
   std::string path_;
   std::ifstream in_;
+  std::array<std::uint64_t, 4> numbers_{};  // of the blocks of kLabels
   std::uint64_t size_ = 0, header_at_ = 0, end_of_header_ = 0;
   std::size_t own_types_ = 0;
   bool swap_ = false, labelled_ = false;
@@ -217,7 +231,8 @@ FileHeader read_binary_header(const std::string& path) {
     read_gadget2_header(in, header);
   }
   if (header.files == 1) header.totals = header.counts;
-  if (sum(header.counts) > 0) (void)in.blocks(own_masses(header) > 0);  // throws where the file is truncated
+  if (sum(header.counts) > 0)
+    (void)in.blocks(sum(header.counts), own_masses(header));  // throws where the file is truncated
   return header;
 }
 
@@ -226,7 +241,7 @@ void read_binary_particles(const std::string& path, const FileHeader& header, co
   const std::uint64_t n = sum(header.counts), wanted = rows.end - rows.begin;
   const std::uint64_t with_mass = own_masses(header);
   if (wanted == 0) return;
-  const auto [positions, velocities, ids, masses] = in.blocks(with_mass > 0);
+  const auto [positions, velocities, ids, masses] = in.blocks(n, with_mass);
   read_reals(in, positions, 3 * rows.begin, 3 * wanted, width(in, positions, 3 * n, "POS "),
              [&](std::uint64_t i, auto x) { s.positions[rows.at + i / 3][i % 3] = x; });
   read_reals(in, velocities, 3 * rows.begin, 3 * wanted, width(in, velocities, 3 * n, "VEL "),

@@ -150,6 +150,19 @@ void note_redshift(Prepared& run) {
       fmt::format("initial.redshift = {} has no effect: the file is of z = {:.6g}.", *given, header.redshift));
 }
 
+// A warning where all particles lie near one corner of the box, as where its size is in another unit than positions.
+void note_extent(Prepared& run, const Communicator& ranks) {
+  constexpr double kCorner = 0.25;  // of the box
+  double reach = 0;
+  for (const auto& position : run.initial.positions) reach = std::max(reach, distance_from({}, position));
+  reach = largest_of(ranks, reach);
+  if (reach >= kCorner * run.side) return;
+  run.notes.push_back(
+      fmt::format("Warning: the box has a side of {:g}, and no coordinate is above {:.4g}: see whether the size of the "
+                  "box is in the unit of the positions.",
+                  run.side, reach));
+}
+
 Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
@@ -172,6 +185,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
     note_tight_pairs(run);
     return run;
   }
+  note_extent(run, ranks);
   const CosmologyParameters cosmology = cosmology_parameters(run.config);  // the user may override the file's
   header.omega0 = cosmology.omega0;
   header.omega_lambda = cosmology.omega_lambda;
@@ -188,9 +202,10 @@ void note_table(Prepared& run) {
   const double shortest = std::sqrt(3) * longest * static_cast<double>((run.config.initial.particles_per_side - 1) / 2);
   if (!range || (range->first <= longest * (1 + 1e-6) && range->second >= shortest * (1 - 1e-6))) return;
   run.notes.push_back(
-      fmt::format("Warning: the box has waves of k = {:.3g} to {:.3g} in 1 / length unit, and {} has {:.3g} to {:.3g}: "
+      fmt::format("Warning: the box has waves of k = {:.3g} to {:.3g} in 1 / ({}), and {} has {:.3g} to {:.3g}: "
                   "beyond, the spectrum is extrapolated by the slope at the table's end. Give a wider table.",
-                  longest, shortest, run.config.cosmology.transfer_table, range->first, range->second));
+                  longest, shortest, unit_name(run.units, Dimension::kLength), run.config.cosmology.transfer_table,
+                  range->first, range->second));
 }
 
 Prepared prepare_cosmological(Config config, bool with_particles, const Communicator& ranks) {

@@ -15,6 +15,7 @@
 #include "src/io/json.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
+#include "src/run/initial_sets.hpp"
 #include "src/run/run_options.hpp"
 
 namespace maki {
@@ -137,6 +138,25 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name, st
   return options;
 }
 
+namespace {
+
+// "omega0 0.308, omega_lambda 0.692, h 0.678, sigma8 0.829; in the mean 1.03e+10 Msun/h a particle".
+std::string cosmology_text(const Prepared& run) {
+  const CosmologyParameters cosmology = cosmology_parameters(run.config);
+  const double curvature = cosmology.omega_curvature();
+  std::string text =
+      fmt::format("omega0 {:g}, omega_lambda {:g}{}, h {:g}", cosmology.omega0, cosmology.omega_lambda,
+                  std::fabs(curvature) < 1e-6 ? "" : fmt::format(", curvature {:.3g}", curvature), cosmology.hubble);
+  if (run.config.initial.kind == InitialKind::kLpt)
+    text +=
+        fmt::format(", sigma8 {:.4g}", linear_power(run.config, run.units).sigma(8 * kMpcCgs / run.units.length_cgs));
+  const double mass = Cosmology(cosmology, run.units).mean_density() * run.side * run.side * run.side;
+  return text + fmt::format("; in the mean {:.3g} Msun/h a particle",
+                            mass / static_cast<double>(run.particles) * run.units.mass_cgs / kSolarMassCgs);
+}
+
+}  // namespace
+
 std::vector<std::string> summary(const Prepared& run) {
   const Config& config = run.config;
   const Config::Gravity& gravity = config.gravity;
@@ -153,6 +173,7 @@ std::vector<std::string> summary(const Prepared& run) {
                     name_of(*gravity.split),
                     *gravity.split == Split::kPolynomial ? fmt::format(" n = {}", *gravity.split_order) : "",
                     *gravity.r_cut, *gravity.theta));
+    lines.push_back(cosmology_text(run));
     lines.push_back(fmt::format("z = {:g} to {:g}", run.start_redshift, config.time.end_redshift));
   } else {
     const TimeUnit times = time_unit(config, run.units);

@@ -207,7 +207,9 @@ TEST_F(Program, MakesInitialConditionsOfEveryFormat) {
 
 TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
   const std::string run = "run " + tiny() + " output_directory=" + path("out");
-  expect_end(call(run), 0, {"4096 particles", "10 Mpc/h", "z = 49 to 40", "wrote"});
+  expect_end(call(run), 0,
+             {"4096 particles", "10 Mpc/h", "sigma8 0.829; in the mean 2.09e+10 Msun/h a particle", "z = 49 to 40",
+              "wrote"});
   for (const std::string number : {"000", "001", "002"})
     for (const std::string& name :
          {"snapshot_" + number + ".hdf5", "power_" + number + ".txt", "image_" + number + ".png"})

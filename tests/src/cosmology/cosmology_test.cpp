@@ -128,6 +128,8 @@ TEST(Cosmology, SecondOrderGrowthObeysItsEquation) {
 TEST(Cosmology, RefusesImpossibleUniverses) {
   EXPECT_THROW(Cosmology({.omega0 = 0}, UnitSystem{}), Error);
   EXPECT_THROW(Cosmology({.omega0 = 0.1, .omega_lambda = 2.5}, UnitSystem{}), Error);
+  // H^2 is below 0 by 2e-5 in a narrow range about a = 0.444.
+  EXPECT_THROW(Cosmology({.omega0 = 0.3, .omega_lambda = 1.7134664028734554}, UnitSystem{}), Error);
   const Cosmology closed({.omega0 = 1.5, .omega_lambda = 0}, UnitSystem{});  // turns around at a = 3
   EXPECT_NO_THROW(closed.require_expansion(0.1, 2.999));
   EXPECT_THROW(closed.require_expansion(0.1, 3.001), Error);

@@ -164,8 +164,8 @@ TEST(Power, RefusesWhatItCannotUse) {
     return PowerSpectrum({.model = PowerModel::kTable, .table_file = file}, p, UnitSystem{});
   };
   EXPECT_THROW(make("/no/such/file"), Error);
-  for (const char* text :
-       {"0.1 2\nnonsense\n", "0.1 2 3 4 5 6 7\n", "0.1 2\n0.2 3\n", "0.1 -5\n", "0.01 1\n0.01 1\n", ""})
+  for (const char* text : {"0.1 2\nnonsense\n", "0.01 1.5D+03\n0.1 1.0D+03\n1 1.0D+01\n", "0.1 2 3 4 5 6 7\n",
+                           "0.1 2\n0.2 3\n", "0.1 -5\n", "0.01 1\n0.01 1\n", ""})
     EXPECT_THROW(make(TableFile(text).path), Error) << text;
   for (const double n : {-3.1, 1.1}) {  // tables with an infinite sigma8
     std::ostringstream text;

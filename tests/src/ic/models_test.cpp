@@ -202,6 +202,7 @@ TEST(Models, ReproducibleForAnyNumberOfThreads) {
 
 TEST(Models, RefuseSenselessParameters) {
   EXPECT_THROW(make_plummer({.particles = 0}), Error);
+  EXPECT_THROW(make_plummer({.particles = 10, .mass = 1e-60}), Error);
   EXPECT_THROW(make_cold_sphere({.radius = -1}), Error);
   EXPECT_THROW(make_kepler_disk({.outer_radius = 0.5}), Error);
   EXPECT_THROW(make_two_body({.eccentricity = 1}), Error);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
@@ -256,6 +257,31 @@ TEST_F(BadInput, IncompleteSet) {
     std::filesystem::remove(files[1]);
     expect_unreadable(files[0], {"incomplete", files[1].c_str(), "of 3 files is missing"});
   }
+}
+
+// The lengths in the file have 32 bits: all of these are 0, and all numbers too. A file without its zeros takes no disk.
+TEST_F(BadInput, BlocksOfWholeMultiplesOfFourGibibytes) {
+  constexpr std::int32_t kMany = 1 << 30;
+  gadget::BinaryHeader header{};
+  header.counts[1] = kMany;
+  header.totals_low[1] = kMany;
+  header.mass_table[1] = header.redshift = header.files = 1;
+  header.time = 0.5;
+  header.box_size = 50;
+  header.omega0 = 0.3;
+  header.omega_lambda = header.hubble = 0.7;
+  const std::uint32_t bytes = sizeof header;
+  const std::string file = dir / "many";
+  {
+    std::ofstream out(file, std::ios::binary);
+    const auto put = [&out](const auto& part) { out.write(reinterpret_cast<const char*>(&part), sizeof part); };
+    put(bytes), put(header), put(bytes);
+  }
+  const std::uint64_t whole = 4 * 8 + sizeof header + (3 + 3 + 1) * 4 * std::uint64_t{kMany};
+  std::filesystem::resize_file(file, whole);
+  EXPECT_EQ(gadget::read_binary_header(file).counts[1], static_cast<std::uint64_t>(kMany));
+  std::filesystem::resize_file(file, whole - 1);
+  expect_error([&] { gadget::read_binary_header(file); }, {"the file ends at byte", "'ID  ' of 4294967296 bytes"});
 }
 
 TEST_F(BadInput, FilesOfDifferentSets) {

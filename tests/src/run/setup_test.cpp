@@ -214,6 +214,17 @@ TEST_F(PreparedRuns, InitialRedshiftIsForFilesThatDoNotTellTheirs) {
   expect_contains(text_of(run.notes), {"tells no scale factor: z = 3"});
 }
 
+TEST_F(PreparedRuns, ASetInACornerOfItsBoxIsWarnedOf) {
+  Snapshot set = make_snapshot(64);
+  write_snapshot(dir / "set", set, {}, kBinary);
+  expect_lacks(text_of(run_from(dir / "set", {}).notes), {"no coordinate is above"});
+  set.header.box_size *= 10;
+  for (float& mass : set.masses) mass *= 1000;
+  write_snapshot(dir / "corner", set, {}, kBinary);
+  expect_contains(text_of(run_from(dir / "corner", {}).notes),
+                  {"no coordinate is above", "in the unit of the positions"});
+}
+
 TEST_F(PreparedRuns, AComovingSetWithoutUnitsHasThoseOfTheConfigurationToo) {
   Snapshot set = make_snapshot(8);
   set.header.omega0 = 0;  // which would tell kpc from Mpc

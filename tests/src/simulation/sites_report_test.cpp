@@ -140,11 +140,13 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       metrics.seconds = 1;
       metrics.own_particles = 10;
       if (step > 0) metrics.of_sites = record_of_sites(step), metrics.traffic = traffic(step);
+      metrics.of_sites.transform_seconds = 0.5, metrics.of_sites.coding_seconds = 0.25;
       if (step > 0) wan::log(wan::LogLevel::kInfo, fmt::format("the path is up again, {}", step));
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);
-    expect_contains(text_of(files.path("metrics.jsonl")), {R"("sites": {"waited": 1.0)"});
+    expect_contains(text_of(files.path("metrics.jsonl")),
+                    {R"("sites": {"waited": 1.0)", R"("transform": 0.500000)", R"("coding": 0.250000)"});
     expect_contains(text_of(files.path("sites_report.txt")), {"Efficiency E(2)"});
     // Trees were waited for 1 and 2 s in two steps, the mesh of others 0.5 s in none that used it.
     expect_contains(text_of(files.path("log.txt")), {"Efficiency E(2)", "Links: the path is up again, 1",

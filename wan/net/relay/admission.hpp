@@ -21,7 +21,8 @@
 
 namespace maki::wan::admission {
 
-// The three messages of an admission as bytes. Fixed sizes, little-endian, without length fields.
+// The three messages of an admission as bytes. Fixed sizes, little-endian; a text has its length
+// before it and zeros behind it.
 
 inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kChallengeBytes = 48;

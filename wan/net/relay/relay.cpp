@@ -151,8 +151,8 @@ void bound_unsent(const Socket& socket) {
 
 }  // namespace
 
-Relay::Relay(const RelaySettings& settings) : settings_(settings), keys_(KeyRing::read(settings.key_files)) {
-  settings.check();
+Relay::Relay(const RelaySettings& settings)
+    : settings_((settings.check(), settings)), keys_(KeyRing::read(settings.key_files)) {
   settings_.socket.streams = 1;
   for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = HostAddresses(endpoint);
   for (int i = 0; i < thread_count(settings); ++i) {
