@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <sstream>
 #include <utility>
@@ -79,6 +80,10 @@ struct Place {
   if (std::ranges::find(config_keys(), place.key, &Key::section) != config_keys().end())
     throw Error(fmt::format("{}: '{}' is a section of keys", place.where, place.key), "",
                 "give one of its keys ('maki config' lists all)");
+  static constexpr std::array kBackground{"w0", "wa", "mnu", "omegar", "omeganu", "neff", "nur", "tcmb"};
+  if (std::ranges::find(kBackground, plain_word(place.key.substr(place.key.find('.') + 1))) != kBackground.end())
+    throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key),
+                "the universe here has matter, a cosmological constant and curvature alone", "take it out");
   const std::string nearest = nearest_key(place.key);
   throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key), "",
               (nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest)) + "('maki config' lists all)");
