@@ -8,6 +8,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/error.hpp"
@@ -22,6 +23,8 @@ constexpr double kToleranceUse = 0.7;
 constexpr double kMostExact = 1e-4;
 // Cost of walking all groups again, in interactions a particle.
 constexpr double kRewalkCost = 200;
+// The longest pause in keeping lists.
+constexpr int kLongestPause = 63;
 // The usual imbalance of domains cut by cost.
 constexpr double kUsualImbalance = 1.02;
 // Above all measures; sums and squares of such numbers are finite.
@@ -87,19 +90,23 @@ double reference_error(double fresh_error, double theta) {
   return std::max(fresh_error, std::min(kMostExact, std::pow(theta, 4) / 256));
 }
 
-void RebuildJudge::begin(const StepSums& sums, bool balanced) {
+bool RebuildJudge::begin(const StepSums& sums, bool balanced) {
   fresh_pairs_ = sums.interactions;
   previous_error_ = sums.probe_error();
   attainable_ = balanced ? sums.imbalance() : kUsualImbalance;
   excess_ = std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
+  is_first_ = true;
+  return left_ > 0 && left_-- > 0;
 }
 
 bool RebuildJudge::wants_rebuild(const StepSums& sums, double theta, int ahead) {
   const double error = sums.probe_error(), growth = std::max(0.0, error - previous_error_);
   previous_error_ = error;
   const double longer = std::max(0.0, sums.interactions - fresh_pairs_) / sums.particles();
-  excess_ += std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
-  excess_ += longer + kRewalkCost * sums.rewalked / std::max(1.0, sums.groups);
+  const double dearer = longer + kRewalkCost * sums.rewalked / std::max(1.0, sums.groups);
+  if (std::exchange(is_first_, false))
+    left_ = pause_ = dearer > kRebuildCost ? std::min(2 * pause_ + 1, kLongestPause) : 0;
+  excess_ += std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list() + dearer;
   const double limit = (1 + kToleranceUse * (tolerance_ - 1)) * reference_error(sums.fresh_error(), theta);
   return error + ahead * growth > limit || excess_ > kRebuildCost;
 }

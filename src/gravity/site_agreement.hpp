@@ -54,8 +54,9 @@ class RebuildJudge {
  public:
   explicit RebuildJudge(double tolerance) : tolerance_(tolerance) {}
 
-  // Takes the sums of the first evaluation with new lists. `balanced`: the domains were cut by measured cost.
-  void begin(const StepSums& sums, bool balanced);
+  // Takes the sums of the first evaluation with new lists. `balanced`: the domains were cut by measured cost. Returns
+  // whether to rebuild again at once, as lists kept for one evaluation have lately cost more than a rebuild.
+  bool begin(const StepSums& sums, bool balanced);
   // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error
   // `ahead` evaluations later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
   bool wants_rebuild(const StepSums& sums, double theta, int ahead = 1);
@@ -66,6 +67,8 @@ class RebuildJudge {
   double previous_error_ = 0;  // probe error of the last evaluation
   double attainable_ = 1;      // imbalance of the ranks that new domains may reach
   double excess_ = 0;          // extra cost of kept lists and domains so far, in interactions a particle
+  bool is_first_ = true;       // the next evaluation is the first with these lists kept
+  int pause_ = 0, left_ = 0;   // rebuilds without keeping lists, from one trial of kept ones to the next; still to come
 };
 
 // Measures of one site in one evaluation, over its ranks.

@@ -37,6 +37,39 @@ void at_each_step(int sites, std::uint64_t count, const std::function<void(int, 
   });
 }
 
+// Lists of 1000 particles; `a_particle`: interactions of each.
+StepSums sums_of_lists(double a_particle) {
+  StepSums sums;
+  sums.members = 1000;
+  sums.groups = 20;
+  sums.interactions = sums.largest = 1000 * a_particle;
+  return sums;
+}
+
+// Rebuilds until lists are kept.
+int rebuilds_at_once(RebuildJudge& judge) {
+  int count = 1;
+  while (judge.begin(sums_of_lists(500), true)) ++count;
+  return count;
+}
+
+// Where particles move far in a step, the first kept lists may already cost more than a rebuild. They are tried again
+// after ever more rebuilds, until they pay.
+TEST(RebuildJudge, ListsThatDoNotPayAreKeptMoreAndMoreSeldom) {
+  RebuildJudge judge(2);
+  std::vector<int> rebuilds;
+  for (int trial = 0; trial < 9; ++trial) {
+    rebuilds.push_back(rebuilds_at_once(judge));
+    EXPECT_TRUE(judge.wants_rebuild(sums_of_lists(4000), 0.5));
+  }
+  EXPECT_EQ(rebuilds, (std::vector<int>{1, 2, 4, 8, 16, 32, 64, 64, 64}));
+  EXPECT_EQ(rebuilds_at_once(judge), 64);
+  EXPECT_FALSE(judge.wants_rebuild(sums_of_lists(600), 0.5));
+  EXPECT_FALSE(judge.wants_rebuild(sums_of_lists(610), 0.5));
+  EXPECT_TRUE(judge.wants_rebuild(sums_of_lists(4000), 0.5));  // not the first time
+  EXPECT_EQ(rebuilds_at_once(judge), 1);
+}
+
 TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
   at_each_step(3, 8, [](int me, std::uint64_t n, SiteAgreement& steps) {
     EXPECT_EQ(steps.number(), n);
