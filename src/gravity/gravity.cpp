@@ -217,6 +217,13 @@ Gravity::MeshOfSites Gravity::take_mesh_of_sites() {
   return {phases.forward + phases.influence + phases.backward, coded - std::exchange(coded_, coded)};
 }
 
+void Gravity::set_long_acceleration(const Stream& stream, const std::array<std::vector<float>, 3>& by_axis) {
+  DeviceBuffer<float>* const axes[3] = {&long_range_.x, &long_range_.y, &long_range_.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) axes[axis]->upload(stream, by_axis[axis]);
+  stream.synchronize();
+  long_range_known_ = true;
+}
+
 void Gravity::release_potentials() {
   short_potential_.release();
   long_potential_.release();

@@ -1,9 +1,11 @@
 // Gravity of a particle set: tree, or tree and mesh. Owns tree, lists, meshes, accelerations; decides when to rebuild.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "host/fft/pencil_mesh.hpp"
@@ -50,6 +52,8 @@ class Gravity {
   // short range.
   const VectorArray& short_acceleration() const { return short_range_; }
   const VectorArray& long_acceleration() const { return long_range_; }
+  // Sets the long-range accelerations, by particle: those of an earlier evaluation of these. Collective.
+  void set_long_acceleration(const Stream& stream, const std::array<std::vector<float>, 3>& by_axis);
   // Valid after a call that wanted potentials, until the next that does not. The total potential per unit mass is the
   // sum of both; in a periodic box its mean is 0.
   const DeviceBuffer<float>& short_potential() const { return short_potential_; }

@@ -171,6 +171,8 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool kn
     const Hdf5Turn turn;
     const std::size_t files = info.particles.size();
     const Rows rows = share_out(info.particles, ranks), gone = share_out(escapers, ranks);
+    const H5Id first = open_hdf5(folder::rank_file(info.path, 0));
+    if (hdf5_exists(open_group(first, "Particles"), kLongAccelerations)) restart.particles.long_acceleration.emplace();
     resize(restart.particles, rows.mine.size());
     resize(restart.escapers, gone.mine.size());
     const std::vector<RestartColumn> columns = restart_columns(restart.particles, restart.escapers);
@@ -179,7 +181,6 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool kn
       read_rows_of(path, file, "Particles", rows, columns);
       read_rows_of(path, file, "Escapers", gone, columns);
     }
-    const H5Id first = open_hdf5(folder::rank_file(info.path, 0));
     const H5Id reals = open_group(first, "Reals"), counts = open_group(first, "Counts");
     read_numbers(reals, restart.numbers.reals);
     read_numbers(counts, restart.numbers.counts);

@@ -33,7 +33,9 @@
 namespace maki {
 
 // Format number of restarts; restarts with another number are refused.
-inline constexpr std::uint64_t kRestartFormat = 7;
+inline constexpr std::uint64_t kRestartFormat = 8;
+
+using HostVectors = std::array<std::vector<float>, 3>;  // by axis
 
 // A rank's particles on the host, with the same bits as on the device, kBytes each.
 struct ParticleRows {
@@ -42,12 +44,17 @@ struct ParticleRows {
 
   std::vector<SourceParticle> source;
   std::vector<Remainder> remainder;
-  std::array<std::vector<float>, 3> momentum;
+  HostVectors momentum;
   std::vector<std::uint64_t> id;
+  // Long-range accelerations of the beginning of the long step under way (Gravity::long_acceleration()), kLongBytes
+  // each; none where a long step has ended.
+  static constexpr double kLongBytes = 3 * sizeof(float);
+  std::optional<HostVectors> long_acceleration;
   std::size_t size() const { return source.size(); }
 };
-// Blocks until the copy is complete; reuses the vectors' memory.
+// Block until the copy is complete; reuse the vectors' memory. The first leaves rows.long_acceleration as it is.
 void copy_to_rows(const Stream& stream, const Particles& particles, ParticleRows& rows);
+void copy_to_rows(const Stream& stream, const VectorArray& vectors, HostVectors& rows);
 void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles);
 
 // A rank's particles that were set aside (GravityField::escapers()).
@@ -167,6 +174,8 @@ struct RestartColumn {
   RowSource source;
   std::function<void(std::size_t first, std::size_t count, const void* from)> put;
 };
+
+inline constexpr const char* kLongAccelerations = "LongAccelerations";  // dataset, where a long step is under way
 
 // The columns refer to both arguments, whose lengths must not change meanwhile.
 std::vector<RestartColumn> restart_columns(ParticleRows& particles, EscaperRows& escapers);

@@ -206,21 +206,25 @@ std::vector<RestartColumn> restart_columns(ParticleRows& p, EscaperRows& e) {
   const auto id = [&p](std::size_t i, std::size_t) -> std::uint64_t& { return p.id[i]; };
   const char* const own = "Particles";
   const char* const gone = "Escapers";
-  return {column<std::uint32_t>(own, "Positions", 3, p.size(), position),
-          column<std::uint16_t>(own, "Remainders", 3, p.size(), remainder),
-          column<float>(own, "Momenta", 3, p.size(), momentum),
-          column<float>(own, "Masses", 1, p.size(), mass),
-          column<std::uint64_t>(own, "ParticleIDs", 1, p.size(), id),
-          column<double>(gone, "Positions", 3, e.size(),
-                         [&e](std::size_t i, std::size_t k) -> double& { return e.positions[i][k]; }),
-          column<float>(gone, "Velocities", 3, e.size(),
-                        [&e](std::size_t i, std::size_t k) -> float& { return e.velocities[i][k]; }),
-          column<float>(gone, "Masses", 1, e.size(),
-                        [&e](std::size_t i, std::size_t) -> float& { return e.masses[i]; }),
-          column<std::uint64_t>(gone, "ParticleIDs", 1, e.size(),
-                                [&e](std::size_t i, std::size_t) -> std::uint64_t& { return e.ids[i]; }),
-          column<double>(gone, "Times", 1, e.size(),
-                         [&e](std::size_t i, std::size_t) -> double& { return e.times[i]; })};
+  std::vector<RestartColumn> columns = {
+      column<std::uint32_t>(own, "Positions", 3, p.size(), position),
+      column<std::uint16_t>(own, "Remainders", 3, p.size(), remainder),
+      column<float>(own, "Momenta", 3, p.size(), momentum),
+      column<float>(own, "Masses", 1, p.size(), mass),
+      column<std::uint64_t>(own, "ParticleIDs", 1, p.size(), id),
+      column<double>(gone, "Positions", 3, e.size(),
+                     [&e](std::size_t i, std::size_t k) -> double& { return e.positions[i][k]; }),
+      column<float>(gone, "Velocities", 3, e.size(),
+                    [&e](std::size_t i, std::size_t k) -> float& { return e.velocities[i][k]; }),
+      column<float>(gone, "Masses", 1, e.size(), [&e](std::size_t i, std::size_t) -> float& { return e.masses[i]; }),
+      column<std::uint64_t>(gone, "ParticleIDs", 1, e.size(),
+                            [&e](std::size_t i, std::size_t) -> std::uint64_t& { return e.ids[i]; }),
+      column<double>(gone, "Times", 1, e.size(), [&e](std::size_t i, std::size_t) -> double& { return e.times[i]; })};
+  if (p.long_acceleration)
+    columns.push_back(column<float>(own, kLongAccelerations, 3, p.size(), [&p](std::size_t i, std::size_t k) -> float& {
+      return (*p.long_acceleration)[k][i];
+    }));
+  return columns;
 }
 
 void resize(ParticleRows& rows, std::size_t n) {
@@ -228,6 +232,8 @@ void resize(ParticleRows& rows, std::size_t n) {
   rows.remainder.resize(n);
   for (auto& axis : rows.momentum) axis.resize(n);
   rows.id.resize(n);
+  if (rows.long_acceleration)
+    for (auto& axis : *rows.long_acceleration) axis.resize(n);
 }
 
 void resize(EscaperRows& rows, std::size_t n) {
@@ -243,10 +249,16 @@ void copy_to_rows(const Stream& stream, const Particles& particles, ParticleRows
   resize(rows, n);
   copy_to_host(stream, rows.source.data(), particles.source.data(), n * sizeof(SourceParticle));
   copy_to_host(stream, rows.remainder.data(), particles.remainder.data(), n * sizeof(Remainder));
-  const DeviceBuffer<float>* const axes[3] = {&particles.momentum.x, &particles.momentum.y, &particles.momentum.z};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    copy_to_host(stream, rows.momentum[axis].data(), axes[axis]->data(), n * sizeof(float));
+  copy_to_rows(stream, particles.momentum, rows.momentum);
   copy_to_host(stream, rows.id.data(), particles.id.data(), n * sizeof(std::uint64_t));
+}
+
+void copy_to_rows(const Stream& stream, const VectorArray& vectors, HostVectors& rows) {
+  const DeviceBuffer<float>* const axes[3] = {&vectors.x, &vectors.y, &vectors.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    rows[axis].resize(axes[axis]->size());
+    copy_to_host(stream, rows[axis].data(), axes[axis]->data(), rows[axis].size() * sizeof(float));
+  }
 }
 
 void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles) {

@@ -38,7 +38,7 @@ class Watch : public RunObserver {
     rest = std::min(rest, parts.rest);
     interactions = static_cast<double>(metrics.gravity.interactions);
   }
-  std::string stop_reason(double) override { return steps_ < wanted_ ? "" : "calibrated"; }
+  std::string stop_reason(double) override { return steps_ < wanted_ || mesh == kNever ? "" : "calibrated"; }
 
  private:
   int wanted_, steps_ = 0;

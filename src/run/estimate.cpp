@@ -202,7 +202,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
   // written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
-  e.host_states = states * n * ParticleRows::kBytes;
+  e.host_states = states * n * ParticleRows::kBytes + (states > 0 && periodic ? n * ParticleRows::kLongBytes : 0);
   e.snapshot =
       all / sites * written.selection.fraction * snapshot_bytes(written, particles >= (std::uint64_t{1} << 32));
   e.restart = all / sites * ParticleRows::kBytes;

@@ -52,7 +52,7 @@ Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& 
       lag_(options.by_newest ? std::max(run.agreement.delay(), 1) : 2) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
-  s_.time = s_.short_kicked_to = s_.long_kicked_to = s_.long_begin = long_end_ = t;
+  s_.time = s_.short_kicked_to = s_.long_kicked_to = s_.long_begin = s_.long_end = t;
   agreement_.begin();
   evaluate(true, want_potential);
   measure(true);
@@ -62,20 +62,14 @@ StepReport Integrator::start(double t, bool want_potential) {
   return {t, 0, 0, true, want_potential, s_.decisive};
 }
 
-IntegratorState Integrator::state() const {
-  if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
-  return s_;
-}
-
 void Integrator::resume(const IntegratorState& state) {
   s_ = state;
-  long_end_ = state.time;
   agreement_.begin();
   forces_.prepare_potentials();
   const bool has_stepped = state.long_begin < state.time;  // else these are the forces of start()
   if (has_stepped) forces_.measured(state.decisive);
-  evaluate(true, state.has_potential);  // with potentials, sums have another order and rounding
-  measure(true);
+  evaluate(at_boundary(), state.has_potential);  // with potentials, sums have another order and rounding
+  measure(at_boundary());
   s_ = state;  // without what was measured again
   collect_sent();
 }
@@ -123,16 +117,16 @@ void Integrator::choose_long_step(double target) {
       forces_.has_mesh() ? long_step(options_, timeline_, s_.time, expected, wanted_short) : wanted_short;
   const double length = divide_evenly(remaining, wanted, 0);
   s_.long_begin = s_.time;
-  long_end_ = length < remaining ? s_.time + length : target;
-  require_progress(s_.time, long_end_);
+  s_.long_end = length < remaining ? s_.time + length : target;
+  require_progress(s_.time, s_.long_end);
 }
 
 double Integrator::choose_short_end() const {
-  const double remaining = long_end_ - s_.time;
-  if (!forces_.has_mesh()) return long_end_;
+  const double remaining = s_.long_end - s_.time;
+  if (!forces_.has_mesh()) return s_.long_end;
   const double length = divide_evenly(remaining, short_step(options_, timeline_, s_.time, expected_measure()),
                                       options_.fixed_step > 0 ? 0 : kStretch);
-  const double end = length < remaining ? s_.time + length : long_end_;
+  const double end = length < remaining ? s_.time + length : s_.long_end;
   require_progress(s_.time, end);
   return end;
 }

@@ -86,26 +86,28 @@ class Integrator {
   // have equal lengths. Throws as start(), and std::logic_error where the target is not ahead.
   StepReport advance(double target, Potentials potentials);
 
-  // The state for a restart; throws std::logic_error within a long step. resume() continues from it and evaluates both
-  // ranges again; throws Error as start().
-  IntegratorState state() const;
+  // The state for a restart. resume() continues from it and evaluates the forces again, within a long step those of the
+  // short range: the field has to hold the long-range accelerations of its beginning. Throws Error as start().
+  const IntegratorState& state() const { return s_; }
   void resume(const IntegratorState& state);
 
-  // Kicks momenta to the time of the positions. Throws std::logic_error within a long step.
+  // Kicks momenta to the time of the positions. A long step under way ends there, so that no state for a restart can
+  // follow, and its long-range force is evaluated.
   void synchronise();
 
   // The factor of drift() from t, within the last step, to its end.
   double drift_since(double t) const { return drift_factor(t, s_.time); }
 
   double time() const { return s_.time; }
-  bool at_boundary() const { return s_.time == long_end_; }
+  bool at_boundary() const { return s_.time == s_.long_end; }
 
  private:
   // Parts of a step (step.cpp).
-  double kick_factor(double from, double to) const;
+  double kick_factor(double from, double to, double evaluated) const;
   double drift_factor(double from, double to) const;
   void kick_short(double to);
-  void kick_long(double to);
+  void kick_long(double to, double evaluated);
+  void cut_long_step();
   void drift_to(double end);
   void evaluate(bool boundary, bool want_potential);
   // Lengths of steps, and the measures by which they are chosen.
@@ -132,8 +134,7 @@ class Integrator {
   Communicator ranks_;
   SiteAgreement& agreement_;
 
-  IntegratorState s_;    // between boundaries too, where its long step is the one under way
-  double long_end_ = 0;  // of the same
+  IntegratorState s_;
   // Upper bounds over all particles: the last measure, plus the largest changes by kicks and drifts since.
   struct Bounds {
     double reach_sides;   // |x - 1/2| on any axis

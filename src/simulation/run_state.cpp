@@ -43,7 +43,7 @@ void visit_part(Visit& visit, const std::string& name, Part& part) {
 template <class Visit, class State>
 void visit_forces(Visit& visit, State& s) {
   FIELD(integrator.time), FIELD(integrator.short_kicked_to), FIELD(integrator.long_kicked_to);
-  FIELD(integrator.long_begin), FIELD(integrator.has_potential);
+  FIELD(integrator.long_begin), FIELD(integrator.long_end), FIELD(integrator.has_potential);
   visit_measure(visit, "integrator.before_last", s.integrator.decisive);
   visit_part(visit, "integrator.told_last", s.integrator.sent_last);
   visit_part(visit, "integrator.told_before", s.integrator.sent_before);
@@ -56,7 +56,7 @@ void visit_records(Visit& visit, State& s) {
   FIELD(energy.has_start), FIELD(energy.has_kinetic), FIELD(energy.start), FIELD(energy.integral);
   FIELD(energy.last_a), FIELD(energy.last_kinetic), FIELD(energy.scale), FIELD(energy.removed);
   FIELD(result.steps), FIELD(result.rebuilds), FIELD(result.long_steps), FIELD(result.worst_energy_error);
-  FIELD(result.momentum_drift), FIELD(result.worst_force_residual);
+  FIELD(result.momentum_drift), FIELD(result.worst_force_residual), FIELD(substep);
   FIELD(first_momentum.momentum), FIELD(first_momentum.momentum_scale);
   FIELD(first_momentum.force), FIELD(first_momentum.force_scale);
   FIELD(removed_energy), FIELD(last_kinetic_t), FIELD(last_energy_step), FIELD(elapsed), FIELD(outputs);

@@ -1,4 +1,4 @@
-// The state of a run at the end of a long step, for restarts. Particles are separate (ParticleRows).
+// The state of a run at the end of a step, for restarts. Particles are separate (ParticleRows).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ struct IntegratorState {
   double time = 0;             // of the positions, timeline
   double short_kicked_to = 0;  // momenta hold the short-range force up to here
   double long_kicked_to = 0;   // and the long-range force up to here
-  double long_begin = 0;       // of the long step that has ended
+  double long_begin = 0;       // of the long step that has ended, or is under way
+  double long_end = 0;         // of the same
   bool has_potential = false;  // forces were evaluated with potentials; resume() does the same for the same bits
   StepMeasure decisive;        // over all sites: the last measure by which a step was chosen
   // Sent by this site after the last two evaluations; the others may not have received them.
@@ -70,6 +71,7 @@ struct RunState {
   std::optional<EnergySample> sample;  // that still waits for other sites
   TreeDrifts drifts;
   RunResult result;
+  int substep = 0;  // short steps of the long step under way
   MomentumTotals first_momentum;
   double removed_energy = 0;  // of escapers, already given to the EnergyTracker
   double last_kinetic_t = 0;

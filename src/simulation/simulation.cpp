@@ -73,6 +73,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
   field_->restore(from.state.field, from.escapers);
   gravity_->set_drifts(from.state.drifts);
   gravity_->set_slabs(sites::Slabs(from.state.slabs));
+  if (from.particles.long_acceleration) gravity_->set_long_acceleration(stream_, *from.particles.long_acceleration);
 }
 
 void Simulation::assemble() {
@@ -149,13 +150,14 @@ bool Simulation::long_step(double until) {
   const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
   in_long_step_ = true;
-  do one_step(end);
-  while (!integrator_->at_boundary());
+  do {
+    one_step(end);
+    ask_observer();
+  } while (!integrator_->at_boundary() && s_.result.stopped_by.empty());
   in_long_step_ = false;
-  ask_observer();
-  long_step_seconds_ = 0;
+  longest_ = {longest_[1], 0};
   if (integrator_->time() < target.t)
-    after_boundary(static_cast<std::uint64_t>(target.index));
+    after_steps(static_cast<std::uint64_t>(target.index));
   else
     arrive();
   if (s_.result.stopped_by.empty()) return !ended();
@@ -164,7 +166,7 @@ bool Simulation::long_step(double until) {
   return false;
 }
 
-// Makes an output, if due, and then the work at the end of a long step, as momenta are synchronised by then.
+// Makes an output and then the work after steps, as momenta are synchronised by then.
 void Simulation::arrive() {
   const Target target = targets_[reached_++];
   integrator_->synchronise();
@@ -173,14 +175,14 @@ void Simulation::arrive() {
     s_.result.stopped_by.clear();  // nothing is left to do
     restart_wanted_ = observer_.wants_last_restart();
   }
-  after_boundary(static_cast<std::uint64_t>(target.index) + 1);
+  after_steps(static_cast<std::uint64_t>(target.index) + 1);
 }
 
 void Simulation::stop(const std::string& reason) {
   if (ended()) return;
   s_.result.stopped_by = reason;
   restart_wanted_ = true;
-  after_boundary(static_cast<std::uint64_t>(targets_[reached_].index));
+  after_steps(static_cast<std::uint64_t>(targets_[reached_].index));
   integrator_->synchronise();
   write_output(-1);
 }
@@ -196,11 +198,12 @@ RunResult Simulation::so_far() const {
 
 RunResult Simulation::finish() { return s_.result = so_far(); }
 
-// Asks whether to stop, for the reason of the lowest rank with one, and whether the first rank wants a restart. All
-// sites know a site's requests some steps later: a time limit has to hold for these too.
+// Asks whether to stop, for the reason of the lowest rank with one, and where a long step ends whether the first rank
+// wants a restart. All sites know a site's requests some steps later: a time limit has to hold for these too.
 void Simulation::ask_observer() {
-  std::string reason = observer_.stop_reason((1 + agreement_.delay()) * long_step_seconds_);
-  const bool restart = observer_.wants_restart(s_.result.steps) && ranks_.rank() == 0;
+  std::string reason = observer_.stop_reason((1 + agreement_.delay()) * std::max(longest_[0], longest_[1]));
+  const bool boundary = integrator_->at_boundary();
+  const bool restart = boundary && observer_.wants_restart(s_.result.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
   std::array<std::uint64_t, 4> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
                                         restart ? 1u : 0u, gravity_->shared_planes(), gravity_->unkept_ghost_lists()};
@@ -209,7 +212,7 @@ void Simulation::ask_observer() {
   if (asked[2] > 0 && !warned_of_shared_planes_) warn_of_shared_planes();
   if (asked[3] > 0 && !warned_of_unkept_lists_) warn_of_unkept_lists();
   if (asked[0] > 0) requests_ |= reason == kStopFileReason ? kStop | kStopFile : kStop;
-  requests_ &= ~kRestart;
+  if (boundary) requests_ &= ~kRestart;
   if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
   agreement_.request(requests_);
   agreement_.has_restart(observer_.newest_restart());
@@ -266,8 +269,8 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.dt = timeline_.physical_time(report.t - report.step, report.t);
   metrics.dlna = metrics.comoving ? report.step : 0;
   metrics.long_step_end = report.long_boundary && gravity_->has_mesh();
-  if (report.step > 0) metrics.substep = ++substep_;
-  if (report.long_boundary) substep_ = 0;
+  if (report.step > 0) metrics.substep = ++s_.substep;
+  if (report.long_boundary) s_.substep = 0;
   metrics.particles = field_->total();
   metrics.own_particles = particles_.size();
   metrics.max_acceleration = report.measure.acceleration;
@@ -290,7 +293,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   seconds += seconds_since(clock);
   timers_.collect();
   s_.elapsed += seconds;
-  long_step_seconds_ += seconds;
+  longest_[1] = std::max(longest_[1], seconds);
   metrics.memory_high_water = pool_report().high_water;
   metrics.seconds = seconds;
   metrics.elapsed = s_.elapsed;

@@ -61,7 +61,7 @@ struct OutputState {
 struct Drift {
   std::uint64_t step;
   double begin, end;  // timeline
-  bool boundary;      // a long step ends with it: a restart may follow
+  bool boundary;      // a long step ends with it: a restart may follow (after others only where the run is stopped)
   // The factor of drift() from a time within the drift to its end; from its beginning exactly the factor that was used.
   std::function<double(double)> since;
   const Stream& stream;
@@ -84,18 +84,17 @@ class RunObserver {
   virtual void film(const OutputState&) {}
   // After each step; on all ranks.
   virtual void drifted(const Drift&) {}
-  // Called after each long step with the expected wall-clock seconds until the run could stop the next time (one long
-  // step, over several sites three). Returns the reason to stop the run here, or "". All ranks stop if one has a
+  // Called after each step with the expected wall-clock seconds until the run could stop the next time (one step, over
+  // several sites three). Returns the reason to stop the run here, or "". All ranks stop if one has a
   // reason; the reason of the lowest such rank is reported.
   virtual std::string stop_reason(double /*next_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
   // Called at the end of the run, the same on all ranks: whether its last state goes to restart(), for a later end.
   virtual bool wants_last_restart() { return false; }
-  // The step of the newest whole restart, the same on all ranks; 0: none. Called after each long step.
+  // The step of the newest whole restart, the same on all ranks; 0: none. Called after each step.
   virtual std::uint64_t newest_restart() { return 0; }
-  // States the newest restart that all sites have, by its step: no site may remove its own. Called after each long
-  // step.
+  // States the newest restart that all sites have, by its step: no site may remove its own. Called after each step.
   virtual void needs_restart(std::uint64_t /*step*/) {}
   // Takes a state to write as a restart, possibly during later steps: the state does not change while it is held. Also
   // called when the run is stopped, before the output with index -1.
@@ -168,7 +167,7 @@ class Simulation {
   void first_forces();
   void resume();
   void arrive();
-  void after_boundary(std::uint64_t next_output);
+  void after_steps(std::uint64_t next_output);
   void keep_state(std::uint64_t next_output);
   void copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const;
   RunResult run_to_end();
@@ -223,8 +222,7 @@ class Simulation {
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   std::size_t next_picture_ = 0;                  // of the film
   bool in_long_step_ = false;
-  int substep_ = 0;
-  double long_step_seconds_ = 0;
+  std::array<double, 2> longest_{};  // seconds of the longest step of the long step before and of this one
 };
 
 }  // namespace maki

@@ -315,7 +315,7 @@ const char* Simulation::key_of_steps() const {
 
 // ---- states, and resuming from them ---------------------------------------------------------------------------------
 
-// Evaluates both ranges again at the state of the restart; the observer already got the step that ends here.
+// Evaluates the forces again at the state of the restart; the observer already got the step that ends here.
 void Simulation::resume() {
   integrator_->resume(s_.integrator);
   gravity_->release_potentials();
@@ -323,7 +323,7 @@ void Simulation::resume() {
   timers_.collect();
 }
 
-void Simulation::after_boundary(std::uint64_t next_output) {
+void Simulation::after_steps(std::uint64_t next_output) {
   keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
@@ -335,8 +335,8 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   restart_wanted_ = false;
 }
 
-// Keeps the state for a restart; over several sites also the states of the last two boundaries, as a lost site may not
-// have ended the last step.
+// Keeps the state for a restart; over several sites also the states of the last two times, as a lost site may not have
+// ended the last step.
 void Simulation::keep_state(std::uint64_t next_output) {
   const bool for_others = agreement_.delay() > 0;
   if (!restart_wanted_ && !for_others) return;
@@ -376,7 +376,10 @@ void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState
   state.file_time = file_time();
   const auto starts = gravity_->slabs().starts();
   state.slabs.assign(starts.begin(), starts.end());
+  kept.particles.long_acceleration.reset();
   copy_to_rows(stream_, particles_, kept.particles);
+  if (!integrator_->at_boundary())
+    copy_to_rows(stream_, gravity_->long_acceleration(), kept.particles.long_acceleration.emplace());
   kept.escapers = field_->escapers();
 }
 

@@ -25,7 +25,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
   learn_measures();
   if (at_boundary()) {
     choose_long_step(target);
-    kick_long(0.5 * (s_.long_begin + long_end_));
+    kick_long(0.5 * (s_.long_begin + s_.long_end), s_.time);
   }
   const double begin = s_.time, end = choose_short_end();
   kick_short(0.5 * (begin + end));  // with the half that ended the step before
@@ -35,25 +35,32 @@ StepReport Integrator::advance(double target, Potentials potentials) {
       (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
   evaluate(boundary, with_potential);
   measure(boundary);
-  return {end, end - begin, long_end_ - s_.long_begin, boundary, with_potential, latest(), begin};
+  return {end, end - begin, s_.long_end - s_.long_begin, boundary, with_potential, latest(), begin};
 }
 
 // The second halves of the kicks.
 void Integrator::synchronise() {
-  if (!at_boundary()) throw std::logic_error("momenta can only be synchronised where a long step ends");
+  if (!at_boundary()) cut_long_step();
   kick_short(s_.time);
-  kick_long(s_.time);
+  kick_long(s_.time, s_.time);
 }
 
-// The kick factor for forces at the present positions.
-double Integrator::kick_factor(double from, double to) const {
-  return options_.growth_exact ? timeline_.growing_kick_factor(from, to, s_.time) : timeline_.kick_factor(from, to);
+// The half kick at the beginning of the long step was for its whole length: it becomes that for its length until now.
+void Integrator::cut_long_step() {
+  s_.long_end = s_.time;
+  kick_long(0.5 * (s_.long_begin + s_.long_end), s_.long_begin);
+  forces_.evaluate(s_.time, Ranges::kLong, false);
+}
+
+// The kick factor for forces `evaluated` at that time.
+double Integrator::kick_factor(double from, double to, double evaluated) const {
+  return options_.growth_exact ? timeline_.growing_kick_factor(from, to, evaluated) : timeline_.kick_factor(from, to);
 }
 
 void Integrator::kick_short(double to) {
   if (to == s_.short_kicked_to) return;
   const PhaseTimers::Scope scope(timers_, "kick", stream_);
-  const double factor = frame_.acceleration_unit() * kick_factor(s_.short_kicked_to, to);
+  const double factor = frame_.acceleration_unit() * kick_factor(s_.short_kicked_to, to, s_.time);
   // In a box kicks are never so small beside the momenta that they are lost.
   const auto draw = timeline_.is_comoving() ? std::nullopt : std::optional(std::bit_cast<std::uint64_t>(to));
   kick(stream_, particles_, forces_.short_acceleration(), factor, draw);
@@ -79,15 +86,15 @@ void Integrator::drift_to(double end) {
   forces_.drifted(std::fabs(factor) * s_.decisive.rms_momentum);
   if (farthest_) farthest_->reach_sides += std::fabs(factor) * farthest_->momentum;
   agreement_.decided(end);
-  agreement_.decided(long_end_);
+  agreement_.decided(s_.long_end);
   s_.time = end;
 }
 
-void Integrator::kick_long(double to) {
+void Integrator::kick_long(double to, double evaluated) {
   if (forces_.has_mesh() && to != s_.long_kicked_to) {
     const PhaseTimers::Scope scope(timers_, "kick", stream_);
     const double scale = frame_.acceleration_unit();
-    kick(stream_, particles_, forces_.long_acceleration(), scale * kick_factor(s_.long_kicked_to, to));
+    kick(stream_, particles_, forces_.long_acceleration(), scale * kick_factor(s_.long_kicked_to, to, evaluated));
   }
   s_.long_kicked_to = to;
 }

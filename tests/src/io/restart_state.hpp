@@ -24,6 +24,12 @@ inline ParticleRows particle_rows(std::uint32_t begin, std::uint32_t end) {
   return rows;
 }
 
+// With the long-range accelerations of a restart within a long step.
+inline ParticleRows within_long_step(ParticleRows rows) {
+  rows.long_acceleration = HostVectors{rows.momentum[2], rows.momentum[0], rows.momentum[1]};
+  return rows;
+}
+
 inline EscaperRows escaper_rows(std::uint32_t begin, std::uint32_t end) {
   EscaperRows rows;
   for (std::uint32_t i = begin; i < end; ++i) {
@@ -39,7 +45,7 @@ inline EscaperRows escaper_rows(std::uint32_t begin, std::uint32_t end) {
 inline bool same_bits(const ParticleRows& a, const ParticleRows& b) {
   return same_bits(a.source, b.source) && same_bits(a.remainder, b.remainder) &&
          same_bits(a.momentum[0], b.momentum[0]) && same_bits(a.momentum[1], b.momentum[1]) &&
-         same_bits(a.momentum[2], b.momentum[2]) && same_bits(a.id, b.id);
+         same_bits(a.momentum[2], b.momentum[2]) && same_bits(a.id, b.id) && a.long_acceleration == b.long_acceleration;
 }
 inline bool same_bits(const EscaperRows& a, const EscaperRows& b) {
   return same_bits(a.positions, b.positions) && same_bits(a.velocities, b.velocities) &&

@@ -81,6 +81,9 @@ TEST_F(Restarts, TheDeviceGetsItBackToo) {
   ParticleRows back = particle_rows(0, 500);
   copy_to_rows(stream, particles, back);
   EXPECT_TRUE(same_bits(back, rows));
+  HostVectors momentum;
+  copy_to_rows(stream, particles.momentum, momentum);
+  EXPECT_EQ(momentum, rows.momentum);
 }
 
 TEST_F(Restarts, TheLastOnesAreKept) {

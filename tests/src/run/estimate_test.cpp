@@ -108,14 +108,14 @@ TEST(Estimate, SnapshotsCountAsTheyAreWritten) {
   EXPECT_EQ(half.host_snapshot, (42 + 0.5 * (13 + 8)) * kParticles);
 }
 
-// States of 42 bytes a particle are written beside the steps; sites keep two more, and more restarts; the disk is
+// States of 42 bytes a particle, one with the 12 of a long step under way, are written beside the steps; sites keep two more, and more restarts; the disk is
 // judged with all of them.
 TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
   over.sites.ring = {"a", "b"};
   const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
-  EXPECT_EQ(one.host_states, 2 * one.particles);
-  EXPECT_EQ(site.host_states, 3 * site.particles);
+  EXPECT_EQ(one.host_states, (2 * 42 + 12.0) * kParticles);
+  EXPECT_EQ(site.host_states, (3 + 12.0 / 42) * site.particles);
   EXPECT_EQ(site.host(),
             std::max(site.host_start, site.host_mesh + site.host_states + site.host_snapshot + site.host_output));
   EXPECT_GT(site.shared(), site.device() + site.host_states + site.host_snapshot);

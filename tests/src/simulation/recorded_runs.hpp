@@ -59,7 +59,7 @@ struct Recorder : RunObserver {
   RecorderOptions options;
   std::vector<std::string> messages;
   std::vector<StepMetrics> steps;
-  std::vector<double> to_next_stop;  // seconds, at each boundary
+  std::vector<double> to_next_stop;  // seconds, after each step
   std::vector<int> outputs;
   std::vector<double> times;     // of outputs
   std::vector<Snapshot> states;  // at outputs

@@ -19,11 +19,10 @@ class ResumeOfMany : public test::ManyRanks {
   }
   // From the beginning, or from a state.
   Ends run(int sites, std::vector<std::string> settings, const KeptState* from = nullptr,
-           std::uint64_t restart_steps = 1) {
+           const RecorderOptions& recorded = {.restart_steps = 1}) {
     settings.insert(settings.begin(), {"gravity.mesh=32", "energy_interval=1", "end_redshift=5", "output.redshifts=[]",
                                        "run.deterministic=true", "sites.max_boundary_move=0", "time.max_dlna=0.02"});
     const Prepared run = small_box(settings);
-    const RecorderOptions recorded{.restart_steps = restart_steps};
     if (sites > 1) return run_over_sites(world, sites, run, recorded, from);
     const SimulationOptions options = simulation_options(run);
     return from ? run_on(run, *from, options, world, recorded)
@@ -60,12 +59,31 @@ TEST_F(ResumeOfMany, EnergiesOnTheirWayBetweenSitesAreKept) {
   EXPECT_NEAR(rest.result.worst_energy_error, whole.result.worst_energy_error, 1e-6);
 }
 
+// Stopped within a long step too, a run goes on as if it had not been.
+TEST_F(ResumeOfMany, AStopWithinALongStepChangesNothing) {
+  const std::vector<std::string> settings = {"gravity.reuse=1", "time.max_dlna=0.01", "time.long_dlna=0.04"};
+  for (const int sites : {1, 2}) {
+    const Ends whole = run(sites, settings);
+    std::size_t within = 0;
+    for (std::size_t step = 5; step < 9; ++step) {
+      const Ends stopped = run(sites, settings, nullptr, {.stop_after = step});
+      EXPECT_EQ(stopped.result.steps, sites == 1 ? step : step + 3) << "sites learn of it later";
+      if (stopped.kept.back().particles.long_acceleration) ++within;
+      const Ends rest = run(sites, settings, &stopped.kept.back());
+      EXPECT_EQ(rest.result.steps, whole.result.steps);
+      EXPECT_EQ(rest.result.long_steps, whole.result.long_steps);
+      EXPECT_EQ(all_positions(world, rest.state), all_positions(world, whole.state));
+    }
+    EXPECT_GT(within, 0u);
+  }
+}
+
 // What trees sent to others allow for goes on as it was.
 TEST_F(ResumeOfMany, DriftsAreKept) {
   for (const int sites : {1, 2}) {
-    const Ends whole = run(sites, {"gravity.reuse=1"}, nullptr, 4);
+    const Ends whole = run(sites, {"gravity.reuse=1"}, nullptr, {.restart_steps = 4});
     const KeptState& from = whole.kept[whole.kept.size() / 2];
-    const Ends rest = run(sites, {"gravity.reuse=1"}, &from, 4);
+    const Ends rest = run(sites, {"gravity.reuse=1"}, &from, {.restart_steps = 4});
     std::size_t compared = 0;
     for (const KeptState& now : rest.kept) {
       const auto then = std::find_if(whole.kept.begin(), whole.kept.end(), [&](const KeptState& kept) {

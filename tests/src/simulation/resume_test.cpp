@@ -113,15 +113,22 @@ TEST(Resume, WhereTheOpeningAngleChanges) {
 
 // A run that is stopped keeps its state before momenta are brought to the time of the positions.
 TEST(Resume, AStoppedUniverse) {
-  const Prepared run = universe({"gravity.reuse=1"});
+  const Prepared run = universe({"gravity.reuse=1", "time.max_dlna=0.01", "time.long_dlna=0.04"});
   const Ends whole = run_alone(run);
-  const Ends stopped = run_on(run, run.initial, simulation_options(run), {}, {.stop_after = 7});
-  EXPECT_EQ(stopped.result.stopped_by, "the test");
-  EXPECT_EQ(stopped.outputs.back(), -1);
-  ASSERT_EQ(stopped.kept.size(), 1u);
-  const Ends resumed = resume(run, stopped.kept[0]);
-  EXPECT_EQ(resumed.result.stopped_by, "");
-  expect_same(resumed, whole);
+  std::size_t within = 0;
+  for (std::size_t step = 6; step < 12; ++step) {
+    const Ends stopped = run_on(run, run.initial, simulation_options(run), {}, {.stop_after = step});
+    EXPECT_EQ(stopped.result.stopped_by, "the test");
+    EXPECT_EQ(stopped.result.steps, step);
+    EXPECT_EQ(stopped.outputs.back(), -1);
+    ASSERT_EQ(stopped.kept.size(), 1u);
+    if (stopped.kept[0].particles.long_acceleration) ++within;
+    const Ends resumed = resume(run, stopped.kept[0]);
+    EXPECT_EQ(resumed.result.stopped_by, "");
+    expect_same(resumed, whole);
+    EXPECT_EQ(resumed.steps.front().substep, whole.steps[step + 1].substep);
+  }
+  EXPECT_GT(within, 1u) << "stopped within a long step";
 }
 
 // Kept lists are not part of a restart: the first forces are those of fresh ones, within the tolerance of kept ones.
