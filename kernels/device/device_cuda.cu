@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -36,6 +37,15 @@ int attribute(int device, cudaDeviceAttr which, const char* what) {
 
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
+// Shows before a run has begun whether this binary has code for the selected GPU.
+__global__ void any_kernel() {}
+
+// What decides which GPUs this process sees.
+std::string sight() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible ? "CUDA_VISIBLE_DEVICES is '" + std::string(visible) + "'" : "CUDA_VISIBLE_DEVICES is not set";
+}
+
 }  // namespace
 
 const char* backend_name() { return "cuda"; }
@@ -51,12 +61,17 @@ void select_device(int ordinal, int threads) {
                       "it is of CUDA " + release_text(driver) + ", the build of " + release_text(CUDART_VERSION),
                       "update the driver, build with an older toolkit, or for the CPU with 'make BACKEND=cpu'");
   if (!succeeded(code) || count == 0)
-    throw DeviceError("this build of Maki needs an NVIDIA GPU and found none",
-                      code != cudaSuccess ? cudaGetErrorString(code) : "no device",
-                      "check nvidia-smi and the driver, or build for the CPU with 'make BACKEND=cpu'");
+    throw DeviceError(
+        "this build of Maki needs an NVIDIA GPU and found none",
+        (code != cudaSuccess ? cudaGetErrorString(code) : "no device") + ("; " + sight()),
+        code == cudaErrorSystemNotReady
+            ? advice_for(code)
+            : "check nvidia-smi and the driver, ask the batch system for GPUs (--gpus-per-node), or build "
+              "for the CPU with 'make BACKEND=cpu'");
   if (ordinal < 0 || ordinal >= count)
-    throw DeviceError("there is no GPU number " + std::to_string(ordinal), "this machine has " + std::to_string(count),
-                      "choose run.device between 0 and " + std::to_string(count - 1));
+    throw DeviceError("there is no GPU number " + std::to_string(ordinal),
+                      "this process sees " + std::to_string(count) + "; " + sight(),
+                      "choose run.device between 0 and " + std::to_string(count - 1) + ", or leave it out");
   const int capability = attribute(ordinal, cudaDevAttrComputeCapabilityMajor, "asking the GPU for its architecture");
   if (capability < kLeastCapability)
     throw DeviceError("GPU number " + std::to_string(ordinal) + " is too old",
@@ -65,6 +80,8 @@ void select_device(int ordinal, int threads) {
                       count > 1 ? "choose another by run.device, or hide it with CUDA_VISIBLE_DEVICES"
                                 : "use a newer one (Ampere, 2020), or build for the CPU with 'make BACKEND=cpu'");
   check_cuda(cudaSetDevice(ordinal), "selecting the GPU");
+  cudaFuncAttributes found{};
+  check_cuda(cudaFuncGetAttributes(&found, any_kernel), "loading code for the GPU");
   selected = ordinal;
   selected_in_turn = true;
 }
@@ -132,11 +149,21 @@ unsigned blocks_with_shared_memory(std::size_t bytes) {
 
 int thread_count() { return omp_get_max_threads(); }
 
-static const char* advice_for(cudaError_t code) {
+const char* advice_for(cudaError_t code) {
   switch (code) {
     case cudaErrorMemoryAllocation:
-      return "the GPU has no memory for the kernel's code and stack: use fewer particles, or see what else runs on it "
-             "(nvidia-smi)";
+      return "the GPU has no memory left, also not for code and stacks of kernels: use fewer particles, or see what else "
+             "runs on it (nvidia-smi)";
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorDeviceAlreadyInUse:
+      return "another process has this GPU for itself (compute mode 'exclusive process', nvidia-smi -q -d COMPUTE): give "
+             "each rank a GPU of its own (CUDA_VISIBLE_DEVICES, fewer ranks a node)";
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+      return "the hardware of this GPU has failed: resume on other nodes, and tell who runs this one (dmesg has the "
+             "driver's messages, Xid)";
+    case cudaErrorSystemNotReady:
+      return "the GPUs of this node are not ready: its service nvidia-fabricmanager may not run";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
       return "this binary was built for other GPUs: build it on this machine, or with CUDA_ARCHS=all";
@@ -144,8 +171,8 @@ static const char* advice_for(cudaError_t code) {
       return "this binary was built for other GPUs, and this driver is older than the toolkit that built it: build it on "
              "this machine, or update the driver";
     default:
-      return "an earlier kernel may have failed, or the GPU itself: see the driver's messages (dmesg, Xid), and run with "
-             "CUDA_LAUNCH_BLOCKING=1 to find the kernel";
+      return "an earlier kernel may have failed, or the GPU itself: see the driver's messages (dmesg, Xid); "
+             "CUDA_LAUNCH_BLOCKING=1 finds the kernel, and compute-sanitizer a bad access";
   }
 }
 

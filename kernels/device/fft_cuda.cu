@@ -17,7 +17,8 @@ namespace {
 void check_fft(cufftResult code, const char* what) {
   if (code != CUFFT_SUCCESS)
     throw DeviceError(std::string(what) + " failed", "cuFFT error " + std::to_string(code),
-                      "use a smaller mesh if memory is short");
+                      code == CUFFT_ALLOC_FAILED ? "memory is short: use a smaller mesh"
+                                                 : advice_for(cudaErrorUnknown));
 }
 
 cufftComplex* complex_of(float* values) { return reinterpret_cast<cufftComplex*>(values); }

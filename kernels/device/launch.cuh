@@ -24,6 +24,8 @@ struct LaunchShape {
 
 #if defined(__CUDACC__)
 
+// What a user can do about an error of CUDA.
+const char* advice_for(cudaError_t code);
 // Throws DeviceError "kernel NAME failed (CUDA's message)" when the last launch did not start.
 void check_launch(const char* name);
 // Allows a kernel more dynamic shared memory than the default limit of 48 KiB.
@@ -95,9 +97,7 @@ inline bool succeeded(cudaError_t code) noexcept {
 }
 
 inline void check_cuda(cudaError_t code, const char* what) {
-  if (!succeeded(code))
-    throw DeviceError(std::string(what) + " failed", cudaGetErrorString(code),
-                      "look for an earlier message; compute-sanitizer finds bad accesses");
+  if (!succeeded(code)) throw DeviceError(std::string(what) + " failed", cudaGetErrorString(code), advice_for(code));
 }
 
 // Whether the work before the event is complete. Throws DeviceError where that work failed.

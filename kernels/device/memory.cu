@@ -224,7 +224,7 @@ PinnedBuffer::~PinnedBuffer() { release(); }
 
 void PinnedBuffer::release() noexcept {
 #if defined(__CUDACC__)
-  succeeded(cudaFreeHost(data_));
+  if (data_) succeeded(cudaFreeHost(data_));  // for nothing the call would start CUDA, on any thread's first GPU
 #else
   std::free(data_);
 #endif
@@ -237,7 +237,11 @@ void PinnedBuffer::reserve(std::size_t bytes) {
   release();
 #if defined(__CUDACC__)
   void* block = nullptr;
-  check_cuda(cudaMallocHost(&block, bytes), "page-locked host memory for messages");
+  const cudaError_t code = cudaMallocHost(&block, bytes);
+  if (!succeeded(code) && code == cudaErrorMemoryAllocation)
+    throw DeviceError("no page-locked host memory for messages", std::to_string(bytes >> 10) + " KiB wanted",
+                      "the memory of the host, or the job's limit on it, is short: use more machines");
+  check_cuda(code, "page-locked host memory for messages");
   data_ = static_cast<char*>(block);
 #else
   data_ = static_cast<char*>(std::malloc(bytes));
