@@ -93,7 +93,7 @@ class Measurement {
 
 // One job: rank 0 prints "seconds name" for each, behind a line of words for people.
 void measure(const Options& options, const Communicator& ranks) {
-  select_device(usual_device(), options.threads > 0 ? options.threads : usual_threads());
+  select_device(usual_device(ranks), options.threads > 0 ? options.threads : usual_threads());
   Measurement measurement(options, ranks);
   const Times times = measurement.run(options.repeat);
   const std::string described = describe_ranks(ranks);

@@ -1,6 +1,7 @@
 #include "host/comm/job.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mpi.h>
 #include <omp.h>
 #include <sched.h>
@@ -11,6 +12,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,7 +94,37 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   return {};
 }
 
-int usual_device() { return on_this_machine().number % std::max(device_count(), 1); }
+std::vector<int> gpus_in_turn(const std::vector<std::vector<std::string>>& seen) {
+  std::vector<std::size_t> order(seen.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return seen[rank].size(); });
+  std::map<std::string, int> taken;
+  std::vector<int> chosen(seen.size());
+  for (const std::size_t rank : order) {
+    if (seen[rank].empty()) continue;
+    const auto gpu = std::ranges::min_element(seen[rank], {}, [&](const std::string& name) { return taken[name]; });
+    ++taken[*gpu];
+    chosen[rank] = static_cast<int>(gpu - seen[rank].begin());
+  }
+  return chosen;
+}
+
+int usual_device(const Communicator& ranks) {
+  if (ranks.size() == 1) return on_this_machine().number % std::max(device_count(), 1);
+  if (std::string(backend_name()) == "cpu") return 0;
+  const Communicator here = ranks.split_by_machine();
+  std::vector<std::vector<std::string>> seen;
+  for (const std::string& text : gather_texts(here, fmt::format("{}", fmt::join(device_addresses(), " ")))) {
+    std::istringstream words(text);
+    seen.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  }
+  return gpus_in_turn(seen)[static_cast<std::size_t>(here.rank())];
+}
+
+int ranks_on_this_device(const Communicator& ranks) {
+  const std::vector<std::string> all = gather_texts(ranks.split_by_machine(), device_address());
+  return static_cast<int>(std::ranges::count(all, device_address()));
+}
 
 CoreSet own_cores() {
   CoreSet cores{};
@@ -133,6 +168,9 @@ std::string describe_ranks(const Communicator& ranks) {
     text += number(machines.count, " machine") + ", " + (even ? "" : "up to ") + std::to_string(machines.most_ranks) +
             (even ? " on each" : " on one");
   }
+  const auto on_a_device = largest_of(ranks, static_cast<std::uint64_t>(ranks_on_this_device(ranks)));
+  if (std::string(backend_name()) != "cpu" && on_a_device > 1)
+    text += ", up to " + std::to_string(on_a_device) + " on one GPU";
   return text + "; between devices by " + name(choice.path) + " (" + choice.reason + ")";
 }
 

@@ -47,14 +47,21 @@ CoreSet own_cores();
 // Cores for rank number `rank` of a machine, at least 1: each core is divided among the ranks that may run on it.
 int share_of_cores(const std::vector<CoreSet>& of_ranks, std::size_t rank);
 
-// The default GPU of this rank: the ranks of a machine take the visible GPUs in turn.
-int usual_device();
+// Which of the GPUs that it sees each rank of a machine takes, by its place in the rank's list. A GPU has the same name
+// for all ranks, which may see different ones. Ranks that see fewer choose first; each takes the first of those that the
+// fewest ranks have taken.
+std::vector<int> gpus_in_turn(const std::vector<std::vector<std::string>>& seen);
+// The default GPU of this rank: the ranks of a machine take the GPUs that they see in turn. Collective.
+int usual_device(const Communicator& ranks);
+// Ranks of this machine that have selected the same GPU; in a CPU build all ranks of the machine. Collective.
+int ranks_on_this_device(const Communicator& ranks);
 // The default threads of this rank: its share_of_cores(), or of the machine's processor_quota() where that is less.
 // 0: OMP_NUM_THREADS decides, or all cores of a single process.
 int usual_threads();
 
 // Ranks, machines, and the path of device payloads with its reason, for the log: "8 ranks on 2 machines, 4 on each;
-// between devices by NCCL (each rank has a GPU of its own; NCCL 2.28.9)". Collective, once a device is selected.
+// between devices by NCCL (each rank has a GPU of its own; NCCL 2.28.9)"; "4 ranks on node7, up to 2 on one GPU; ...".
+// Collective, once a device is selected.
 std::string describe_ranks(const Communicator& ranks);
 
 // For estimates: host bytes of MPI and its buffers.

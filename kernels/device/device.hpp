@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace maki {
 
@@ -46,7 +47,10 @@ int device_count();
 // The selected device. Throws DeviceError as select_device().
 DeviceInfo device_info();
 
-// The PCI bus address of the selected GPU, unique on its machine. Empty on the CPU.
+// The PCI bus addresses of the GPUs that this process sees, unique on its machine, "unknown" where CUDA does not tell.
+// None on the CPU.
+std::vector<std::string> device_addresses();
+// That of the selected GPU; empty on the CPU.
 std::string device_address();
 
 // Multiprocessors of the selected device, or threads in use. Cheap, unlike device_info().

@@ -60,6 +60,7 @@ DeviceTurn::~DeviceTurn() = default;
 
 int device_count() { return 1; }
 
+std::vector<std::string> device_addresses() { return {}; }
 std::string device_address() { return ""; }
 
 int unit_count() { return thread_count(); }

@@ -130,6 +130,16 @@ int device_count() {
   return succeeded(cudaGetDeviceCount(&count)) ? count : 0;
 }
 
+std::vector<std::string> device_addresses() {
+  std::vector<std::string> all;
+  for (int device = 0, count = device_count(); device < count; ++device) {
+    char place[32] = "";
+    const bool known = succeeded(cudaDeviceGetPCIBusId(place, sizeof place, device));
+    all.push_back(known ? place : "unknown");
+  }
+  return all;
+}
+
 std::string device_address() {
   char place[32] = "";
   check_cuda(cudaDeviceGetPCIBusId(place, sizeof place, selected), "asking the GPU for its place");

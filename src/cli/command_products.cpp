@@ -116,7 +116,7 @@ void compute_forces(const ForcesArguments& given) {
   for (const std::string& file : file_names(given.output, write)) check_output(file, given.overwrite, report.files);
   const Prepared run = prepare(config, std::move(snapshot), std::move(report));
   print_notes(run.notes);
-  use_device(run.config);
+  use_device(run.config, Communicator::self());
   fmt::print("{}\n", device_text());
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
                              : given.ewald ? ForceMethod::kEwald

@@ -103,7 +103,7 @@ nb::object forces(const Snapshot& set, Config config, const std::string& method,
     const Computing computing;
     require_whole_sets("maki.forces");
     const ForceMethod chosen = method_of(method);
-    use_device(config);
+    use_device(config, Communicator::self());
     config.output = {};
     config.lightcone = {};
     const Prepared run = prepare(config, checked(set, notes), Communicator::self());

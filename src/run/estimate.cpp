@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "host/comm/job.hpp"
@@ -124,20 +122,6 @@ std::string number_text(const Config& config, std::uint64_t n) {
   return fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n))));
 }
 
-// The number of ranks that share this rank's device; in a CPU build all ranks of its machine.
-int ranks_on_this_device(const Communicator& ranks, int machine) {
-  struct Place {
-    int machine;
-    std::array<char, 36> device;
-  };
-  Place mine{machine, {}};
-  std::strncpy(mine.device.data(), device_address().c_str(), mine.device.size() - 1);
-  const std::vector<Place> all = gathered(ranks, mine);
-  return static_cast<int>(std::count_if(all.begin(), all.end(), [&mine](const Place& place) {
-    return place.machine == mine.machine && place.device == mine.device;
-  }));
-}
-
 }  // namespace
 
 // The largest sum at three times: at the start the device holds only the particles; at an output everything except
@@ -228,7 +212,7 @@ MachineMemory machine_memory(const Communicator& ranks) {
   MachineMemory memory = machine_memory();
   if (ranks.size() == 1) return memory;
   const Machines machines = find_machines(ranks);
-  memory.device_free = smallest_of(ranks, memory.device_free / ranks_on_this_device(ranks, machines.this_one));
+  memory.device_free = smallest_of(ranks, memory.device_free / ranks_on_this_device(ranks));
   memory.host_free = smallest_of(ranks, memory.host_free / machines.ranks_here);
   memory.ranks = ranks.size();
   memory.ranks_here = machines.most_ranks;

@@ -148,9 +148,9 @@ std::vector<double> values_at(const std::function<double(double)>& theory, const
   return values;
 }
 
-// The device is chosen before a stream exists, and after world() has found this rank's share of its machine.
-const std::string& on_usual_device(const std::string& origin) {
-  select_device(usual_device(), usual_threads());
+// The device is chosen before a stream exists, and after world() has found this rank's share of its machine. Collective.
+const std::string& on_usual_device(const std::string& origin, const Communicator& ranks) {
+  select_device(usual_device(ranks), usual_threads());
   return origin;
 }
 
@@ -358,7 +358,7 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
 // ---- a set from a file ----------------------------------------------------------------------------------------------
 
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
-    : place_(ranks), origin_(on_usual_device(path)) {
+    : place_(ranks), origin_(on_usual_device(path, ranks)) {
   const Snapshot snapshot = read_snapshot(path, &report_, ranks);
   if (!report_.why_isolated.empty() && snapshot.header.box_size > 0)  // it looks like a periodic box
     report_.notes.push_back("taken as an isolated set: " + report_.why_isolated);
@@ -366,7 +366,7 @@ LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
 }
 
 LoadedSet::LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks)
-    : place_(ranks), origin_(on_usual_device(origin)) {
+    : place_(ranks), origin_(on_usual_device(origin, ranks)) {
   load(snapshot);
 }
 

@@ -13,16 +13,18 @@
 
 namespace maki {
 
-int device_of(const Config& config) { return static_cast<int>(config.run.device.value_or(usual_device())); }
+int device_of(const Config& config, const Communicator& ranks) {
+  return config.run.device ? static_cast<int>(*config.run.device) : usual_device(ranks);
+}
 
 static int threads_of(const Config& config) {
   Communicator::world();  // determines this rank's share of its machine
   return static_cast<int>(config.run.threads.value_or(usual_threads()));
 }
 
-void use_device(const Config& config) {
+void use_device(const Config& config, const Communicator& ranks) {
   const int threads = threads_of(config);
-  select_device(device_of(config), threads);
+  select_device(device_of(config, ranks), threads);
 }
 
 void use_threads(const Config& config) {

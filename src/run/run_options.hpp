@@ -9,10 +9,10 @@
 
 namespace maki {
 
-// The device of run.device, or this rank's.
-int device_of(const Config& config);
-// Applies run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
-void use_device(const Config& config);
+// The device of run.device, or this rank's. Collective over `ranks`, which use a device each.
+int device_of(const Config& config, const Communicator& ranks = Communicator::world());
+// Applies run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU. Collective.
+void use_device(const Config& config, const Communicator& ranks = Communicator::world());
 // Applies run.threads alone, for work without a device.
 void use_threads(const Config& config);
 

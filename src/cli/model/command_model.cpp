@@ -226,7 +226,7 @@ void calibrate_here(const CalibrateOptions& given) {
   std::optional<SafeFile> file;  // refused before the measurement, not after
   check_output(given.output, given.overwrite);
   if (!given.output.empty()) file.emplace(given.output, given.overwrite);
-  select_device(usual_device(), usual_threads());
+  select_device(usual_device(Communicator::self()), usual_threads());
   const std::string text = calibrate(given.particles, say);
   fmt::print("\n{}", text);
   if (!file) return;

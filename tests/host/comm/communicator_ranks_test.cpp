@@ -180,7 +180,7 @@ TEST_F(Ranks, CountTheirMachines) {
 TEST_F(Ranks, ShareTheirMachine) {
   EXPECT_EQ(on_this_machine().number, rank);
   EXPECT_EQ(on_this_machine().ranks, size);
-  EXPECT_LT(usual_device(), std::max(device_count(), 1));
+  EXPECT_LT(usual_device(world), std::max(device_count(), 1));
   EXPECT_GE(usual_threads(), 0);
   const std::string text = describe_ranks(world);
   EXPECT_EQ(text.find(std::to_string(size) + (size == 1 ? " rank on " : " ranks on ")), 0u) << text;

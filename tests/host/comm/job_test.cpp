@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/error.hpp"
 #include "tests/commands.hpp"
@@ -56,6 +57,16 @@ TEST(ShareOfCores, DividesEachCoreAmongTheRanksThatMayRunThere) {
   EXPECT_EQ(share_of_cores(bound, 0), 8);
   EXPECT_EQ(share_of_cores(bound, 3), 8);
   EXPECT_EQ(share_of_cores(bound, 4), 1);
+}
+
+// Each rank sees all GPUs, or one; pairs see two, and the ranks of a pair are not neighbours; one sees less than another.
+TEST(GpusInTurn, NoGpuIsTakenTwiceWhileAnotherIsFree) {
+  const std::vector<std::string> all = {"a", "b", "c", "d"}, front = {"a", "b"}, back = {"c", "d"};
+  EXPECT_EQ(gpus_in_turn({all, all, all, all, all}), (std::vector<int>{0, 1, 2, 3, 0}));
+  EXPECT_EQ(gpus_in_turn({{"a"}, {"b"}, {"c"}}), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(gpus_in_turn({front, back, front, back}), (std::vector<int>{0, 0, 1, 1}));
+  EXPECT_EQ(gpus_in_turn({front, {"a"}}), (std::vector<int>{1, 0}));
+  EXPECT_EQ(gpus_in_turn({front, {}}), (std::vector<int>{0, 0}));
 }
 
 TEST(Job, MoreMemoryThanThereIsIsRefused) {
