@@ -162,8 +162,12 @@ struct Facts {
   std::array<char, 36> device{};
 };
 
+// Of Open MPI; of MPICH and what descends from it, whose older releases end the program in MPIX_Query_cuda_support().
 bool mpi_takes_device_addresses() {
-#if defined(MPIX_CUDA_AWARE_SUPPORT)
+#if defined(MPIX_GPU_SUPPORT_CUDA)
+  int supported = 0;
+  return under_mpi() && MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) == MPI_SUCCESS && supported == 1;
+#elif defined(MPIX_CUDA_AWARE_SUPPORT)
   return under_mpi() && MPIX_Query_cuda_support() == 1;
 #else
   return false;
@@ -199,10 +203,11 @@ std::string reason_against_mpi(const std::vector<Facts>& all) {
   return "";
 }
 
-// The value of MAKI_PAYLOAD; empty where it is not set.
-std::string path_asked_for() {
+// The value of MAKI_PAYLOAD; empty where it is not set. Some launchers (Open MPI's over ssh) set variables on the ranks
+// of the first machine alone: that of the lowest rank that has one counts for all.
+std::string path_asked_for(const Communicator& ranks) {
   const char* const text = std::getenv("MAKI_PAYLOAD");
-  std::string asked = text ? text : "";
+  std::string asked = first_text(ranks, text ? text : "");
   if (!asked.empty() && asked != "nccl" && asked != "mpi" && asked != "staged") {
     throw Error("MAKI_PAYLOAD is '" + asked + "'", "it names no way to exchange", "use nccl, mpi or staged");
   }
@@ -212,7 +217,7 @@ std::string path_asked_for() {
 }  // namespace
 
 PayloadChoice choose_payload_path(const Communicator& ranks) {
-  const std::string asked = path_asked_for();
+  const std::string asked = path_asked_for(ranks);
   if (std::string(backend_name()) == "cpu") return {PayloadPath::kDirect, "device memory is host memory"};
   if (ranks.size() == 1) return {PayloadPath::kDirect, "one rank sends nothing"};
   const std::vector<Facts> all = gather_facts(ranks);

@@ -22,8 +22,8 @@ const char* name(PayloadPath path);  // "NCCL", "MPI", "staging"
 
 // The path for these ranks, the same on all, and the reason, for the log. NCCL where this build has it and no two ranks
 // of a machine have selected the same GPU; else MPI itself where the library takes device addresses; else staging.
-// MAKI_PAYLOAD=nccl|mpi|staged requests one. Collective, after a device is selected. Throws Error where MAKI_PAYLOAD
-// names none of these, or a path that is not available.
+// MAKI_PAYLOAD=nccl|mpi|staged, on any rank, requests one. Collective, after a device is selected. Throws Error where
+// MAKI_PAYLOAD names none of these, or a path that is not available.
 struct PayloadChoice {
   PayloadPath path;
   std::string reason;

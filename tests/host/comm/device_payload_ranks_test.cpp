@@ -118,6 +118,8 @@ TEST(DevicePayload, OnlyKnownPathsCanBeAskedFor) {
     test::expect_contains(test::error_of([] { choose_payload_path(Communicator::world()); }),
                           {value, "nccl, mpi or staged"});
   }
+  if (Communicator::world().rank() + 1 < Communicator::world().size()) setenv("MAKI_PAYLOAD", "", 1);
+  test::expect_contains(test::error_of([] { choose_payload_path(Communicator::world()); }), {"NCCL"});
   setenv("MAKI_PAYLOAD", "", 1);
   EXPECT_NO_THROW(choose_payload_path(Communicator::world()));
   text ? setenv("MAKI_PAYLOAD", before.c_str(), 1) : unsetenv("MAKI_PAYLOAD");
