@@ -255,8 +255,10 @@ void Patience::give_up(const std::vector<int>& lost, const std::vector<int>& pen
   for (const int r : pending) named.push_back(ranks_.in_world[r]);
   const std::string silent = in_touch() ? "the ranks wait for each other" : "nothing comes from other ranks";
   throw Error(named.empty() ? silent : name_ranks(named) + " sent nothing", reason,
-              in_touch() ? "the ranks do not make the same calls"
-                         : look + "; datagrams, if they came through, would tell");
+              in_touch()
+                  ? "the ranks do not make the same calls, or messages do not get through (NCCL_DEBUG=INFO tells "
+                    "of NCCL's; MAKI_PAYLOAD=staged goes without NCCL)"
+                  : look + "; datagrams, if they came through, would tell");
 }
 
 Exchange::Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out,

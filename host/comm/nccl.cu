@@ -11,6 +11,8 @@
 
 #include <chrono>
 #include <exception>
+#include <future>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -45,10 +47,7 @@ class NcclRanks {
         what, [this] { return settled() ? Look::kDone : Look::kNothing; }, [] { return std::vector<int>{}; });
   }
   // Aborts pending work, so that the GPU is free again; nothing can be exchanged afterwards.
-  void abort() noexcept {
-    if (comm_) ncclCommAbort(comm_);
-    comm_ = nullptr;
-  }
+  void abort() noexcept;
   ncclComm_t comm() const { return comm_; }
 
  private:
@@ -70,10 +69,28 @@ NcclRanks::NcclRanks(const Communicator& ranks) {
   }
 }
 
+constexpr std::chrono::seconds kLongest{5};
+
+// In some releases ncclCommAbort() frees the GPU at once, but then waits for other ranks to abort too (NCCL's issue
+// 863). They do not, while this rank has not told its error: so another thread waits.
+void NcclRanks::abort() noexcept {
+  if (!comm_) return;
+  try {
+    auto ended = std::make_shared<std::promise<void>>();
+    const std::future<void> end = ended->get_future();
+    std::thread([comm = comm_, ended] {
+      ncclCommAbort(comm);
+      ended->set_value();
+    }).detach();
+    end.wait_for(kLongest);
+  } catch (const std::exception&) {  // no thread: the end of the process frees the GPU
+  }
+  comm_ = nullptr;
+}
+
 // Others may still be reading the last messages; but ranks that end by an error wait for nobody.
 NcclRanks::~NcclRanks() {
   if (!comm_) return;
-  constexpr std::chrono::seconds kLongest{5};
   ncclResult_t state = std::uncaught_exceptions() > 0 ? ncclRemoteError : ncclCommFinalize(comm_);
   for (const auto end = std::chrono::steady_clock::now() + kLongest;
        state == ncclInProgress && std::chrono::steady_clock::now() < end;) {
