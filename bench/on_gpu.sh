@@ -23,6 +23,7 @@ sanitize() {  # TOOL
   command -v $sanitizer >/dev/null || sanitizer=/usr/local/cuda/bin/compute-sanitizer
   command -v $sanitizer >/dev/null || { echo "skipped: there is no compute-sanitizer on this machine"; return 0; }
   # A box of 16^3 for a few steps, and a sphere: every kernel of a step is in them.
+  export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-2000}   # else the program starts itself again, and sanitizers may lose it
   "$sanitizer" --tool "$1" --error-exitcode 9 "$programs/maki" run "$here/configs/quickstart.toml" \
     initial.particles_per_side=16 time.end_redshift=40 output.redshifts=[40] output.power_spectrum=false $small run.output_directory="$out/$1.box" &&
   "$sanitizer" --tool "$1" --error-exitcode 9 "$programs/maki" run "$here/configs/plummer.toml" \

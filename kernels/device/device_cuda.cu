@@ -167,7 +167,7 @@ const char* advice_for(cudaError_t code) {
     case cudaErrorDevicesUnavailable:
     case cudaErrorDeviceAlreadyInUse:
       return "another process has this GPU for itself (compute mode 'exclusive process', nvidia-smi -q -d COMPUTE): give "
-             "each rank a GPU of its own (CUDA_VISIBLE_DEVICES, fewer ranks a node)";
+             "each one of its own (run.device, CUDA_VISIBLE_DEVICES, fewer ranks a node)";
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
       return "the hardware of this GPU has failed: resume on other nodes, and tell who runs this one (dmesg has the "
