@@ -83,6 +83,9 @@ class DevicePayload {
   // Bytes of host memory for staging, kept between exchanges: at most kSends pieces to send and two for each message to
   // receive (StagedTransfer), each of staging_piece() bytes or of the message's size, whichever is less.
   std::size_t bytes() const;
+  // For estimates: bytes of device memory that NCCL will take for itself; 0 where it is not the path, or has started.
+  // Collective.
+  static double nccl_bytes(const Communicator& ranks);
 
  private:
   Communicator ranks_;

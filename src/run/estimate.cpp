@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "host/comm/device_payload.hpp"
 #include "host/comm/job.hpp"
 #include "host/fft/pencil_mesh.hpp"
 #include "host/let/local_essential_tree.hpp"
@@ -105,6 +106,7 @@ double host_start(const Config& config, double n) {
 
 constexpr double kUsable = 0.95;       // of free memory: estimates have errors, and other programs need some
 constexpr double kFewestLists = 0.05;  // of free memory: the least for lists, which are then made in batches
+constexpr double kMostForNccl = 0.1;   // of free memory
 
 MemoryEstimate without_lists(MemoryEstimate e) {
   e.lists = 0;
@@ -212,6 +214,8 @@ MachineMemory machine_memory(const Communicator& ranks) {
   MachineMemory memory = machine_memory();
   if (ranks.size() == 1) return memory;
   const Machines machines = find_machines(ranks);
+  // Cards with little memory have slow links, and few channels over these.
+  memory.device_free -= std::min(DevicePayload::nccl_bytes(ranks), kMostForNccl * memory.device_free);
   memory.device_free = smallest_of(ranks, memory.device_free / ranks_on_this_device(ranks));
   memory.host_free = smallest_of(ranks, memory.host_free / machines.ranks_here);
   memory.ranks = ranks.size();

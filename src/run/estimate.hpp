@@ -68,8 +68,8 @@ struct MachineMemory {
   int ranks_here = 1;    // on the machine with the most
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
-// Memory for one rank where several share a GPU or a machine: the smallest share of all ranks, on all ranks. To be
-// called once devices are selected, before any rank allocates memory. Collective.
+// Memory for one rank where several share a GPU or a machine, without what NCCL will take: the smallest share of all
+// ranks, on all ranks. To be called once devices are selected, before any rank allocates memory. Collective.
 MachineMemory machine_memory(const Communicator& ranks);
 
 // The largest share of a rank over the mean, kUneven to kMostUneven, with which lists of twice their estimate still
