@@ -26,8 +26,8 @@ class Gravity {
   // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, where r_cut is too long for nearest images,
   // and for a periodic box without a split or a direct sum over several sites; std::logic_error for ghosts without a
   // tree with a cutoff, or open_by_error in a periodic box.
-  // `agreement`: that of the run, which calls its begin() before and its publish() after each evaluate(), in the same
-  // way at all sites; the particles are those of this site. Null, for forces outside of a run: these ranks are the only
+  // `agreement`: that of the run, which calls its begin() before and its publish() after each evaluate() of the
+  // short range, in the same way at all sites; the particles are those of this site. Null, for forces outside of a run: these ranks are the only
   // site.
   // In a periodic box masses must not change between calls: their sum and unit are computed once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),

@@ -90,13 +90,12 @@ double reference_error(double fresh_error, double theta) {
   return std::max(fresh_error, std::min(kMostExact, std::pow(theta, 4) / 256));
 }
 
-bool RebuildJudge::begin(const StepSums& sums, bool balanced) {
+void RebuildJudge::begin(const StepSums& sums, bool balanced) {
   fresh_pairs_ = sums.interactions;
   previous_error_ = sums.probe_error();
   attainable_ = balanced ? sums.imbalance() : kUsualImbalance;
   excess_ = std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
   is_first_ = true;
-  return left_ > 0 && left_-- > 0;
 }
 
 bool RebuildJudge::wants_rebuild(const StepSums& sums, double theta, int ahead) {
@@ -132,7 +131,7 @@ std::uint64_t SiteAgreement::requests() const {
   return all;
 }
 
-// Messages name each site's newest restart. One that is followed by another within a long step is in no message, and
+// Messages name each site's newest restart. One that is followed by another at the next step is in no message, and
 // so an earlier one is common.
 void SiteAgreement::find_common_restart() {
   for (std::size_t i = 0; i < all_.size(); ++i) restarts_[i].insert(all_[i].restart);

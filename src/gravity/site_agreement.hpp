@@ -54,9 +54,11 @@ class RebuildJudge {
  public:
   explicit RebuildJudge(double tolerance) : tolerance_(tolerance) {}
 
-  // Takes the sums of the first evaluation with new lists. `balanced`: the domains were cut by measured cost. Returns
-  // whether to rebuild again at once, as lists kept for one evaluation have lately cost more than a rebuild.
-  bool begin(const StepSums& sums, bool balanced);
+  // Whether to rebuild whatever the sums, as lists kept for one evaluation have lately cost more than a rebuild. To be
+  // called before each evaluation.
+  bool pauses() { return left_ > 0 && left_-- > 0; }
+  // Takes the sums of the first evaluation with new lists. `balanced`: the domains were cut by measured cost.
+  void begin(const StepSums& sums, bool balanced);
   // Takes the sums of an evaluation with kept lists of opening angle `theta`; returns whether to rebuild. The error
   // `ahead` evaluations later is extrapolated from the last two, so that the rebuild comes before the limit is passed.
   bool wants_rebuild(const StepSums& sums, double theta, int ahead = 1);

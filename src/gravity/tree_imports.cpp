@@ -133,6 +133,7 @@ void AllSites::set_slabs(const sites::Slabs& slabs) {
 }
 
 bool AllSites::rebuild_is_wanted() {
+  if (options_.fixed_reuse == 0 && judge_.pauses()) return true;
   const auto known = agreement_.known();
   if (!known || *known == judged_ || *known < rebuilt_at_) return false;
   judged_ = *known;
@@ -141,11 +142,10 @@ bool AllSites::rebuild_is_wanted() {
   for (const SiteMeasures& step : agreement_.all()) outgrown += step.outgrown, asked += step.asks_rebuild;
   if (outgrown > 0) drift_.lengthen(options_.law.r_cut);
   bool wanted = outgrown > 0 || asked > 0;
-  const bool by_cost_or_error =
-      *known == rebuilt_at_
-          ? judge_.begin(sums, balanced_ || shares_work())  // sites of unequal speed have unequal shares
-          : judge_.wants_rebuild(sums, options_.theta, std::max(1, agreement_.delay()));
-  if (by_cost_or_error && options_.fixed_reuse == 0) wanted = true;
+  if (*known == rebuilt_at_)
+    judge_.begin(sums, balanced_ || shares_work());  // sites of unequal speed have unequal shares
+  else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, options_.theta, std::max(1, agreement_.delay())))
+    wanted = true;
   if (*known > rebuilt_at_ && is_wasteful(sums.mean_list())) wanted = true;
   return wanted && (options_.fixed_reuse == 0 || !shares_work());
 }

@@ -37,7 +37,7 @@ class LightCone {
   // Collects the crossings of a drift and writes the shells that it completes. Returns their files. Throws Error, the
   // same on all ranks.
   std::vector<std::string> drifted(const Drift& drift, const Timeline& timeline);
-  // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last
+  // Writes a state for a restart after `step`: of the last drift, or, over several sites, also of one of the last
   // kRemembered boundaries. Removes states for which `is_kept` is false, and the spools that only these needed. Throws
   // Error, the same on all ranks.
   void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);

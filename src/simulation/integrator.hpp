@@ -61,7 +61,7 @@ struct StepReport {
   double t = 0;                // at the end of the step
   double step = 0;             // length of the short step, timeline units
   double long_step = 0;        // length of the long step that it belongs to
-  bool long_boundary = false;  // the long-range force was evaluated at its end; synchronise() is possible
+  bool long_boundary = false;  // the long-range force was evaluated at its end
   bool has_potential = false;  // potentials at the end of the step were wanted and computed
   StepMeasure measure;         // the latest that all sites know; at one site the one at the end of the step
   double begin = 0;            // t at the beginning of the step, to the bit
@@ -82,8 +82,8 @@ class Integrator {
   // acceleration or a momentum is not a number.
   StepReport start(double t, bool want_potential);
 
-  // One short step towards `target`. Steps hit the target exactly and end a long step there: the last steps before it
-  // have equal lengths. Throws as start(), and std::logic_error where the target is not ahead.
+  // One short step towards `target`. Steps hit the target exactly and end a long step there, also one of a resumed run
+  // that was to go further: the last steps before it have equal lengths. Throws as start(), and std::logic_error where the target is not ahead.
   StepReport advance(double target, Potentials potentials);
 
   // The state for a restart. resume() continues from it and evaluates the forces again, within a long step those of the
@@ -91,8 +91,8 @@ class Integrator {
   const IntegratorState& state() const { return s_; }
   void resume(const IntegratorState& state);
 
-  // Kicks momenta to the time of the positions. A long step under way ends there, so that no state for a restart can
-  // follow, and its long-range force is evaluated.
+  // Kicks momenta to the time of the positions. A long step under way ends there, and its long-range force is evaluated:
+  // the state for a restart that repeats the run is the one before.
   void synchronise();
 
   // The factor of drift() from t, within the last step, to its end.
@@ -107,7 +107,7 @@ class Integrator {
   double drift_factor(double from, double to) const;
   void kick_short(double to);
   void kick_long(double to, double evaluated);
-  void cut_long_step();
+  void shorten_long_step(double end);
   void drift_to(double end);
   void evaluate(bool boundary, bool want_potential);
   // Lengths of steps, and the measures by which they are chosen.

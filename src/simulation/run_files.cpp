@@ -276,7 +276,7 @@ void RunFiles::told(const SnapshotOutcome& snapshot) {
 // what is being written. What has not been timed in this process counts with a slow disk's speed.
 std::string RunFiles::stop_reason(double next_seconds) {
   constexpr double kSlow = 1e8;  // bytes/s of a rank
-  const double bytes = ParticleRows::kBytes * static_cast<double>(own_particles_);
+  const double bytes = (ParticleRows::kBytes + ParticleRows::kLongBytes) * static_cast<double>(own_particles_);
   const double longest = std::max(longest_restart_, longest_snapshot_);
   const double snapshot = longest > 0 ? longest : bytes / kSlow;
   const double restart = options_.restarts_kept == 0 ? 0 : longest_restart_ > 0 ? longest_restart_ : bytes / kSlow;

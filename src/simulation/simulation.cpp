@@ -149,19 +149,16 @@ bool Simulation::long_step(double until) {
   const Target target = targets_[reached_];
   const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
-  in_long_step_ = true;
   do {
     one_step(end);
     ask_observer();
   } while (!integrator_->at_boundary() && s_.result.stopped_by.empty());
-  in_long_step_ = false;
   longest_ = {longest_[1], 0};
   if (integrator_->time() < target.t)
     after_steps(static_cast<std::uint64_t>(target.index));
   else
     arrive();
   if (s_.result.stopped_by.empty()) return !ended();
-  integrator_->synchronise();
   write_output(-1);
   return false;
 }
@@ -183,7 +180,6 @@ void Simulation::stop(const std::string& reason) {
   s_.result.stopped_by = reason;
   restart_wanted_ = true;
   after_steps(static_cast<std::uint64_t>(targets_[reached_].index));
-  integrator_->synchronise();
   write_output(-1);
 }
 
@@ -256,7 +252,9 @@ void Simulation::one_step(double target) {
     const bool due = s_.result.steps + 1 - s_.last_energy_step >= static_cast<std::uint64_t>(options_.energy_interval);
     potentials = due ? Potentials::kAtBoundary : Potentials::kAtTarget;
   }
+  stepping_ = true;
   const StepReport report = integrator_->advance(target, potentials);
+  stepping_ = false;
   ++s_.result.steps;
   record(report, seconds_since(clock), report.t == target);
 }

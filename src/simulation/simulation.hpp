@@ -129,7 +129,7 @@ class Simulation {
   //
   // Evaluates the first forces, and writes an output at the start.
   void begin();
-  // Makes the steps to the end of the next long step, at most to `until` (scale factor, or time), which is hit exactly.
+  // Makes the steps to the end of the next long step, or to where the observer stops the run, at most to `until` (scale factor, or time), which is hit exactly.
   // Returns whether the run goes on; does nothing where `until` is not ahead.
   bool long_step(double until = std::numeric_limits<double>::infinity());
   void check_moment(double until) const;  // throws Error where long_step() cannot go there
@@ -139,7 +139,7 @@ class Simulation {
   // Kicks momenta to the time of the positions; between calls of long_step().
   void synchronise();
   // Whether an error ended a long step on its way: positions and momenta are of different times then.
-  bool broke_off() const { return in_long_step_; }
+  bool broke_off() const { return stepping_ || !integrator_->at_boundary(); }
   bool ended() const { return reached_ == targets_.size() || !s_.result.stopped_by.empty(); }
   RunResult finish();
   // Scale factor, or time, of the positions.
@@ -217,11 +217,11 @@ class Simulation {
   // rms and geometric mean acceleration in the step before, and their largest values; zeros at each start and resume.
   std::array<double, 2> forces_before_{}, largest_forces_{};
   std::uint64_t requests_ = 0;                    // of this site
-  bool restart_wanted_ = false;                   // at this boundary; the same on all ranks
-  std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
+  bool restart_wanted_ = false;                   // of this state; the same on all ranks
+  std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two kept states
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   std::size_t next_picture_ = 0;                  // of the film
-  bool in_long_step_ = false;
+  bool stepping_ = false;
   std::array<double, 2> longest_{};  // seconds of the longest step of the long step before and of this one
 };
 

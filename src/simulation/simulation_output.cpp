@@ -325,6 +325,8 @@ void Simulation::resume() {
 
 void Simulation::after_steps(std::uint64_t next_output) {
   keep_state(next_output);
+  // Before files are waited for: within a long step sites exchange masses here.
+  if (!s_.result.stopped_by.empty()) integrator_->synchronise();
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
     observer_.restart(kept_.back());
@@ -335,7 +337,7 @@ void Simulation::after_steps(std::uint64_t next_output) {
   restart_wanted_ = false;
 }
 
-// Keeps the state for a restart; over several sites also the states of the last two times, as a lost site may not have
+// Keeps the state for a restart; over several sites also the one before, as a lost site may not have
 // ended the last step.
 void Simulation::keep_state(std::uint64_t next_output) {
   const bool for_others = agreement_.delay() > 0;
@@ -348,7 +350,7 @@ void Simulation::keep_state(std::uint64_t next_output) {
   copy_state(next_output, kept_.back());
 }
 
-// Another site no longer answers. The work of this site since the last boundary is discarded.
+// Another site no longer answers. The work of this site since the last kept state is discarded.
 RunResult Simulation::leave(const std::string& reason) {
   observer_.message(reason);
   for (const auto& kept : kept_) observer_.restart(kept);

@@ -26,6 +26,8 @@ StepReport Integrator::advance(double target, Potentials potentials) {
   if (at_boundary()) {
     choose_long_step(target);
     kick_long(0.5 * (s_.long_begin + s_.long_end), s_.time);
+  } else if (target < s_.long_end) {  // the run was resumed, with another target
+    shorten_long_step(target);
   }
   const double begin = s_.time, end = choose_short_end();
   kick_short(0.5 * (begin + end));  // with the half that ended the step before
@@ -40,16 +42,18 @@ StepReport Integrator::advance(double target, Potentials potentials) {
 
 // The second halves of the kicks.
 void Integrator::synchronise() {
-  if (!at_boundary()) cut_long_step();
+  if (!at_boundary()) {
+    shorten_long_step(s_.time);
+    forces_.evaluate(s_.time, Ranges::kLong, false);
+  }
   kick_short(s_.time);
   kick_long(s_.time, s_.time);
 }
 
-// The half kick at the beginning of the long step was for its whole length: it becomes that for its length until now.
-void Integrator::cut_long_step() {
-  s_.long_end = s_.time;
-  kick_long(0.5 * (s_.long_begin + s_.long_end), s_.long_begin);
-  forces_.evaluate(s_.time, Ranges::kLong, false);
+// The half kick at the beginning of the long step under way was for its whole length: it becomes that for the new one.
+void Integrator::shorten_long_step(double end) {
+  s_.long_end = end;
+  kick_long(0.5 * (s_.long_begin + end), s_.long_begin);
 }
 
 // The kick factor for forces `evaluated` at that time.

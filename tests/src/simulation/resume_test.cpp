@@ -131,6 +131,35 @@ TEST(Resume, AStoppedUniverse) {
   EXPECT_GT(within, 1u) << "stopped within a long step";
 }
 
+// Outputs and an end that came into the rest of the long step in which the run was stopped are met exactly.
+TEST(Resume, ALongStepEndsAtANewTarget) {
+  const std::vector<std::string> settings = {"gravity.reuse=1", "time.max_dlna=0.01", "time.long_dlna=0.04"};
+  const Prepared run = universe(settings);
+  const Ends stopped = run_on(run, run.initial, simulation_options(run), {}, {.stop_after = 8});
+  const KeptState& from = stopped.kept.at(0);
+  ASSERT_TRUE(from.particles.long_acceleration);
+  const double begin = from.state.integrator.time, length = from.state.integrator.long_end - begin;
+  const auto moment = [&](double part) { return std::exp(begin + part * length); };
+  const auto changed = [&](std::vector<double> times, double end) {
+    SimulationOptions options = simulation_options(run);
+    options.outputs.insert(options.outputs.end(), times.begin(), times.end());
+    options.end = end;
+    RecorderOptions recorded;
+    recorded.states = true;
+    return run_on(run, from, options, {}, recorded);
+  };
+  const std::vector<double> outputs = {moment(0.1), moment(0.2), moment(0.9)};
+  const Ends with_outputs = changed(outputs, moment(20));
+  ASSERT_EQ(with_outputs.times.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(with_outputs.times[i], outputs[i], 1e-12);
+  const Ends ended = changed({}, moment(0.6));
+  EXPECT_NEAR(ended.result.time, moment(0.6), 1e-12);
+  const Ends there = changed({moment(0.6)}, moment(20));
+  EXPECT_EQ(ended.states.back().ids, there.states.front().ids);
+  EXPECT_EQ(ended.states.back().positions, there.states.front().positions);
+  EXPECT_EQ(ended.states.back().velocities, there.states.front().velocities);
+}
+
 // Kept lists are not part of a restart: the first forces are those of fresh ones, within the tolerance of kept ones.
 TEST(Resume, WithKeptListsWithinTheErrorOfForces) {
   const Prepared run = universe();
