@@ -19,6 +19,7 @@
 # MAKI          the program, where it is not build/maki
 # MAKI_OUTPUT   the output directory, in place of that of CONFIG; run.output_directory=DIRECTORY behind CONFIG comes before both
 # MAKI_SBATCH   options for the next jobs: those that were given to sbatch by hand and do not stand below
+# MAKI_SRUN     how srun starts MPI's ranks (--mpi=pmix; on HPE Cray --mpi=cray_shasta; 'srun --mpi=list' tells what there is)
 # MAKI_ATTEMPTS see above
 # MAKI_LOCK_WAIT seconds until the next job where the output directory is in use (300): a lost node may leave its lock
 #SBATCH --job-name=maki
@@ -129,7 +130,7 @@ run_once() {  # sets status, step, words and why
   before=$(last_words "$step")
   record "begin $job $step"
   status=0
-  srun --mpi=pmix --cpu-bind=cores "${run[@]}" --resume 2>&1 | tee "$said" ||
+  srun ${MAKI_SRUN:---mpi=pmix} --cpu-bind=cores "${run[@]}" --resume 2>&1 | tee "$said" ||
     status=${PIPESTATUS[0]}
   words=$(sed -n 's/^maki: error: \(rank [0-9]*: \)\?//p' "$said" | tail -n 1 | tr '\n' ' ')
   why=$(sed -n 's/^Stopped by \(.*\)\. To continue.*/\1/p' "$said" | tail -n 1)

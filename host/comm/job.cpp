@@ -89,7 +89,7 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   if (variable("SLURM_PROCID") && tasks > 1 && !batch_shell) {
     throw Error("srun started " + std::to_string(tasks) + " tasks that cannot find each other",
                 "it offers no process management interface, so that each would run the whole job by itself",
-                "use 'srun --mpi=pmix', or mpirun inside the allocation");
+                "use 'srun --mpi=pmix' ('srun --mpi=list' tells what else there is), or mpirun inside the allocation");
   }
   return {};
 }

@@ -111,7 +111,7 @@ Ranks start(int expected) {
   if (expected > 0 && size != expected) {
     throw Error("the launcher started " + std::to_string(expected) + " processes, MPI found " + std::to_string(size),
                 "the launcher and this MPI library (" + mpi_library() + ") do not understand each other",
-                "use the mpirun of that library, or 'srun --mpi=pmix'");
+                "use the mpirun of that library, or 'srun --mpi=pmix' ('srun --mpi=list' tells what else there is)");
   }
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");

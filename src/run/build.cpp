@@ -37,7 +37,7 @@ std::string version_text() {
 std::string device_text() {
   const DeviceInfo device = device_info();
   std::string text = fmt::format("{}, {}, {}", device.backend, device.name, device.instruction_set);
-  text += device.backend == "cuda" ? fmt::format(", {} multiprocessors", device.units)
+  text += device.backend == "cuda" ? fmt::format(", {} multiprocessors, {}", device.units, device.driver)
                                    : fmt::format(", {} thread{}", device.units, device.units == 1 ? "" : "s");
   return text + fmt::format(", {:.1f} GB free", static_cast<double>(device.memory_free) * 1e-9);
 }

@@ -188,14 +188,14 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
   // written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
-  e.host_states = states * n * ParticleRows::kBytes + (states > 0 && periodic ? n * ParticleRows::kLongBytes : 0);
+  const double of_state = ParticleRows::kBytes + (periodic ? ParticleRows::kLongBytes : 0);  // within a long step
+  e.host_states = states * n * of_state;
   e.snapshot =
       all / sites * written.selection.fraction * snapshot_bytes(written, particles >= (std::uint64_t{1} << 32));
-  e.restart = all / sites * ParticleRows::kBytes;
+  e.restart = all / sites * of_state;
   add_light_cones(config, {all, n, ranks, sites}, e);
   const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);
   e.restarts = kept > 0 ? kept + 1 : 0;
-  if (periodic && kept > 0) e.long_step = all / sites * ParticleRows::kLongBytes;
   return e;
 }
 
@@ -357,7 +357,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   lines.push_back(line("disk, each snapshot", e.snapshot, e.sites));
   if (e.restarts > 0) {
     const std::string what = fmt::format("disk, {} restarts", e.restarts);
-    lines.push_back(line(what.c_str(), e.disk_of_restarts(), e.sites));
+    lines.push_back(line(what.c_str(), e.restarts * e.restart, e.sites));
   }
   if (e.light_cones > 0) lines.push_back(line("disk, light cones", e.light_cones, e.sites));
   if (e.spools > 0) lines.push_back(line("disk, their spools", e.spools, e.sites));

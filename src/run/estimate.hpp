@@ -34,7 +34,6 @@ struct MemoryEstimate {
   double host_mesh = 0;       // of a GPU's rank, over several sites: page-locked counts of the mesh
   double snapshot = 0;        // disk, each, without compression; of all ranks together
   double restart = 0;         // the same for a restart
-  double long_step = 0;       // and for what one within a long step has beside
   int restarts = 0;           // number on the disk at once: the kept ones, and the next one
   double light_cones = 0;     // disk, of all ranks together, until the end of the run
   double spools = 0;          // the same for particles of unfinished shells, or kept for restarts
@@ -46,8 +45,7 @@ struct MemoryEstimate {
     return std::max(host_start,
                     host_mesh + host_states + host_snapshot + std::max({host_output, host_cones, host_crossings}));
   }
-  double disk_of_restarts() const { return restarts * restart + long_step; }
-  double disk(int snapshots) const { return snapshots * snapshot + disk_of_restarts() + light_cones + spools; }
+  double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones + spools; }
   int everywhere() const { return ranks * sites; }
   double shared() const;  // device and host, where they share one memory (the CPU build)
 };

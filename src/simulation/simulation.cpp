@@ -149,10 +149,12 @@ bool Simulation::long_step(double until) {
   const Target target = targets_[reached_];
   const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
-  do {
+  for (;;) {
     one_step(end);
     ask_observer();
-  } while (!integrator_->at_boundary() && s_.result.stopped_by.empty());
+    if (integrator_->at_boundary() || !s_.result.stopped_by.empty()) break;
+    after_steps(static_cast<std::uint64_t>(target.index));
+  }
   longest_ = {longest_[1], 0};
   if (integrator_->time() < target.t)
     after_steps(static_cast<std::uint64_t>(target.index));
@@ -194,12 +196,11 @@ RunResult Simulation::so_far() const {
 
 RunResult Simulation::finish() { return s_.result = so_far(); }
 
-// Asks whether to stop, for the reason of the lowest rank with one, and where a long step ends whether the first rank
-// wants a restart. All sites know a site's requests some steps later: a time limit has to hold for these too.
+// Asks whether to stop, for the reason of the lowest rank with one, and whether the first rank wants a restart. All
+// sites know a site's requests some steps later: a time limit has to hold for these too.
 void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason((1 + agreement_.delay()) * std::max(longest_[0], longest_[1]));
-  const bool boundary = integrator_->at_boundary();
-  const bool restart = boundary && observer_.wants_restart(s_.result.steps) && ranks_.rank() == 0;
+  const bool restart = observer_.wants_restart(s_.result.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
   std::array<std::uint64_t, 4> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
                                         restart ? 1u : 0u, gravity_->shared_planes(), gravity_->unkept_ghost_lists()};
@@ -208,7 +209,7 @@ void Simulation::ask_observer() {
   if (asked[2] > 0 && !warned_of_shared_planes_) warn_of_shared_planes();
   if (asked[3] > 0 && !warned_of_unkept_lists_) warn_of_unkept_lists();
   if (asked[0] > 0) requests_ |= reason == kStopFileReason ? kStop | kStopFile : kStop;
-  if (boundary) requests_ &= ~kRestart;
+  requests_ &= ~kRestart;
   if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
   agreement_.request(requests_);
   agreement_.has_restart(observer_.newest_restart());

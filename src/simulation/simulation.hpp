@@ -61,7 +61,7 @@ struct OutputState {
 struct Drift {
   std::uint64_t step;
   double begin, end;  // timeline
-  bool boundary;      // a long step ends with it: a restart may follow (after others only where the run is stopped)
+  bool boundary;      // a long step ends with it
   // The factor of drift() from a time within the drift to its end; from its beginning exactly the factor that was used.
   std::function<double(double)> since;
   const Stream& stream;
@@ -88,7 +88,7 @@ class RunObserver {
   // several sites three). Returns the reason to stop the run here, or "". All ranks stop if one has a
   // reason; the reason of the lowest such rank is reported.
   virtual std::string stop_reason(double /*next_seconds*/) { return {}; }
-  // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
+  // Called after each step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
   // Called at the end of the run, the same on all ranks: whether its last state goes to restart(), for a later end.
   virtual bool wants_last_restart() { return false; }
@@ -168,7 +168,7 @@ class Simulation {
   void resume();
   void arrive();
   void after_steps(std::uint64_t next_output);
-  void keep_state(std::uint64_t next_output);
+  std::shared_ptr<KeptState> keep_state(std::uint64_t next_output);
   void copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const;
   RunResult run_to_end();
   RunResult leave(const std::string& reason);
@@ -218,7 +218,7 @@ class Simulation {
   std::array<double, 2> forces_before_{}, largest_forces_{};
   std::uint64_t requests_ = 0;                    // of this site
   bool restart_wanted_ = false;                   // of this state; the same on all ranks
-  std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two kept states
+  std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   std::size_t next_picture_ = 0;                  // of the film
   bool stepping_ = false;

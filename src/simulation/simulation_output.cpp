@@ -324,12 +324,12 @@ void Simulation::resume() {
 }
 
 void Simulation::after_steps(std::uint64_t next_output) {
-  keep_state(next_output);
+  const std::shared_ptr<KeptState> kept = keep_state(next_output);
   // Before files are waited for: within a long step sites exchange masses here.
   if (!s_.result.stopped_by.empty()) integrator_->synchronise();
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    observer_.restart(kept_.back());
+    observer_.restart(kept);
     restart_at_ = agreement_.number();
     requests_ &= ~kRestart;  // fulfilled: the other sites must not hear of it once more
     agreement_.request(requests_);
@@ -337,20 +337,26 @@ void Simulation::after_steps(std::uint64_t next_output) {
   restart_wanted_ = false;
 }
 
-// Keeps the state for a restart; over several sites also the one before, as a lost site may not have
-// ended the last step.
-void Simulation::keep_state(std::uint64_t next_output) {
-  const bool for_others = agreement_.delay() > 0;
-  if (!restart_wanted_ && !for_others) return;
+// Keeps the state for a restart, if one is wanted, and returns it; over several sites also the states of the last two
+// boundaries, as a lost site may not have ended the last long step.
+std::shared_ptr<KeptState> Simulation::keep_state(std::uint64_t next_output) {
+  const bool over_sites = agreement_.delay() > 0, for_others = over_sites && integrator_->at_boundary();
+  if (!restart_wanted_ && !for_others) return {};
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
+  if (over_sites && !for_others) {
+    std::shared_ptr<KeptState> within_long_step;
+    copy_state(next_output, within_long_step);
+    return within_long_step;
+  }
   if (kept_.size() < (for_others ? 2 : 1))
     kept_.emplace_back();
   else
     std::rotate(kept_.begin(), kept_.begin() + 1, kept_.end());
   copy_state(next_output, kept_.back());
+  return kept_.back();
 }
 
-// Another site no longer answers. The work of this site since the last kept state is discarded.
+// Another site no longer answers. The work of this site since the last boundary is discarded.
 RunResult Simulation::leave(const std::string& reason) {
   observer_.message(reason);
   for (const auto& kept : kept_) observer_.restart(kept);

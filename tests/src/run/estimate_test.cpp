@@ -108,18 +108,18 @@ TEST(Estimate, SnapshotsCountAsTheyAreWritten) {
   EXPECT_EQ(half.host_snapshot, (42 + 0.5 * (13 + 8)) * kParticles);
 }
 
-// States of 42 bytes a particle, one with the 12 of a long step under way, are written beside the steps; sites keep two
-// more, and more restarts; the disk is judged with all of them.
+// States of 54 bytes a particle (within a long step) are written beside the steps; sites keep two more, and more
+// restarts; the disk is judged with all of them.
 TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
   over.sites.ring = {"a", "b"};
   const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
-  EXPECT_EQ(one.host_states, (2 * 42 + 12.0) * kParticles);
-  EXPECT_EQ(site.host_states, (3 + 12.0 / 42) * site.particles);
+  EXPECT_EQ(one.host_states, 2 * 54.0 * kParticles);
+  EXPECT_NEAR(site.host_states, 3 * site.particles * 54 / 42, 1e-9 * site.host_states);
   EXPECT_EQ(site.host(),
             std::max(site.host_start, site.host_mesh + site.host_states + site.host_snapshot + site.host_output));
   EXPECT_GT(site.shared(), site.device() + site.host_states + site.host_snapshot);
-  EXPECT_EQ(one.restart, kParticles * 42.0);
+  EXPECT_EQ(one.restart, kParticles * 54.0);
   EXPECT_EQ(site.restart, one.restart / 2);
   EXPECT_EQ(one.restarts, 3);
   EXPECT_EQ(site.restarts, 5);
@@ -130,7 +130,7 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
 
   Config config = box();
   config.output.redshifts = {2, 1};
-  const double needed = 3 * one.snapshot + 3 * one.restart + kParticles * 12.0;
+  const double needed = 3 * one.snapshot + 3 * one.restart;
   EXPECT_EQ(disk_note(config, one, needed), "");
   const std::string note = disk_note(config, one, 0.9 * needed);
   expect_contains(note, {"3 snapshots", "3 restarts", "run.restarts_kept", "GB free"});
@@ -152,7 +152,7 @@ TEST(Estimate, CountsLightConesOnTheDisk) {
   const MemoryEstimate two = estimate_memory(config, kParticles);
   EXPECT_NEAR(two.light_cones / (seen * density * 56), 1, 1e-5);
   EXPECT_NEAR(two.spools, two.light_cones, 1e-5 * two.spools) << "records have 56 bytes too";
-  EXPECT_EQ(two.disk(0), two.disk_of_restarts() + two.light_cones + two.spools);
+  EXPECT_EQ(two.disk(0), 3 * two.restart + two.light_cones + two.spools);
   expect_contains(disk_note(config, two, 1e9), {"light cones", "lightcone.edges"});
   config.lightcone.write_particles = false;
   config.lightcone.nside = 16;
