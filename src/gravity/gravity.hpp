@@ -26,9 +26,9 @@ class Gravity {
   // the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, where r_cut is too long for nearest images,
   // and for a periodic box without a split or a direct sum over several sites; std::logic_error for ghosts without a
   // tree with a cutoff, or open_by_error in a periodic box.
-  // `agreement`: that of the run, which calls its begin() before and its publish() after each evaluate() of the
-  // short range, in the same way at all sites; the particles are those of this site. Null, for forces outside of a run: these ranks are the only
-  // site.
+  // `agreement`: that of the run, which calls its begin() before and its publish() after each evaluate() of the short
+  // range, in the same way at all sites; the particles are those of this site. Null, for forces outside of a run: these
+  // ranks are the only site.
   // In a periodic box masses must not change between calls: their sum and unit are computed once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
@@ -52,7 +52,7 @@ class Gravity {
   // short range.
   const VectorArray& short_acceleration() const { return short_range_; }
   const VectorArray& long_acceleration() const { return long_range_; }
-  // Sets the long-range accelerations, by particle: those of an earlier evaluation of these. Collective.
+  // Sets the long-range accelerations, by particle: those of an earlier evaluation of these. On all ranks.
   void set_long_acceleration(const Stream& stream, const std::array<std::vector<float>, 3>& by_axis);
   // Valid after a call that wanted potentials, until the next that does not. The total potential per unit mass is the
   // sum of both; in a periodic box its mean is 0.

@@ -185,9 +185,9 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double folded = folds ? 2 * kFoldedBytes * uneven * all / ranks : 0;  // sent and received
   e.host_output = std::max({gathered, groups, members, check, picture, folded}) + program;
   e.host_snapshot = n * (OutputState::kCopyBytes + written.selection.fraction * snapshot_writer_bytes(written));
-  // One site: the state being written, and the next one if wanted before that ends. Several: two kept, one being
-  // written.
-  const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
+  // One site: the state being written, and the next one if wanted before that ends. Several: two kept besides, of which
+  // one may be that being written where all are of ends of long steps.
+  const int states = sites > 1 ? (periodic ? 4 : 3) : config.run.restarts_kept > 0 ? 2 : 0;
   const double of_state = ParticleRows::kBytes + (periodic ? ParticleRows::kLongBytes : 0);  // within a long step
   e.host_states = states * n * of_state;
   e.snapshot =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -74,6 +75,14 @@ bool other_softening(const Config& before, const Config& now) {
   return differs("gravity.softening") || differs("gravity.softening_kind") || differs("gravity.max_physical_softening");
 }
 
+// Whether forces of the long range are of another mesh or split.
+bool other_mesh(const Config& before, const Config& now) {
+  const auto differs = [&](const Key& key) { return key.get(before) != key.get(now); };
+  return std::ranges::any_of(std::array{"mesh", "r_cut", "split", "split_order", "assignment", "interlacing",
+                                        "gradient"},
+                             [&](const char* name) { return differs(find_key(std::string("gravity.") + name)); });
+}
+
 void make_ready(Ready& ready, Config config, const RunPlace& place) {
   const Config before = configuration_before(ready.info);
   ready.from = read_state(ready.info, place.ranks);
@@ -83,6 +92,10 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
   ready.admission = admit(config, place.ranks, state.field.total);
   ready.run = prepare_again(config, state);
   if (!note.empty()) ready.run.notes.push_back(note);
+  if (state.integrator.long_kicked_to != state.integrator.time && other_mesh(before, ready.run.config))
+    ready.run.notes.push_back(
+        "The mesh is another one in the middle of a long step, which may shift the energy by some thousandths. Where that "
+        "matters, begin a run from a snapshot or stopped.hdf5.");
   if (!other_softening(before, ready.run.config)) return;
   state.energy = {};
   state.sample.reset();

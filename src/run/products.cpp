@@ -148,7 +148,8 @@ std::vector<double> values_at(const std::function<double(double)>& theory, const
   return values;
 }
 
-// The device is chosen before a stream exists, and after world() has found this rank's share of its machine. Collective.
+// The device is chosen before a stream exists, and after world() has found this rank's share of its machine.
+// Collective.
 const std::string& on_usual_device(const std::string& origin, const Communicator& ranks) {
   select_device(usual_device(ranks), usual_threads());
   return origin;

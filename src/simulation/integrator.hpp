@@ -83,7 +83,8 @@ class Integrator {
   StepReport start(double t, bool want_potential);
 
   // One short step towards `target`. Steps hit the target exactly and end a long step there, also one of a resumed run
-  // that was to go further: the last steps before it have equal lengths. Throws as start(), and std::logic_error where the target is not ahead.
+  // that was to go further: the last steps before it have equal lengths. Throws as start(), and std::logic_error where
+  // the target is not ahead.
   StepReport advance(double target, Potentials potentials);
 
   // The state for a restart. resume() continues from it and evaluates the forces again, within a long step those of the
@@ -91,8 +92,8 @@ class Integrator {
   const IntegratorState& state() const { return s_; }
   void resume(const IntegratorState& state);
 
-  // Kicks momenta to the time of the positions. A long step under way ends there, and its long-range force is evaluated:
-  // the state for a restart that repeats the run is the one before.
+  // Kicks momenta to the time of the positions. A long step under way ends there, with its long-range force evaluated; a
+  // run that is to be repeated goes on from the state before this call.
   void synchronise();
 
   // The factor of drift() from t, within the last step, to its end.

@@ -253,9 +253,9 @@ void Simulation::one_step(double target) {
     const bool due = s_.result.steps + 1 - s_.last_energy_step >= static_cast<std::uint64_t>(options_.energy_interval);
     potentials = due ? Potentials::kAtBoundary : Potentials::kAtTarget;
   }
-  stepping_ = true;
+  stepping_ = true;  // until a long step ends
   const StepReport report = integrator_->advance(target, potentials);
-  stepping_ = false;
+  stepping_ = !integrator_->at_boundary();
   ++s_.result.steps;
   record(report, seconds_since(clock), report.t == target);
 }

@@ -129,8 +129,8 @@ class Simulation {
   //
   // Evaluates the first forces, and writes an output at the start.
   void begin();
-  // Makes the steps to the end of the next long step, or to where the observer stops the run, at most to `until` (scale factor, or time), which is hit exactly.
-  // Returns whether the run goes on; does nothing where `until` is not ahead.
+  // Makes the steps to the end of the next long step, or to where the observer stops the run, at most to `until` (scale
+  // factor, or time), which is hit exactly. Returns whether the run goes on; does nothing where `until` is not ahead.
   bool long_step(double until = std::numeric_limits<double>::infinity());
   void check_moment(double until) const;  // throws Error where long_step() cannot go there
   // Ends the run now, as if the observer had stopped it: with a restart, and the output of index -1. No effect after
@@ -139,7 +139,7 @@ class Simulation {
   // Kicks momenta to the time of the positions; between calls of long_step().
   void synchronise();
   // Whether an error ended a long step on its way: positions and momenta are of different times then.
-  bool broke_off() const { return stepping_ || !integrator_->at_boundary(); }
+  bool broke_off() const { return stepping_; }
   bool ended() const { return reached_ == targets_.size() || !s_.result.stopped_by.empty(); }
   RunResult finish();
   // Scale factor, or time, of the positions.

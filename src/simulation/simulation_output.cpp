@@ -327,6 +327,7 @@ void Simulation::after_steps(std::uint64_t next_output) {
   const std::shared_ptr<KeptState> kept = keep_state(next_output);
   // Before files are waited for: within a long step sites exchange masses here.
   if (!s_.result.stopped_by.empty()) integrator_->synchronise();
+  stepping_ = !integrator_->at_boundary();
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
     observer_.restart(kept);
@@ -338,9 +339,10 @@ void Simulation::after_steps(std::uint64_t next_output) {
 }
 
 // Keeps the state for a restart, if one is wanted, and returns it; over several sites also the states of the last two
-// boundaries, as a lost site may not have ended the last long step.
+// boundaries (at first that of the start, or of the resume), as a lost site may not have ended the last long step.
 std::shared_ptr<KeptState> Simulation::keep_state(std::uint64_t next_output) {
-  const bool over_sites = agreement_.delay() > 0, for_others = over_sites && integrator_->at_boundary();
+  const bool over_sites = agreement_.delay() > 0;
+  const bool for_others = over_sites && (integrator_->at_boundary() || kept_.empty());
   if (!restart_wanted_ && !for_others) return {};
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
   if (over_sites && !for_others) {
@@ -359,7 +361,8 @@ std::shared_ptr<KeptState> Simulation::keep_state(std::uint64_t next_output) {
 // Another site no longer answers. The work of this site since the last boundary is discarded.
 RunResult Simulation::leave(const std::string& reason) {
   observer_.message(reason);
-  for (const auto& kept : kept_) observer_.restart(kept);
+  for (const auto& kept : kept_)  // all sites may have a later one already
+    if (kept->state.result.steps >= agreement_.common_restart()) observer_.restart(kept);
   const RunState& last = kept_.back()->state;
   s_.result = last.result;
   s_.result.time = last.file_time;

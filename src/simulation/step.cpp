@@ -26,7 +26,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
   if (at_boundary()) {
     choose_long_step(target);
     kick_long(0.5 * (s_.long_begin + s_.long_end), s_.time);
-  } else if (target < s_.long_end) {  // the run was resumed, with another target
+  } else if (target < s_.long_end) {  // as after a resume with another target
     shorten_long_step(target);
   }
   const double begin = s_.time, end = choose_short_end();

@@ -115,7 +115,7 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   over.sites.ring = {"a", "b"};
   const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
   EXPECT_EQ(one.host_states, 2 * 54.0 * kParticles);
-  EXPECT_NEAR(site.host_states, 3 * site.particles * 54 / 42, 1e-9 * site.host_states);
+  EXPECT_NEAR(site.host_states, 4 * site.particles * 54 / 42, 1e-9 * site.host_states);
   EXPECT_EQ(site.host(),
             std::max(site.host_start, site.host_mesh + site.host_states + site.host_snapshot + site.host_output));
   EXPECT_GT(site.shared(), site.device() + site.host_states + site.host_snapshot);
