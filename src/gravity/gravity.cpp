@@ -217,10 +217,8 @@ Gravity::MeshOfSites Gravity::take_mesh_of_sites() {
   return {phases.forward + phases.influence + phases.backward, coded - std::exchange(coded_, coded)};
 }
 
-void Gravity::set_long_acceleration(const Stream& stream, const std::array<std::vector<float>, 3>& by_axis) {
-  DeviceBuffer<float>* const axes[3] = {&long_range_.x, &long_range_.y, &long_range_.z};
-  for (std::size_t axis = 0; axis < 3; ++axis) axes[axis]->upload(stream, by_axis[axis]);
-  stream.synchronize();
+void Gravity::set_long_acceleration(VectorArray acceleration) {
+  long_range_ = std::move(acceleration);
   long_range_known_ = true;
 }
 

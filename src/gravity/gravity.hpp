@@ -1,11 +1,9 @@
 // Gravity of a particle set: tree, or tree and mesh. Owns tree, lists, meshes, accelerations; decides when to rebuild.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "host/fft/pencil_mesh.hpp"
@@ -53,7 +51,7 @@ class Gravity {
   const VectorArray& short_acceleration() const { return short_range_; }
   const VectorArray& long_acceleration() const { return long_range_; }
   // Sets the long-range accelerations, by particle: those of an earlier evaluation of these. On all ranks.
-  void set_long_acceleration(const Stream& stream, const std::array<std::vector<float>, 3>& by_axis);
+  void set_long_acceleration(VectorArray acceleration);
   // Valid after a call that wanted potentials, until the next that does not. The total potential per unit mass is the
   // sum of both; in a periodic box its mean is 0.
   const DeviceBuffer<float>& short_potential() const { return short_potential_; }

@@ -55,6 +55,7 @@ struct ParticleRows {
 // Block until the copy is complete; reuse the vectors' memory. The first leaves rows.long_acceleration as it is.
 void copy_to_rows(const Stream& stream, const Particles& particles, ParticleRows& rows);
 void copy_to_rows(const Stream& stream, const VectorArray& vectors, HostVectors& rows);
+void copy_from_rows(const Stream& stream, const HostVectors& rows, VectorArray& vectors);
 void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles);
 
 // A rank's particles that were set aside (GravityField::escapers()).

@@ -261,12 +261,16 @@ void copy_to_rows(const Stream& stream, const VectorArray& vectors, HostVectors&
   }
 }
 
+void copy_from_rows(const Stream& stream, const HostVectors& rows, VectorArray& vectors) {
+  DeviceBuffer<float>* const axes[3] = {&vectors.x, &vectors.y, &vectors.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) axes[axis]->upload(stream, rows[axis]);
+  stream.synchronize();
+}
+
 void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles) {
   particles.source.upload(stream, rows.source);
   particles.remainder.upload(stream, rows.remainder);
-  particles.momentum.x.upload(stream, rows.momentum[0]);
-  particles.momentum.y.upload(stream, rows.momentum[1]);
-  particles.momentum.z.upload(stream, rows.momentum[2]);
+  copy_from_rows(stream, rows.momentum, particles.momentum);
   particles.id.upload(stream, rows.id);
   stream.synchronize();
 }

@@ -73,7 +73,11 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
   field_->restore(from.state.field, from.escapers);
   gravity_->set_drifts(from.state.drifts);
   gravity_->set_slabs(sites::Slabs(from.state.slabs));
-  if (from.particles.long_acceleration) gravity_->set_long_acceleration(stream_, *from.particles.long_acceleration);
+  if (from.particles.long_acceleration) {
+    VectorArray acceleration("gravity.long");
+    copy_from_rows(stream_, *from.particles.long_acceleration, acceleration);
+    gravity_->set_long_acceleration(std::move(acceleration));
+  }
 }
 
 void Simulation::assemble() {
