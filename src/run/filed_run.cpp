@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -66,21 +66,24 @@ struct Ready {
   Prepared run;
 };
 
-// Whether the potentials of the two are of different laws, so that their energies cannot be compared.
-bool other_softening(const Config& before, const Config& now) {
-  const auto differs = [&](const char* path) {
+// Whether one of these keys has another value by now.
+bool differ(const Config& before, const Config& now, std::initializer_list<const char*> paths) {
+  return std::ranges::any_of(paths, [&](const char* path) {
     const Key& key = find_key(path);
     return key.get(before) != key.get(now);
-  };
-  return differs("gravity.softening") || differs("gravity.softening_kind") || differs("gravity.max_physical_softening");
+  });
+}
+
+// Whether the potentials of the two are of different laws, so that their energies cannot be compared.
+bool other_softening(const Config& before, const Config& now) {
+  return differ(before, now, {"gravity.softening", "gravity.softening_kind", "gravity.max_physical_softening"});
 }
 
 // Whether forces of the long range are of another mesh or split.
 bool other_mesh(const Config& before, const Config& now) {
-  const auto differs = [&](const Key& key) { return key.get(before) != key.get(now); };
-  return std::ranges::any_of(std::array{"mesh", "r_cut", "split", "split_order", "assignment", "interlacing",
-                                        "gradient"},
-                             [&](const char* name) { return differs(find_key(std::string("gravity.") + name)); });
+  return differ(before, now,
+                {"gravity.mesh", "gravity.r_cut", "gravity.split", "gravity.split_order", "gravity.assignment",
+                 "gravity.interlacing", "gravity.gradient"});
 }
 
 void make_ready(Ready& ready, Config config, const RunPlace& place) {

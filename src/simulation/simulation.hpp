@@ -85,8 +85,8 @@ class RunObserver {
   // After each step; on all ranks.
   virtual void drifted(const Drift&) {}
   // Called after each step with the expected wall-clock seconds until the run could stop the next time (one step, over
-  // several sites three). Returns the reason to stop the run here, or "". All ranks stop if one has a
-  // reason; the reason of the lowest such rank is reported.
+  // several sites three). Returns the reason to stop the run here, or "". All ranks stop if one has a reason; the
+  // reason of the lowest such rank is reported.
   virtual std::string stop_reason(double /*next_seconds*/) { return {}; }
   // Called after each step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
