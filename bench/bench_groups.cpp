@@ -70,7 +70,7 @@ void run(const Options& given) {
   header.box_size = 1;
   header.omega0 = 0.3, header.omega_lambda = 0.7, header.hubble = 0.7;
   header.gravitational_constant = header.units.gravitational_constant();
-  const double density = Cosmology({.omega0 = header.omega0, .omega_lambda = header.omega_lambda}, {}).mean_density();
+  const double density = Cosmology(header, {}).mean_density();
   const test::HaloSet set = universe(n, density / static_cast<double>(n));
   const Communicator alone = Communicator::self();
   Particles particles;

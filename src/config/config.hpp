@@ -76,7 +76,7 @@ struct Config {
   } box;
 
   struct Cosmology {
-    Auto<double> omega0, omega_lambda, omega_baryon, hubble_param;
+    Auto<double> omega0, omega_lambda, omega_radiation, omega_baryon, w0, wa, hubble_param;
     double sigma8 = 0.829;
     double n_s = 0.96;
     PowerModel transfer = PowerModel::kEisensteinHu;

@@ -97,7 +97,13 @@ struct Table {
     KEY(cosmology.omega0).above(0).range(0, 2).only(RunKind::kCosmology)
         .means("all matter, today; auto: the file's, else 0.308");
     KEY(cosmology.omega_lambda).range(-2, 3).only(RunKind::kCosmology)
-        .means("cosmological constant; auto: the file's, else 1 - omega0");
+        .means("dark energy, today; auto: the file's, else 1 - omega0 - omega_radiation");
+    KEY(cosmology.omega_radiation).range(0, 0.1).only(RunKind::kCosmology)
+        .means("photons and massless neutrinos, today (4.2e-5 / h^2), which expand and do not cluster; auto: the file's, else 0");
+    KEY(cosmology.w0).range(-3, 0).only(RunKind::kCosmology)
+        .means("dark energy's pressure over density, today; -1: a cosmological constant; auto: the file's, else -1");
+    KEY(cosmology.wa).range(-10, 3).only(RunKind::kCosmology)
+        .means("its change: w = w0 + wa (1 - a), w0 + wa at most -1/3; auto: the file's, else 0");
     KEY(cosmology.omega_baryon).range(0, 1).only(RunKind::kCosmology)
         .means("part of omega0, shapes the power spectrum; auto: the file's, else 0.0482");
     KEY(cosmology.hubble_param).range(0.1, 2).only(RunKind::kCosmology)

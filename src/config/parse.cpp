@@ -80,10 +80,13 @@ struct Place {
   if (std::ranges::find(config_keys(), place.key, &Key::section) != config_keys().end())
     throw Error(fmt::format("{}: '{}' is a section of keys", place.where, place.key), "",
                 "give one of its keys ('maki config' lists all)");
-  static constexpr std::array kBackground{"w0", "wa", "mnu", "omegar", "omeganu", "neff", "nur", "tcmb"};
+  static constexpr std::array kBackground{"mnu", "omegar", "omeganu", "neff", "nur", "tcmb"};
   if (std::ranges::find(kBackground, plain_word(place.key.substr(place.key.find('.') + 1))) != kBackground.end())
-    throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key),
-                "the universe here has matter, a cosmological constant and curvature alone", "take it out");
+    throw Error(
+        fmt::format("{}: there is no key '{}'", place.where, place.key),
+        "the universe here has matter, dark energy (w0, wa), photons and massless neutrinos (omega_radiation) and "
+        "curvature",
+        "take it out");
   const std::string nearest = nearest_key(place.key);
   throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key), "",
               (nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest)) + "('maki config' lists all)");

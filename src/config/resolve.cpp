@@ -254,15 +254,21 @@ void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file,
     // No Lambda is a valid value where the file has a cosmology.
     if (file->omega0 > 0 && file->omega_lambda == 0 && !cosmology.omega_lambda) cosmology.omega_lambda = 0.0;
     take_from_file(cosmology.omega_lambda, file->omega_lambda, "cosmology.omega_lambda", notes);
+    take_from_file(cosmology.omega_radiation, file->omega_radiation, "cosmology.omega_radiation", notes);
+    if (file->w0 != -1) take_from_file(cosmology.w0, file->w0, "cosmology.w0", notes);
+    take_from_file(cosmology.wa, file->wa, "cosmology.wa", notes);
     take_from_file(cosmology.omega_baryon, file->omega_baryon, "cosmology.omega_baryon", notes);
     take_from_file(cosmology.hubble_param, file->hubble, "cosmology.hubble_param", notes);
     if (!cosmology.omega0) {
       throw Error("the file has no cosmology", "no Omega0", "set cosmology.omega0 and cosmology.hubble_param");
     }
   }
-  const CosmologyParameters standard;
+  const Background standard;
   if (!cosmology.omega0) cosmology.omega0 = standard.omega0;
-  if (!cosmology.omega_lambda) cosmology.omega_lambda = 1 - *cosmology.omega0;
+  if (!cosmology.omega_radiation) cosmology.omega_radiation = standard.omega_radiation;
+  if (!cosmology.omega_lambda) cosmology.omega_lambda = 1 - *cosmology.omega0 - *cosmology.omega_radiation;
+  if (!cosmology.w0) cosmology.w0 = standard.w0;
+  if (!cosmology.wa) cosmology.wa = standard.wa;
   if (!cosmology.omega_baryon) cosmology.omega_baryon = standard.omega_baryon;
   if (!cosmology.hubble_param) cosmology.hubble_param = standard.hubble;
 }
@@ -391,6 +397,9 @@ CosmologyParameters cosmology_parameters(const Config& config) {
   parameters.omega_lambda = given.omega_lambda.value();
   parameters.omega_baryon = given.omega_baryon.value();
   parameters.hubble = given.hubble_param.value();
+  parameters.omega_radiation = given.omega_radiation.value();
+  parameters.w0 = given.w0.value();
+  parameters.wa = given.wa.value();
   parameters.sigma8 = given.sigma8;
   parameters.n_s = given.n_s;
   return parameters;

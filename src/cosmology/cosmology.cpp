@@ -15,30 +15,46 @@ namespace maki {
 namespace {
 
 constexpr double kGrowthStart = 1e-6;     // scale factor at which curvature and Lambda are corrections of first order
-constexpr double kGrowthStep = 1.0 / 64;  // in ln a; Runge-Kutta with variables d1/a and d2/a^2 then errs by < 1e-9
+constexpr double kRadiationEra = 1e-3;    // a / a_eq, small where the series of d2 is used
+constexpr double kGrowthStep = 1.0 / 64;  // in ln a; Runge-Kutta with variables d1/s and d2/s^2 then errs by < 1e-9
 
 constexpr auto unweighted = [](double) { return 1; };
 
 // 100 km/s/(Mpc/h) as velocity/length.
-double hubble_constant(const CosmologyParameters& parameters, const UnitSystem& units) {
-  return 100 * 1e5 / units.velocity_cgs * length_unit_in_mpc_h(units, parameters.hubble);
+double hubble_constant(const Background& background, const UnitSystem& units) {
+  return 100 * 1e5 / units.velocity_cgs * length_unit_in_mpc_h(units, background.hubble);
 }
 
-// Second-order system of the growing modes in g1 = d1/a and g2 = d2/a^2, which are constant in the matter era.
+// Scale factor at which matter and radiation have one density.
+double equality(const Background& background) { return background.omega_radiation / background.omega0; }
+
+// s = a + 2/3 a_eq, to which d1 is proportional in a universe of matter and radiation.
+double growing_scale(const Background& background, double a) { return a + 2.0 / 3 * equality(background); }
+
+// Second-order system of the growing modes in g1 = d1/s and g2 = d2/s^2, which are constant in the matter era.
 using GrowthState = std::array<double, 4>;  // g1, dg1/dlna, g2, dg2/dlna
 
-// First order in curvature: d1 = a (1 - 4/7 w), w = Omega_k a / Omega_0.
-GrowthState early_modes(const CosmologyParameters& parameters, double a) {
-  const double w = parameters.omega_curvature() / parameters.omega0 * a;
-  return {1 - 4.0 / 7 * w, -4.0 / 7 * w, -3.0 / 7, 0};
+// First order in curvature: d1 = s (1 - 4/7 w), w = Omega_k a / Omega_0. With radiation the second-order mode is the one
+// that begins at 0: d2 / a_eq^2 = -2/3 y - 1/2 y^2 + 1/36 y^3, y = a / a_eq.
+GrowthState early_modes(const Background& background, double a) {
+  const double w = background.omega_curvature() / background.omega0 * a;
+  GrowthState g = {1 - 4.0 / 7 * w, -4.0 / 7 * w, -3.0 / 7, 0};
+  if (background.omega_radiation > 0) {
+    const double y = a / equality(background), s = y + 2.0 / 3;
+    const double d = y * (-2.0 / 3 + y * (-1.0 / 2 + y / 36)), slope = y * (-2.0 / 3 + y * (-1 + y / 12));
+    g[2] = d / (s * s);
+    g[3] = (slope - 2 * y / s * d) / (s * s);
+  }
+  return g;
 }
 
 GrowthState growth_slope(const Cosmology& cosmology, double log_a, const GrowthState& g) {
   const double a = std::exp(log_a);
   const double drag = 2 + cosmology.log_hubble_slope(a);
   const double source = 1.5 * cosmology.omega_matter(a);
-  return {g[1], -(2 + drag) * g[1] - (1 + drag - source) * g[0], g[3],
-          -(4 + drag) * g[3] - (4 + 2 * drag - source) * g[2] - source * g[0] * g[0]};
+  const double q = a / growing_scale(cosmology.background(), a);  // d ln s / d ln a; its own slope is q (1 - q)
+  return {g[1], -(2 * q + drag) * g[1] - (q * (1 + drag) - source) * g[0], g[3],
+          -(4 * q + drag) * g[3] - (2 * q * (1 + q) + 2 * q * drag - source) * g[2] - source * g[0] * g[0]};
 }
 
 GrowthState advance(const GrowthState& g, const GrowthState& slope, double step) {
@@ -63,13 +79,23 @@ double length_unit_in_mpc_h(const UnitSystem& units, double hubble) {
   return units.length_cgs / kMpcCgs * (units.with_h ? 1 : hubble);
 }
 
-Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& units)
-    : parameters_(parameters), units_(units), hubble0_(hubble_constant(parameters, units)) {
-  if (!(parameters.omega0 > 0) || !(parameters.hubble > 0)) {
+Cosmology::Cosmology(const Background& background, const UnitSystem& units)
+    : background_(background), units_(units), hubble0_(hubble_constant(background, units)),
+      growth_start_(background.omega_radiation > 0 ? std::min(kGrowthStart, kRadiationEra * equality(background))
+                                                   : kGrowthStart) {
+  if (!(background.omega0 > 0) || !(background.hubble > 0)) {
     throw Error("The cosmology has no matter or no expansion",
-                "Omega0 is " + std::to_string(parameters.omega0) + ", h is " + std::to_string(parameters.hubble),
+                "Omega0 is " + std::to_string(background.omega0) + ", h is " + std::to_string(background.hubble),
                 "give positive values for both");
   }
+  if (!(background.omega_radiation >= 0) || !std::isfinite(background.omega_radiation))
+    throw Error("The density of radiation has to be 0 or more",
+                "Omega_radiation is " + std::to_string(background.omega_radiation), "today it is some 1e-4");
+  if (!(background.w0 + background.wa <= -1.0 / 3))
+    throw Error("Dark energy would not be negligible early on",
+                "w0 = " + std::to_string(background.w0) + " and wa = " + std::to_string(background.wa) +
+                    " make w0 + wa more than -1/3",
+                "lower wa");
   const auto require_expansion = [this](double a) {
     const double e2 = expansion(a) * expansion(a);
     if (std::isnan(e2) || e2 <= 0) {
@@ -78,10 +104,10 @@ Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& un
     }
   };
   for (double a = 1; a > 1e-3; a *= 0.99) require_expansion(a);
-  const double slowest = -1.5 * parameters.omega0 / parameters.omega_curvature();  // least H^2 of a closed universe
+  const double slowest = -1.5 * background.omega0 / background.omega_curvature();  // least H^2 of a closed universe
   if (slowest > 0 && slowest < 1) require_expansion(slowest);
-  const double begin = std::log(kGrowthStart);
-  growing_modes_.push_back(early_modes(parameters, kGrowthStart));
+  const double begin = std::log(growth_start_);
+  growing_modes_.push_back(early_modes(background, growth_start_));
   for (int i = 0; begin + i * kGrowthStep < 0; ++i)
     growing_modes_.push_back(runge_kutta_step(*this, begin + i * kGrowthStep, kGrowthStep, growing_modes_.back()));
   d1_today_ = unnormalised_growth(1).d1;
@@ -96,26 +122,24 @@ void Cosmology::require_expansion(double first, double last) const {
   }
 }
 
-double Cosmology::expansion(double a) const {
-  return std::sqrt((parameters_.omega0 / a + parameters_.omega_curvature()) / (a * a) + parameters_.omega_lambda);
-}
-
 double Cosmology::hubble(double a) const { return hubble0_ * expansion(a); }
 
 double Cosmology::omega_matter(double a) const {
   const double e = expansion(a);
-  return parameters_.omega0 / (a * a * a * e * e);
+  return background_.omega0 / (a * a * a * e * e);
 }
 
 double Cosmology::log_hubble_slope(double a) const {
-  const double e = expansion(a);
-  return -(1.5 * parameters_.omega0 / a + parameters_.omega_curvature()) / (a * a * e * e);
+  const Background& b = background_;
+  const double e = expansion(a), w = b.w0 + b.wa * (1 - a);
+  return -((2 * b.omega_radiation / a + 1.5 * b.omega0) / a + b.omega_curvature()) / (a * a * e * e) -
+         1.5 * (1 + w) * b.omega_lambda * b.dark_energy(a) / (e * e);
 }
 
 double Cosmology::mean_density() const {
   const double critical =
       3 * hubble0_ * hubble0_ / (8 * boost::math::constants::pi<double>() * units_.gravitational_constant());
-  return parameters_.omega0 * critical;
+  return background_.omega0 * critical;
 }
 
 template <class Weight>
@@ -155,9 +179,9 @@ double Cosmology::growing_momentum(double a) const {
 }
 
 Growth Cosmology::unnormalised_growth(double a) const {
-  const double begin = std::log(kGrowthStart), end = std::log(a);
+  const double begin = std::log(growth_start_), end = std::log(a);
   const double steps = (end - begin) / kGrowthStep;
-  GrowthState g = early_modes(parameters_, a);
+  GrowthState g = early_modes(background_, a);
   if (steps > 0) {
     const std::size_t node = std::min(static_cast<std::size_t>(steps), growing_modes_.size() - 1);
     g = growing_modes_[node];
@@ -165,7 +189,8 @@ Growth Cosmology::unnormalised_growth(double a) const {
     for (; end - log_a > kGrowthStep; log_a += kGrowthStep) g = runge_kutta_step(*this, log_a, kGrowthStep, g);
     g = runge_kutta_step(*this, log_a, end - log_a, g);
   }
-  return {.d1 = a * g[0], .f1 = 1 + g[1] / g[0], .d2 = a * a * g[2], .f2 = 2 + g[3] / g[2]};
+  const double scale = growing_scale(background_, a), q = a / scale;
+  return {.d1 = scale * g[0], .f1 = q + g[1] / g[0], .d2 = scale * scale * g[2], .f2 = 2 * q + g[3] / g[2]};
 }
 
 Growth Cosmology::growth(double a) const {
@@ -175,9 +200,9 @@ Growth Cosmology::growth(double a) const {
   return growth;
 }
 
-Timeline Timeline::comoving(const CosmologyParameters& parameters, const UnitSystem& units) {
+Timeline Timeline::comoving(const Background& background, const UnitSystem& units) {
   Timeline timeline;
-  timeline.cosmology_.emplace(parameters, units);
+  timeline.cosmology_.emplace(background, units);
   return timeline;
 }
 
@@ -210,14 +235,6 @@ double Timeline::hubble(double t) const { return cosmology_ ? cosmology_->hubble
 const Cosmology& Timeline::cosmology() const {
   if (!cosmology_) throw std::logic_error("a newtonian timeline knows no cosmology");
   return *cosmology_;
-}
-
-Cosmology cosmology_of(const SnapshotHeader& header) {
-  CosmologyParameters parameters;
-  parameters.omega0 = header.omega0;
-  parameters.omega_lambda = header.omega_lambda;
-  parameters.hubble = header.hubble;
-  return Cosmology(parameters, header.units);
 }
 
 }  // namespace maki

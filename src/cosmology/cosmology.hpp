@@ -1,5 +1,4 @@
-// The homogeneous universe and the linear growth of perturbations: matter, curvature and Lambda, no radiation. Also the
-// integrator's time variable.
+// Expansion of the homogeneous universe and linear growth of perturbations in it; the integrator's time variable.
 #pragma once
 
 #include <array>
@@ -10,15 +9,9 @@
 
 namespace maki {
 
-struct CosmologyParameters {
-  double omega0 = 0.308;         // all matter, today
-  double omega_lambda = 0.692;   // curvature takes the rest: 1 - omega0 - omega_lambda
-  double omega_baryon = 0.0482;  // part of omega0; only the shape of the power spectrum reads it
-  double hubble = 0.678;         // h, H0 = 100 h km/s/Mpc
-  double sigma8 = 0.829;         // rms linear contrast in spheres of 8 Mpc/h at z = 0
-  double n_s = 0.96;             // primordial spectral index
-
-  double omega_curvature() const { return 1 - omega0 - omega_lambda; }
+struct CosmologyParameters : Background {
+  double sigma8 = 0.829;  // rms linear contrast in spheres of 8 Mpc/h at z = 0
+  double n_s = 0.96;      // primordial spectral index
 };
 
 // Linear and second-order growing modes at one scale factor. d1 = 1 today; d2 goes with d1^2 and is -3/7 d1^2 in an
@@ -30,13 +23,14 @@ struct Growth {
 // Times are in length/velocity units, rates in velocity/length; without h where the units carry 1/h.
 class Cosmology {
  public:
-  // Throws Error where omega0 or h is not positive or the universe bounces between a = 0 and a = 1.
-  Cosmology(const CosmologyParameters& parameters, const UnitSystem& units);
+  // Throws Error where omega0 or h is not positive, omega_radiation is negative, dark energy is not negligible early on
+  // (w0 + wa > -1/3) or the universe bounces between a = 0 and a = 1.
+  Cosmology(const Background& background, const UnitSystem& units);
 
-  const CosmologyParameters& parameters() const { return parameters_; }
+  const Background& background() const { return background_; }
   const UnitSystem& units() const { return units_; }
 
-  double expansion(double a) const;  // E(a) = H(a)/H0
+  double expansion(double a) const { return background_.expansion(a); }  // E(a) = H(a)/H0
   // Throws Error where it does not expand all the way between these scale factors.
   void require_expansion(double first, double last) const;
   double hubble(double a) const;            // H(a) = (da/dt)/a
@@ -58,7 +52,9 @@ class Cosmology {
   double growing_drift_factor(double from, double to, double at) const;
 
   // Solves D'' + (2 + dlnH/dlna) D' = 3/2 Omega_m(a) D, and the same for d2 with the source -3/2 Omega_m(a) d1^2
-  // (Bouchet et al. 1995, A&A 296, 575; primes are d/d ln a). Relative accuracy 1e-9 or better.
+  // (Bouchet et al. 1995, A&A 296, 575; primes are d/d ln a). Radiation and dark energy act by the expansion alone, so
+  // that growth begins as Meszaros found for a smooth radiation (1974, A&A 37, 225), d1 ~ a + 2/3 a_eq. Relative
+  // accuracy 1e-9 or better, of d2 with radiation 1e-8.
   Growth growth(double a) const;
 
  private:
@@ -67,17 +63,15 @@ class Cosmology {
   Growth unnormalised_growth(double a) const;
   double growing_momentum(double a) const;
 
-  CosmologyParameters parameters_;
+  Background background_;
   UnitSystem units_;
   double hubble0_ = 0;
-  // d1/a, d2/a^2 and their slopes in ln a on a grid in ln a up to a = 1, so that growth() integrates only one grid
-  // step.
+  double growth_start_;  // scale factor
+  // d1/s, d2/s^2 and their slopes in ln a, s = a + 2/3 a_eq, on a grid in ln a up to a = 1, so that growth() integrates
+  // only one grid step.
   std::vector<std::array<double, 4>> growing_modes_;
   double d1_today_ = 1;
 };
-
-// The cosmology of a set's header; baryons, sigma8 and n_s have their defaults.
-Cosmology cosmology_of(const SnapshotHeader& header);
 
 // A redshift to print: exactly 0 where it would be rounded to 0 or -0.
 inline double shown_redshift(double z) { return z > -5e-5 && z < 5e-5 ? 0 : z; }
@@ -90,7 +84,7 @@ double length_unit_in_mpc_h(const UnitSystem& units, double hubble);
 class Timeline {
  public:
   // t = ln a. With canonical momenta p = a^2 dx/dt: dp/dt = -grad(phi)/a, dx/dt = p/a^2 (comoving x, phi).
-  static Timeline comoving(const CosmologyParameters& parameters, const UnitSystem& units);
+  static Timeline comoving(const Background& background, const UnitSystem& units);
   // t = time in length/velocity units, a = 1 for ever.
   static Timeline newtonian();
 

@@ -82,12 +82,13 @@ std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)
 HalofitPower::HalofitPower(const PowerSpectrum& power, const Cosmology& cosmology, double scale_factor) {
   const double growth = cosmology.growth(scale_factor).d1;
   linear_ = [power, growth](double k) { return growth * growth * power(k); };
-  const double unit = length_unit_in_mpc_h(cosmology.units(), cosmology.parameters().hubble);
+  const double unit = length_unit_in_mpc_h(cosmology.units(), cosmology.background().hubble);
   scale_ = nonlinear_scale(linear_, kLeastRadius / unit, kMostRadius / unit);
   if (!scale_) return;
-  const CosmologyParameters& parameters = cosmology.parameters();
+  const Background& background = cosmology.background();
   const double matter = cosmology.omega_matter(scale_factor), rest = 1 - matter;
-  const double lambda = matter * parameters.omega_lambda / parameters.omega0 * std::pow(scale_factor, 3);
+  const double lambda = matter * background.omega_lambda / background.omega0 * std::pow(scale_factor, 3) *
+                        background.dark_energy(scale_factor);
   fit_ = coefficients(*scale_, matter, rest < 0.01 ? 1 : std::clamp(lambda / rest, 0.0, 1.0));
 }
 

@@ -23,7 +23,7 @@ struct NonlinearScale {
 std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)>& linear, double least, double most);
 
 // HALOFIT (Smith et al. 2003, MNRAS 341, 1311) with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs.
-// A1 to A14), for a cosmological constant. In curved universes its powers of Omega_m are interpolated by Omega_Lambda /
+// A1 to A14), fitted for a cosmological constant. In curved universes its powers of Omega_m are interpolated by Omega_Lambda /
 // (1 - Omega_m) between those of flat universes and of open ones without a constant. Fitted to simulations of flat
 // universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to 10 h/Mpc for z up to 3. At early times,
 // with sigma = 1 below 1 kpc/h, it is the linear spectrum.

@@ -75,7 +75,7 @@ GroupFrame group_frame(const Frame& frame, const SnapshotHeader& header, double 
   units.scale_factor = header.time;
   units.gravitational_constant = frame.gravitational_constant;
   units.softening = kCentreSoftening * distance;
-  const Cosmology cosmology = cosmology_of(header);
+  const Cosmology cosmology(header, header.units);
   units.hubble = cosmology.hubble(header.time);
   units.densities = sphere_densities(cosmology, header);
   return units;

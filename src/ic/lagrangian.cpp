@@ -127,16 +127,12 @@ double wrap(double x, double box_size) {
 }
 
 SnapshotHeader make_header(const Cosmology& cosmology, double box_size, double redshift) {
-  const CosmologyParameters& p = cosmology.parameters();
   SnapshotHeader header;
+  static_cast<Background&>(header) = cosmology.background();
   header.comoving = true;
   header.time = 1 / (1 + redshift);
   header.redshift = redshift;
   header.box_size = box_size;
-  header.omega0 = p.omega0;
-  header.omega_lambda = p.omega_lambda;
-  header.omega_baryon = p.omega_baryon;
-  header.hubble = p.hubble;
   header.units = cosmology.units();
   return header;
 }

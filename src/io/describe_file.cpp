@@ -22,6 +22,13 @@
 
 namespace maki {
 
+std::string Background::beyond_lambda() const {
+  std::string text;
+  if (omega_radiation != 0) text += fmt::format(", omega_radiation {:g}", omega_radiation);
+  if (w0 != -1 || wa != 0) text += fmt::format(", w0 {:g}, wa {:g}", w0, wa);
+  return text;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,8 +98,8 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
     const bool told = header.has_units || (mass > 0 && set.omega0 > 0);  // by the mean density
     lines.add("box", "{:g} {}{}, comoving and periodic", set.box_size, length_name(units),
               told ? "" : " (or kpc/h: the masses, which tell, were not read)");
-    lines.add("cosmology", "Omega0 {:g}, OmegaLambda {:g}, OmegaBaryon {:g}, h {:g}", set.omega0, set.omega_lambda,
-              set.omega_baryon, set.hubble);
+    lines.add("cosmology", "Omega0 {:g}, OmegaLambda {:g}, OmegaBaryon {:g}{}, h {:g}", set.omega0, set.omega_lambda,
+              set.omega_baryon, set.beyond_lambda(), set.hubble);
   } else {
     const std::string unit = header.has_units ? unit_name(units, Dimension::kTime) : "";
     lines.add("time", "{}, isolated system", time_text(set.time, {1, unit}));

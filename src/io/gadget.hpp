@@ -30,7 +30,7 @@ struct FileFacts {
   bool states_time = true;                    // the file has a Time
   bool has_time = true;                       // the file states Time or Redshift; SWIFT's: Scale-factor or Redshift
   bool over_root_a = true;                    // velocities of a comoving set; SWIFT's are peculiar
-  bool other_expansion = false;               // its universe has radiation, neutrinos or dark energy that is no Lambda
+  bool has_neutrinos = false;                 // massive ones, which its universe expands with
   bool light_cone = false;      // positions relative to an observer, each particle at its own time, in many images
   ParticleSelection selection;  // the part of a run's particles in a file of Maki
 };

@@ -84,9 +84,10 @@ void read_cosmology(const Lookup& number, FileHeader& header) {
   set.hubble = number({"HubbleParam", "h"}).value_or(0);
   set.gravitational_constant = number({"GravityConstantInternal", "Gravitational_Constant_In_Code_Inits"}).value_or(0);
   if (const auto comoving = number({"ComovingIntegrationOn", "Cosmological run"})) header.comoving = *comoving != 0;
-  header.other_expansion = number({"w_0"}).value_or(-1) != -1 || number({"w_a"}).value_or(0) != 0 ||
-                           number({"Omega_r", "Omega_Radiation"}).value_or(0) != 0 ||
-                           number({"Omega_nu_0"}).value_or(0) != 0;
+  set.omega_radiation = number({"Omega_r", "Omega_Radiation"}).value_or(0);
+  set.w0 = number({"w_0"}).value_or(-1);
+  set.wa = number({"w_a"}).value_or(0);
+  header.has_neutrinos = number({"Omega_nu_0"}).value_or(0) != 0;
 }
 
 void read_writer(hid_t file, hid_t group, FileHeader& header) {

@@ -1,6 +1,8 @@
 // Metadata of HDF5 files in the layouts of GADGET-4 and of SWIFT.
 #include <fmt/format.h>
 
+#include <boost/math/quadrature/tanh_sinh.hpp>
+
 #include <cmath>
 
 #include "src/io/gadget.hpp"
@@ -71,8 +73,7 @@ void write_swift_cosmology(hid_t file, const SnapshotHeader& header) {
   H5Id group = create_group(file, "Cosmology");
   const double a = scale_factor(header), h = header.hubble > 0 ? header.hubble : 1;
   const double hubble = 100 * h * 1e5 / kMpcCgs * seconds(header.units);
-  const double curvature = header.comoving ? 1 - header.omega0 - header.omega_lambda : 0;
-  const double now = std::sqrt(header.omega0 / (a * a * a) + curvature / (a * a) + header.omega_lambda);
+  const double now = header.comoving ? header.expansion(a) : 0;
   write_one<std::int32_t>(group, "Cosmological run", header.comoving ? 1 : 0);
   const std::pair<const char*, double> numbers[] = {{"Scale-factor", a},
                                                     {"Redshift", header.redshift},
@@ -81,16 +82,16 @@ void write_swift_cosmology(hid_t file, const SnapshotHeader& header) {
                                                     {"H [internal units]", hubble * now},
                                                     {"Omega_m", header.omega0},
                                                     {"Omega_lambda", header.omega_lambda},
-                                                    {"Omega_k", curvature},
+                                                    {"Omega_k", header.comoving ? header.omega_curvature() : 0},
                                                     {"Omega_b", header.omega_baryon},
                                                     {"Omega_cdm", header.omega0 - header.omega_baryon},
                                                     {"Omega_nu", 0},
                                                     {"Omega_nu_0", 0},
-                                                    {"Omega_r", 0},
+                                                    {"Omega_r", header.omega_radiation},
                                                     {"Omega_ur", 0},
-                                                    {"w", -1},
-                                                    {"w_0", -1},
-                                                    {"w_a", 0},
+                                                    {"w", header.w0 + header.wa * (1 - a)},
+                                                    {"w_0", header.w0},
+                                                    {"w_a", header.wa},
                                                     {"N_eff", 0},
                                                     {"N_ur", 0},
                                                     {"M_nu_eV", 0},
@@ -127,21 +128,12 @@ void write_swift_units(hid_t file, const UnitSystem& units) {
 
 }  // namespace
 
-// The integral of da / (a H) by Simpson's rule, over s = a^(3/2) so that the integrand is smooth at 0.
 double time_gyr(const SnapshotHeader& header) {
   if (!header.comoving) return header.time * header.units.length_cgs / header.units.velocity_cgs / kSecondsPerGyr;
   if (!(header.omega0 > 0) || !(header.hubble > 0)) return 0;
-  const double curvature = 1 - header.omega0 - header.omega_lambda;
-  const int intervals = 512;
-  const double step = std::pow(header.time, 1.5) / intervals;
-  double total = 0;
-  for (int i = 0; i <= intervals; ++i) {
-    const double a = std::pow(i * step, 2.0 / 3.0);
-    const double integrand = 2.0 / 3.0 / std::sqrt(header.omega0 + curvature * a + header.omega_lambda * a * a * a);
-    total += integrand * (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2);
-  }
+  const auto integrand = [&](double a) { return 1 / (a * header.expansion(a)); };
   const double hubble = header.hubble * 100 * 1e5 / kMpcCgs;
-  return total * step / 3 / hubble / kSecondsPerGyr;
+  return boost::math::quadrature::tanh_sinh<double>().integrate(integrand, 0.0, header.time) / hubble / kSecondsPerGyr;
 }
 
 namespace {
@@ -160,6 +152,9 @@ void write_cosmology(hid_t group, const SnapshotHeader& header) {
   write_attribute(group, "Omega0", header.omega0);
   write_attribute(group, "OmegaLambda", header.omega_lambda);
   write_attribute(group, "OmegaBaryon", header.omega_baryon);
+  write_attribute(group, "Omega_r", header.omega_radiation);
+  write_attribute(group, "w_0", header.w0);
+  write_attribute(group, "w_a", header.wa);
   write_attribute(group, "HubbleParam", header.hubble > 0 ? header.hubble : 1.0);
   write_attribute(group, "Time_GYR", time_gyr(header));
 }

@@ -33,7 +33,7 @@
 namespace maki {
 
 // Format number of restarts; restarts with another number are refused.
-inline constexpr std::uint64_t kRestartFormat = 8;
+inline constexpr std::uint64_t kRestartFormat = 9;
 
 using HostVectors = std::array<std::vector<float>, 3>;  // by axis
 

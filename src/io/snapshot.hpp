@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,15 +33,38 @@ struct UnitSystem {
   bool operator==(const UnitSystem&) const = default;
 };
 
-struct SnapshotHeader {
-  bool comoving = true;  // false: isolated system, a = 1, `time` is the time in length/velocity units
-  double time = 1;       // scale factor where comoving
-  double redshift = 0;   // 1/time - 1 where comoving, else 0
-  double box_size = 0;   // length units; 0 for an isolated set without a box
-  double omega0 = 0;     // matter
-  double omega_lambda = 0;
-  double omega_baryon = 0;            // 0 where unknown
-  double hubble = 0;                  // h
+// A homogeneous universe: matter, dark energy, radiation, and curvature that takes the rest. Densities are today's, in
+// units of the critical one. Dark energy has the pressure w = w0 + wa (1 - a) times its density (Chevallier & Polarski
+// 2001, IJMPD 10, 213; Linder 2003, PRL 90, 091301); with -1 and 0 it is a cosmological constant.
+struct Background {
+  double omega0 = 0.308;         // all matter
+  double omega_lambda = 0.692;   // dark energy
+  double omega_baryon = 0.0482;  // part of omega0; only the shape of the power spectrum reads it; 0 where unknown
+  double hubble = 0.678;         // h, H0 = 100 h km/s/Mpc
+  double omega_radiation = 0;    // photons and massless neutrinos; they do not cluster
+  double w0 = -1, wa = 0;
+
+  bool operator==(const Background&) const = default;
+  double omega_curvature() const { return 1 - omega0 - omega_lambda - omega_radiation; }
+  // Density of dark energy over that of today.
+  double dark_energy(double a) const { return std::pow(a, -3 * (1 + w0 + wa)) * std::exp(-3 * wa * (1 - a)); }
+  // E(a) = H(a)/H0; NaN where the universe does not expand.
+  double expansion(double a) const {
+    return std::sqrt(((omega_radiation / a + omega0) / a + omega_curvature()) / (a * a) +
+                     omega_lambda * dark_energy(a));
+  }
+  // ", omega_radiation 9.1e-05, w0 -0.9, wa 0.1": what there is beside matter, Lambda and curvature.
+  std::string beyond_lambda() const;
+};
+
+struct SnapshotHeader : Background {
+  // Without a cosmology.
+  SnapshotHeader() : Background{.omega0 = 0, .omega_lambda = 0, .omega_baryon = 0, .hubble = 0} {}
+
+  bool comoving = true;               // false: isolated system, a = 1, `time` is the time in length/velocity units
+  double time = 1;                    // scale factor where comoving
+  double redshift = 0;                // 1/time - 1 where comoving, else 0
+  double box_size = 0;                // length units; 0 for an isolated set without a box
   double gravitational_constant = 0;  // 0: from the units; isolated model sets use 1
   UnitSystem units;
 

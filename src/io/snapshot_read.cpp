@@ -192,7 +192,7 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   }
   set.redshift = 1 / set.time - 1;
   if (set.omega0 > 0 && !header.has_lambda) {
-    set.omega_lambda = 1 - set.omega0;
+    set.omega_lambda = 1 - set.omega0 - set.omega_radiation;
     notes.push_back(fmt::format("the file holds no OmegaLambda: {:.6g}, of a flat universe", set.omega_lambda));
   }
   if (set.omega0 > 0 && !(set.hubble > 0))
@@ -200,10 +200,10 @@ void complete_header(FileHeader& header, double mass, std::vector<std::string>& 
   if (!(set.omega0 > 0)) notes.push_back("the file holds no cosmology: it has to come from the configuration");
   if (!(set.omega0 > 0) && !header.over_root_a)
     notes.push_back("its units have SWIFT's names: lengths and masses are without h, velocities peculiar");
-  if (header.other_expansion)
+  if (header.has_neutrinos)
     notes.push_back(
-        "Warning: the file's universe has radiation, neutrinos or dark energy that is no Lambda (w_0, w_a, Omega_r, "
-        "Omega_nu_0); they are left out, and expansion and growth will differ");
+        "Warning: the file's universe has massive neutrinos (Omega_nu_0); they are left out, and expansion and growth "
+        "will differ");
   if (!header.has_units) notes.push_back(choose_length_unit(set, mass));
 }
 

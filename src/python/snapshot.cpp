@@ -98,8 +98,8 @@ void reorder(std::vector<T>& values, const std::vector<std::size_t>& order) {
 }
 
 // Objects of all these fields can be copied and pickled.
-template <class T, class... Fields>
-void pickle(nb::class_<T>& type, Fields T::*... fields) {
+template <class T, class... Owners, class... Fields>
+void pickle(nb::class_<T>& type, Fields Owners::*... fields) {
   type.def("__getstate__", [fields...](const T& object) { return std::tuple<Fields...>(object.*fields...); });
   type.def("__setstate__", [fields...](T& object, const std::tuple<Fields...>& state) {
     new (&object) T;
@@ -190,8 +190,8 @@ void bind_snapshot(nb::module_& module) {
   using Header = SnapshotHeader;
   nb::class_<Header> type(module, "Header", "What is known of a set besides its particles.");
   pickle(type, &Header::comoving, &Header::time, &Header::redshift, &Header::box_size, &Header::omega0,
-         &Header::omega_lambda, &Header::omega_baryon, &Header::hubble, &Header::gravitational_constant,
-         &Header::units);
+         &Header::omega_lambda, &Header::omega_baryon, &Header::hubble, &Header::omega_radiation, &Header::w0,
+         &Header::wa, &Header::gravitational_constant, &Header::units);
   type.def(nb::init<>())
       .def_rw("comoving", &SnapshotHeader::comoving, "Of a periodic box in an expanding universe; False: isolated.")
       .def_prop_rw(
@@ -212,6 +212,9 @@ void bind_snapshot(nb::module_& module) {
       .def_rw("omega0", &SnapshotHeader::omega0, "All matter, today.")
       .def_rw("omega_lambda", &SnapshotHeader::omega_lambda)
       .def_rw("omega_baryon", &SnapshotHeader::omega_baryon, "0 where unknown.")
+      .def_rw("omega_radiation", &SnapshotHeader::omega_radiation, "Photons and massless neutrinos, today.")
+      .def_rw("w0", &SnapshotHeader::w0, "Of dark energy, w = w0 + wa (1 - a).")
+      .def_rw("wa", &SnapshotHeader::wa)
       .def_rw("hubble", &SnapshotHeader::hubble, "h")
       .def_rw("gravitational_constant", &SnapshotHeader::gravitational_constant, "0: that of the units.")
       .def_rw("units", &SnapshotHeader::units)

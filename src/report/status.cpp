@@ -31,9 +31,12 @@ namespace {
 
 std::string cosmology_words(const Config& config) {
   const Config::Cosmology& c = config.cosmology;
-  std::string text =
-      fmt::format("Omega0 = {:g}, OmegaLambda = {:g}, OmegaBaryon = {:g}, h = {:g}", c.omega0.value_or(0),
-                  c.omega_lambda.value_or(0), c.omega_baryon.value_or(0), c.hubble_param.value_or(0));
+  const Background background{.omega_radiation = c.omega_radiation.value_or(0),
+                              .w0 = c.w0.value_or(-1),
+                              .wa = c.wa.value_or(0)};
+  std::string text = fmt::format("Omega0 = {:g}, OmegaLambda = {:g}, OmegaBaryon = {:g}{}, h = {:g}",
+                                 c.omega0.value_or(0), c.omega_lambda.value_or(0), c.omega_baryon.value_or(0),
+                                 background.beyond_lambda(), c.hubble_param.value_or(0));
   if (config.initial.kind == InitialKind::kLpt)
     text += fmt::format(", sigma8 = {:g}, n_s = {:g}, transfer function \"{}\"", c.sigma8, c.n_s, name_of(c.transfer));
   return text + ".";

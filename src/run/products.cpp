@@ -35,10 +35,8 @@ namespace {
 
 CosmologyParameters parameters_of(const Config& config, const SnapshotHeader& header) {
   const Config::Cosmology& from = config.cosmology;
-  CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
-                                 header.hubble, from.sigma8,         from.n_s};
-  if (!(parameters.omega_baryon > 0))
-    parameters.omega_baryon = from.omega_baryon.value_or(CosmologyParameters{}.omega_baryon);
+  CosmologyParameters parameters{header, from.sigma8, from.n_s};
+  if (!(parameters.omega_baryon > 0)) parameters.omega_baryon = from.omega_baryon.value_or(Background{}.omega_baryon);
   return parameters;
 }
 
@@ -48,7 +46,7 @@ PowerSpectrum spectrum_of(const Config& config, const SnapshotHeader& header) {
 
 double growth_factor(const SnapshotHeader& header) {
   if (!header.comoving || header.omega0 <= 0 || header.hubble <= 0) return 0;
-  return cosmology_of(header).growth(header.time).d1;
+  return Cosmology(header, header.units).growth(header.time).d1;
 }
 
 std::string moment(const SnapshotHeader& header, const std::optional<TimeUnit>& unit) {
@@ -194,11 +192,13 @@ void tell_of_cosmology(const std::string& name, const Config& given, const Snaps
     return other && std::fabs(*other - own) > 1e-4 * std::fabs(own);
   };
   if (differ(c.omega0, header.omega0) || differ(c.omega_lambda, header.omega_lambda) ||
-      differ(c.hubble_param, header.hubble))
+      differ(c.hubble_param, header.hubble) || differ(c.omega_radiation, header.omega_radiation) ||
+      differ(c.w0, header.w0) || differ(c.wa, header.wa))
     say(fmt::format(
         "'{}' has another cosmology than the snapshot: sigma8 = {:g}, n_s = {:g} and transfer \"{}\" are taken "
-        "from it, Omega0 = {:g}, OmegaLambda = {:g} and h = {:g} from the snapshot",
-        name, c.sigma8, c.n_s, name_of(c.transfer), header.omega0, header.omega_lambda, header.hubble));
+        "from it, Omega0 = {:g}, OmegaLambda = {:g}{} and h = {:g} from the snapshot",
+        name, c.sigma8, c.n_s, name_of(c.transfer), header.omega0, header.omega_lambda, header.beyond_lambda(),
+        header.hubble));
 }
 
 }  // namespace

@@ -186,11 +186,7 @@ Prepared prepare_set(Config config, Snapshot share, bool from_file, const Commun
     return run;
   }
   note_extent(run, ranks);
-  const CosmologyParameters cosmology = cosmology_parameters(run.config);  // the user may override the file's
-  header.omega0 = cosmology.omega0;
-  header.omega_lambda = cosmology.omega_lambda;
-  header.omega_baryon = cosmology.omega_baryon;
-  header.hubble = cosmology.hubble;
+  static_cast<Background&>(header) = cosmology_parameters(run.config);  // the user may override the file's
   return run;
 }
 

@@ -144,9 +144,9 @@ namespace {
 std::string cosmology_text(const Prepared& run) {
   const CosmologyParameters cosmology = cosmology_parameters(run.config);
   const double curvature = cosmology.omega_curvature();
-  std::string text =
-      fmt::format("omega0 {:g}, omega_lambda {:g}{}, h {:g}", cosmology.omega0, cosmology.omega_lambda,
-                  std::fabs(curvature) < 1e-6 ? "" : fmt::format(", curvature {:.3g}", curvature), cosmology.hubble);
+  std::string text = fmt::format("omega0 {:g}, omega_lambda {:g}{}{}, h {:g}", cosmology.omega0, cosmology.omega_lambda,
+                                 std::fabs(curvature) < 1e-6 ? "" : fmt::format(", curvature {:.3g}", curvature),
+                                 cosmology.beyond_lambda(), cosmology.hubble);
   if (run.config.initial.kind == InitialKind::kLpt)
     text +=
         fmt::format(", sigma8 {:.4g}", linear_power(run.config, run.units).sigma(8 * kMpcCgs / run.units.length_cgs));

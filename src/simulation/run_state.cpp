@@ -15,7 +15,8 @@ namespace {
 template <class Visit, class State>
 void visit_header(Visit& visit, State& s) {
   FIELD(header.comoving), FIELD(header.time), FIELD(header.redshift), FIELD(header.box_size), FIELD(header.omega0);
-  FIELD(header.omega_lambda), FIELD(header.omega_baryon), FIELD(header.hubble), FIELD(header.gravitational_constant);
+  FIELD(header.omega_lambda), FIELD(header.omega_baryon), FIELD(header.hubble), FIELD(header.omega_radiation);
+  FIELD(header.w0), FIELD(header.wa), FIELD(header.gravitational_constant);
   visit("units.length_cgs", s.header.units.length_cgs), visit("units.mass_cgs", s.header.units.mass_cgs);
   visit("units.velocity_cgs", s.header.units.velocity_cgs), visit("units.with_h", s.header.units.with_h);
   FIELD(frame.side), FIELD(frame.gravitational_constant), FIELD(frame.corner), FIELD(frame.doublings);

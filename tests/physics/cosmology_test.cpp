@@ -31,26 +31,23 @@ constexpr double kSide = 50;
 
 double nearest(double distance) { return distance - kSide * std::round(distance / kSide); }
 
-Cosmology standard_cosmology(double sigma8) { return Cosmology({.sigma8 = sigma8}, UnitSystem{}); }
-
-Snapshot universe(int particles_per_side, double redshift, const Cosmology& cosmology, bool flip_phases = false) {
+Snapshot universe(int particles_per_side, double redshift, const CosmologyParameters& cosmology,
+                  bool flip_phases = false) {
   const CosmologicalIcParameters parameters = {.particles_per_side = particles_per_side,
                                                .box_size = kSide,
                                                .redshift = redshift,
                                                .flip_phases = flip_phases};
-  return make_cosmological_ic(parameters, cosmology, PowerSpectrum({}, cosmology.parameters(), cosmology.units()));
+  return make_cosmological_ic(parameters, {cosmology, {}}, PowerSpectrum({}, cosmology, {}));
 }
 
 Timeline standard_timeline() { return Timeline::comoving({}, {}); }
 
 // Initial conditions of `particles_per_side`^3 in 50 Mpc/h at z = 49, sigma8 = 0.829.
-Snapshot standard_universe(int particles_per_side) {
-  return universe(particles_per_side, 49, standard_cosmology(CosmologyParameters{}.sigma8));
-}
+Snapshot standard_universe(int particles_per_side) { return universe(particles_per_side, 49, {}); }
 
 // A plane wave that collapses at z = 1, from z = 49 to `end_redshift`, against Zel'dovich's exact solution.
 PancakeErrors pancake(int particles_per_side, double end_redshift) {
-  const Cosmology cosmology = standard_cosmology(CosmologyParameters{}.sigma8);
+  const Cosmology cosmology({}, {});
   PancakeParameters parameters = {.particles_per_side = particles_per_side, .box_size = kSide};
   const Snapshot initial = make_pancake(parameters, cosmology);
   parameters.redshift = end_redshift;
@@ -80,7 +77,8 @@ PancakeErrors pancake(int particles_per_side, double end_redshift) {
 // compared.
 GrowthErrors linear_growth(int particles_per_side, double sigma8, double theta) {
   constexpr int kBins = 2;
-  const Cosmology cosmology = standard_cosmology(sigma8);
+  const CosmologyParameters parameters{{}, sigma8};
+  const Cosmology cosmology(parameters, {});
   // Power of both members of a pair: what goes with the third power of the contrast drops out.
   std::vector<double> before(kBins), after(kBins), lpt(kBins);
   const auto add = [](std::vector<double>& sum, const Snapshot& snapshot) {
@@ -88,14 +86,14 @@ GrowthErrors linear_growth(int particles_per_side, double sigma8, double theta) 
     for (std::size_t bin = 0; bin < kBins; ++bin) sum[bin] += power[bin];
   };
   for (const bool flip : {false, true}) {
-    const Snapshot initial = universe(particles_per_side, 49, cosmology, flip);
+    const Snapshot initial = universe(particles_per_side, 49, parameters, flip);
     SimulationOptions options = box_options(initial, 0.04 * kSide / particles_per_side, 9);
     options.gravity.theta = options.theta_early = theta;
     options.energy_interval = 0;
-    const Ends record = run_on(initial, options, Timeline::comoving(cosmology.parameters(), cosmology.units()));
+    const Ends record = run_on(initial, options, standard_timeline());
     add(before, initial);
     add(after, record.state);
-    add(lpt, universe(particles_per_side, 9, cosmology, flip));
+    add(lpt, universe(particles_per_side, 9, parameters, flip));
   }
   const double growth = cosmology.growth(0.1).d1 / cosmology.growth(0.02).d1;
   GrowthErrors errors;

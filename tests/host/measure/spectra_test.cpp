@@ -30,8 +30,7 @@ namespace {
 class RandomField {
  public:
   RandomField(int side, double index, double sigma, std::uint64_t seed = 1)
-      : side_(side),
-        power_({.model = PowerModel::kPowerLaw, .power_law_index = index}, {.sigma8 = sigma}, UnitSystem{}),
+      : side_(side), power_({.model = PowerModel::kPowerLaw, .power_law_index = index}, {{}, sigma}, UnitSystem{}),
         grid_(make_linear_density({.seed = seed, .fixed_amplitudes = true}, power_, kBox, side_)) {
     grid_.to_points();
   }

@@ -361,7 +361,7 @@ TEST_F(Program, ForcesOfASetWhoseKindIsGiven) {
 // Far from the origin on one axis, points that differ are not taken for one.
 TEST_F(Program, SetsFarFromTheOriginHaveNoTwins) {
   Snapshot set = make_snapshot(512);
-  set.header = {.comoving = false, .time = 0, .units = {}};
+  set.header = isolated_header();
   for (auto& position : set.positions) position[1] += 1e9;
   write_snapshot(path("set.hdf5"), set, {}, {});
   const std::string forces = "forces " + path("set.hdf5") + " -o " + path("a.hdf5") + " softening=0.5";
@@ -371,7 +371,7 @@ TEST_F(Program, SetsFarFromTheOriginHaveNoTwins) {
 // A leaf cannot divide them, nor does a list or a group depend on their number.
 TEST_F(Program, ManyParticlesAtOnePlaceRun) {
   Snapshot set = make_snapshot(3000);
-  set.header = {.comoving = false, .time = 0, .units = {}};
+  set.header = isolated_header();
   for (std::size_t i = 1000; i < 2000; ++i) set.positions[i] = set.positions[1000];
   write_snapshot(path("set.hdf5"), set, {}, {});
   const std::string one_place = "Warning: 1000 particles share their point with others";

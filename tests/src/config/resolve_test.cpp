@@ -184,18 +184,17 @@ TEST(Resolve, TwiceIsOnce) {
 }
 
 TEST(Resolve, UnsetKeysTakeTheFilesValues) {
-  SnapshotHeader header{.redshift = 49,
-                        .box_size = 50000,
-                        .omega0 = 0.25,
-                        .omega_lambda = 0.75,
-                        .hubble = 0.73,
-                        .units = {.length_cgs = 1e-3 * kMpcCgs}};  // kpc/h
+  SnapshotHeader header;
+  static_cast<Background&>(header) = {.omega0 = 0.25, .omega_lambda = 0.75, .hubble = 0.73, .w0 = -0.9, .wa = -0.2};
+  header.redshift = 49, header.box_size = 50000;
+  header.units.length_cgs = 1e-3 * kMpcCgs;  // kpc/h
   Config config = parse_config("[initial]\nkind='file'\nfile='ic'\n[cosmology]\nhubble_param=0.7\n", "run.toml");
   std::vector<std::string> notes;
   resolve(config, {kCube64, &header, 0}, notes);
   EXPECT_EQ(config.cosmology.omega0, 0.25);
   EXPECT_EQ(config.cosmology.omega_lambda, 0.75);
   EXPECT_EQ(config.cosmology.hubble_param, 0.7);
+  EXPECT_EQ(cosmology_parameters(config).beyond_lambda(), ", w0 -0.9, wa -0.2");
   ASSERT_EQ(notes.size(), 1u);  // the user's h is not the file's
   EXPECT_NEAR(number_of(*config.box.size, "box.size", config, header.units), 50000, 1e-8);
   EXPECT_NEAR(number_of(*config.gravity.softening, "gravity.softening", config, header.units), 50000.0 / 64 / 30, 1e-9);

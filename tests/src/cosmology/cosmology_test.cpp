@@ -9,9 +9,9 @@
 namespace maki {
 namespace {
 
-constexpr CosmologyParameters kEinsteinDeSitter = {.omega0 = 1, .omega_lambda = 0};
+constexpr Background kEinsteinDeSitter = {.omega0 = 1, .omega_lambda = 0};
 
-CosmologyParameters flat_lambda(double omega0) { return {.omega0 = omega0, .omega_lambda = 1 - omega0}; }
+Background flat_lambda(double omega0) { return {.omega0 = omega0, .omega_lambda = 1 - omega0}; }
 
 // Growing mode of a flat universe, -> a early on: a 2F1(1/3, 1; 11/6; -a^3 OmegaLambda/Omega0), as the series that
 // Pfaff's transformation gives (its argument stays below 1).
@@ -27,7 +27,7 @@ double flat_growing_mode(double a, double omega0) {
 }
 
 TEST(Cosmology, HubbleConstantFollowsTheUnits) {
-  CosmologyParameters p;
+  Background p;
   EXPECT_NEAR(Cosmology(p, UnitSystem{}).hubble(1), 100, 1e-10);
   const UnitSystem kpc{.length_cgs = kMpcCgs / 1000};
   EXPECT_NEAR(Cosmology(p, kpc).hubble(1), 0.1, 1e-13);
@@ -54,7 +54,7 @@ TEST(Cosmology, TimeFactorsInEinsteinDeSitter) {
 
 // d1 and the growing mode's momentum a^2 H f1 d1 are the integrals of each other: p' = 3/2 Omega_0 H_0^2 d1 / a.
 TEST(Cosmology, GrowingFactorsIntegrateTheGrowingMode) {
-  for (const CosmologyParameters& p : {kEinsteinDeSitter, flat_lambda(0.3)}) {
+  for (const Background& p : {kEinsteinDeSitter, flat_lambda(0.3)}) {
     const Cosmology c(p, UnitSystem{});
     const auto momentum = [&](double a) { return a * a * c.hubble(a) * c.growth(a).f1 * c.growth(a).d1; };
     for (const auto [from, to, at] :
@@ -98,30 +98,62 @@ TEST(Cosmology, GrowthInAFlatUniverseIsTheHypergeometricFunction) {
   }
 }
 
-// Open universe without Lambda: Peebles 1980, eq. 11.16.
+// Open universe without Lambda (Peebles 1980, eq. 11.16); dark energy with w = -1/3 expands like curvature.
 TEST(Cosmology, GrowthInAnOpenUniverse) {
-  const Cosmology c({.omega0 = 0.3, .omega_lambda = 0}, UnitSystem{});
   const auto mode = [](double a) {
     const double x = a * 0.7 / 0.3, r = std::sqrt(1 + x);
     return 1 + 3 / x + 3 * r / std::pow(x, 1.5) * std::log(r - std::sqrt(x));
   };
-  for (double a : {0.05, 0.3, 0.8}) EXPECT_NEAR(c.growth(a).d1 * mode(1) / mode(a), 1, 1e-8) << a;
+  for (const Background& p :
+       {Background{.omega0 = 0.3, .omega_lambda = 0}, Background{.omega0 = 0.3, .omega_lambda = 0.7, .w0 = -1.0 / 3}}) {
+    const Cosmology c(p, UnitSystem{});
+    for (double a : {0.05, 0.3, 0.8})
+      EXPECT_NEAR(c.growth(a).d1 * mode(1) / mode(a), 1, 1e-8) << a << p.beyond_lambda();
+  }
+}
+
+// Of all kinds of density at once.
+Background general() { return {.omega0 = 0.3, .omega_lambda = 0.6, .omega_radiation = 2e-3, .w0 = -0.8, .wa = -0.7}; }
+
+TEST(Cosmology, SlopeOfTheExpansionIsItsDerivative) {
+  const Cosmology c(general(), UnitSystem{});
+  EXPECT_NEAR(c.expansion(1), 1, 1e-15);
+  for (double a : {1e-4, 0.01, 0.3, 1.0, 2.0}) {
+    const double h = 1e-4, change = std::log(c.expansion(a * std::exp(h)) / c.expansion(a * std::exp(-h)));
+    EXPECT_NEAR(c.log_hubble_slope(a), change / (2 * h), 1e-7) << a;
+  }
+  EXPECT_NEAR(general().dark_energy(0.5), std::pow(0.5, -3 * (1 - 1.5)) * std::exp(3 * 0.7 * 0.5), 1e-14);
+}
+
+// Meszaros 1974: d1 ~ a + 2/3 a_eq.
+TEST(Cosmology, GrowthWithRadiation) {
+  const Cosmology c({.omega0 = 0.998, .omega_lambda = 0, .omega_radiation = 2e-3}, UnitSystem{});
+  const double offset = 2.0 / 3 * 2e-3 / 0.998;
+  for (double a : {1e-8, 1e-5, 1e-3, 0.02, 0.5, 1.0}) {
+    const Growth g = c.growth(a);
+    EXPECT_NEAR(g.d1 * (1 + offset) / (a + offset), 1, 1e-10) << a;
+    EXPECT_NEAR(g.f1 * (a + offset) / a, 1, 1e-10) << a;
+  }
+  EXPECT_NEAR(c.growth(1e-8).d2 / -(2.0 / 3 * 1e-8 * 2e-3 / 0.998) * (1 + offset) * (1 + offset), 1, 1e-4);
 }
 
 TEST(Cosmology, SecondOrderGrowthObeysItsEquation) {
-  const Cosmology c(flat_lambda(0.25), UnitSystem{});
-  for (double a : {0.05, 0.4, 1.0}) {
-    const double h = 0.01;
-    const Growth g = c.growth(a), before = c.growth(a * std::exp(-h)), after = c.growth(a * std::exp(h));
-    const double first = (after.d2 - before.d2) / (2 * h);
-    const double second = (after.d2 - 2 * g.d2 + before.d2) / (h * h);
-    const double om = c.omega_matter(a);
-    const double left = second + (2 + c.log_hubble_slope(a)) * first - 1.5 * om * g.d2;
-    EXPECT_NEAR(left / (-1.5 * om * g.d1 * g.d1), 1, 2e-4) << a;
-    EXPECT_NEAR(g.f2, first / g.d2, 2e-4) << a;
-    // The usual fits (Bouchet et al. 1995), good to a few parts in a thousand.
-    EXPECT_NEAR(g.d2 / (-3.0 / 7 * g.d1 * g.d1 * std::pow(om, -1.0 / 143)), 1, 1e-3) << a;
-    EXPECT_NEAR(g.f2 / (2 * std::pow(om, 6.0 / 11)), 1, 6e-3) << a;
+  for (const Background& p : {flat_lambda(0.25), general()}) {
+    const Cosmology c(p, UnitSystem{});
+    for (double a : {0.05, 0.4, 1.0}) {
+      const double h = 0.01;
+      const Growth g = c.growth(a), before = c.growth(a * std::exp(-h)), after = c.growth(a * std::exp(h));
+      const double first = (after.d2 - before.d2) / (2 * h);
+      const double second = (after.d2 - 2 * g.d2 + before.d2) / (h * h);
+      const double om = c.omega_matter(a);
+      const double left = second + (2 + c.log_hubble_slope(a)) * first - 1.5 * om * g.d2;
+      EXPECT_NEAR(left / (-1.5 * om * g.d1 * g.d1), 1, 2e-4) << a;
+      EXPECT_NEAR(g.f2, first / g.d2, 2e-4) << a;
+      // The usual fits (Bouchet et al. 1995), good to a few parts in a thousand.
+      if (p.omega_radiation > 0) continue;
+      EXPECT_NEAR(g.d2 / (-3.0 / 7 * g.d1 * g.d1 * std::pow(om, -1.0 / 143)), 1, 1e-3) << a;
+      EXPECT_NEAR(g.f2 / (2 * std::pow(om, 6.0 / 11)), 1, 6e-3) << a;
+    }
   }
 }
 
@@ -130,13 +162,15 @@ TEST(Cosmology, RefusesImpossibleUniverses) {
   EXPECT_THROW(Cosmology({.omega0 = 0.1, .omega_lambda = 2.5}, UnitSystem{}), Error);
   // H^2 is below 0 by 2e-5 in a narrow range about a = 0.444.
   EXPECT_THROW(Cosmology({.omega0 = 0.3, .omega_lambda = 1.7134664028734554}, UnitSystem{}), Error);
+  EXPECT_THROW(Cosmology({.omega_radiation = -1e-4}, UnitSystem{}), Error);
+  EXPECT_THROW(Cosmology({.w0 = -0.9, .wa = 0.6}, UnitSystem{}), Error);
   const Cosmology closed({.omega0 = 1.5, .omega_lambda = 0}, UnitSystem{});  // turns around at a = 3
   EXPECT_NO_THROW(closed.require_expansion(0.1, 2.999));
   EXPECT_THROW(closed.require_expansion(0.1, 3.001), Error);
 }
 
 TEST(Timeline, ComovingStepsInTheLogarithmOfTheScaleFactor) {
-  const CosmologyParameters p = flat_lambda(0.3);
+  const Background p = flat_lambda(0.3);
   const Timeline t = Timeline::comoving(p, UnitSystem{});
   const Cosmology c(p, UnitSystem{});
   const double t0 = std::log(0.02), t1 = 0;

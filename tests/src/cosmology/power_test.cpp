@@ -19,12 +19,7 @@ namespace maki {
 namespace {
 
 CosmologyParameters planck() {
-  return {.omega0 = 0.3089,
-          .omega_lambda = 0.6911,
-          .omega_baryon = 0.0486,
-          .hubble = 0.6774,
-          .sigma8 = 0.8159,
-          .n_s = 0.9667};
+  return {{.omega0 = 0.3089, .omega_lambda = 0.6911, .omega_baryon = 0.0486, .hubble = 0.6774}, 0.8159, 0.9667};
 }
 
 struct TableFile {

@@ -23,7 +23,7 @@ struct Universe {
   PowerSpectrum power{{}, parameters, UnitSystem{}};
 };
 
-constexpr CosmologyParameters kEinsteinDeSitter = {.omega0 = 1, .omega_lambda = 0};
+constexpr Background kEinsteinDeSitter = {.omega0 = 1, .omega_lambda = 0};
 
 CosmologicalIcParameters lattice(double redshift, bool second_order, bool dealias = true) {
   return {.box_size = kBox, .redshift = redshift, .second_order = second_order, .dealias = dealias};
@@ -51,7 +51,7 @@ double phase(const std::array<int, 3>& m, const std::array<int, 3>& site, int n)
 }
 
 TEST(Lagrangian, PancakeIsTheExactSolution) {
-  for (const CosmologyParameters& universe : {kEinsteinDeSitter, CosmologyParameters{}}) {
+  for (const Background& universe : {kEinsteinDeSitter, Background{}}) {
     const Cosmology cosmology(universe, UnitSystem{});
     PancakeParameters p = {.particles_per_side = 16, .box_size = kBox, .redshift = 9, .collapse_redshift = 1};
     for (const auto& wave : {std::array{1, 0, 0}, std::array{0, 1, -2}}) {

@@ -214,7 +214,7 @@ TEST_F(BadInput, AWrongBoxIsRefused) {
 // Which is not periodic: its edges are apart.
 TEST_F(BadInput, AnIsolatedSetIsNotWrapped) {
   Snapshot s = make_snapshot(10);
-  s.header = {.comoving = false, .time = 0, .units = {}};
+  s.header = isolated_header();
   s.positions[3] = {50, 1, 2};
   EXPECT_EQ(read_with_box(s, 50).set.positions[3][0], 50);
   const auto [outside, report] = read_with_box(s, 40);

@@ -23,16 +23,19 @@
 
 namespace maki::test {
 
+inline SnapshotHeader isolated_header(double time = 0) {
+  SnapshotHeader header;
+  header.comoving = false, header.time = time;
+  return header;
+}
+
 // n particles on a twisted line through the box, all different, with the mean density that Omega0 asks for.
 inline Snapshot make_snapshot(std::size_t n = 1000, bool equal_masses = true) {
   Snapshot s;
   s.header.time = 0.25;
   s.header.redshift = 3;
   s.header.box_size = 50;
-  s.header.omega0 = 0.308;
-  s.header.omega_lambda = 0.692;
-  s.header.omega_baryon = 0.0482;
-  s.header.hubble = 0.678;
+  static_cast<Background&>(s.header) = {};
   const double mass = 0.308 * 27.7536627 * 125000.0 / static_cast<double>(n);
   for (std::size_t i = 0; i < n; ++i) {
     const double t = (static_cast<double>(i) + 0.5) / static_cast<double>(n);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "src/io/hdf5_file.hpp"
@@ -253,23 +254,37 @@ TEST_F(SwiftLayout, HoldsWhatItsReadersExpect) {
   EXPECT_EQ(back.header.omega_baryon, 0.0482);
 }
 
-TEST_F(SwiftLayout, AnotherExpansionIsReported) {
-  for (const auto& [name, value] : {std::pair{"w_0", -0.9}, {"w_a", 0.1}, {"Omega_r", 9e-5}, {"Omega_nu_0", 1e-3}}) {
-    const std::string path = dir / (std::string(name) + ".hdf5");
-    write_snapshot(path, make_snapshot(100), make_provenance(), {.layout = FileLayout::kSwift});
-    const auto warnings = [&path] {
-      ReadReport report;
-      read_snapshot(path, &report);
-      return std::ranges::count_if(report.notes, [](const auto& note) { return note.find("w_0") != note.npos; });
-    };
-    EXPECT_EQ(warnings(), 0);
-    {
-      const H5Id cosmology = open_group(opened(path), "Cosmology");
-      const H5Id number(H5Aopen(cosmology, name, H5P_DEFAULT), H5Aclose);
-      ASSERT_GE(H5Awrite(number, H5T_NATIVE_DOUBLE, &value), 0);
-    }
-    EXPECT_EQ(warnings(), 1) << name;
+TEST_F(SwiftLayout, TheBackgroundIsKept) {
+  Snapshot s = make_snapshot(100);
+  s.header.omega_lambda = 0.6919, s.header.omega_radiation = 1e-4, s.header.w0 = -0.9, s.header.wa = 0.1;
+  for (const FileLayout layout : {FileLayout::kSwift, FileLayout::kGadget4}) {
+    const std::string path = dir / (std::to_string(static_cast<int>(layout)) + ".hdf5");
+    write_snapshot(path, s, make_provenance(), {.layout = layout});
+    const auto [back, report] = read_with_report(path);
+    EXPECT_NEAR(back.header.hubble, s.header.hubble, 1e-15);
+    EXPECT_EQ(back.header.beyond_lambda(), ", omega_radiation 0.0001, w0 -0.9, wa 0.1");
+    EXPECT_NEAR(back.header.omega_curvature(), 0, 1e-15);
   }
+  const H5Id cosmology = open_group(opened(dir / "1.hdf5"), "Cosmology");
+  EXPECT_EQ(read_attribute<double>(cosmology, "w").at(0), -0.9 + 0.1 * 0.75);
+}
+
+TEST_F(SwiftLayout, MassiveNeutrinosAreReported) {
+  const std::string path = dir / "s.hdf5";
+  write_snapshot(path, make_snapshot(100), make_provenance(), {.layout = FileLayout::kSwift});
+  const auto warnings = [&path] {
+    ReadReport report;
+    read_snapshot(path, &report);
+    return std::ranges::count_if(report.notes, [](const auto& note) { return note.find("Omega_nu_0") != note.npos; });
+  };
+  EXPECT_EQ(warnings(), 0);
+  {
+    const H5Id cosmology = open_group(opened(path), "Cosmology");
+    const H5Id number(H5Aopen(cosmology, "Omega_nu_0", H5P_DEFAULT), H5Aclose);
+    constexpr double kDensity = 1e-3;
+    ASSERT_GE(H5Awrite(number, H5T_NATIVE_DOUBLE, &kDensity), 0);
+  }
+  EXPECT_EQ(warnings(), 1);
 }
 
 }  // namespace

@@ -103,7 +103,8 @@ TEST_F(GadgetHdf5, WithoutHIsWrittenInUnitsOverH) {
 
 TEST_F(GadgetHdf5, KeepsAnIsolatedSetAsItIs) {
   Snapshot s = make_snapshot(10, false);
-  s.header = {.comoving = false, .time = 2.5, .gravitational_constant = 1, .units = {.with_h = false}};
+  s.header = isolated_header(2.5);
+  s.header.gravitational_constant = 1, s.header.units.with_h = false;
   for (auto& x : s.positions) x[0] -= 25;
   write_snapshot(dir / "s.hdf5", s, make_provenance());
   const Snapshot back = read_snapshot(dir / "s.hdf5");

@@ -144,7 +144,8 @@ TEST_F(PreparedRuns, UnitsOfABareBoxFollowFromTheConfigurationsDensity) {
 
 TEST_F(PreparedRuns, AnIsolatedSetWithoutUnitsHasThoseOfTheConfiguration) {
   Snapshot set;
-  set.header = {.comoving = false, .time = 0, .units = {1, 1, 1, false}};
+  set.header.comoving = false, set.header.time = 0;
+  set.header.units = {1, 1, 1, false};
   set.positions = {{-1, 0, 0}, {1, 0, 0}};
   set.velocities = {{0, -1, 0}, {0, 1, 0}};
   set.masses = {1, 1};

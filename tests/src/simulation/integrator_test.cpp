@@ -58,7 +58,7 @@ struct SmallRun {
 
 StepOptions fixed(double step) { return {.fixed_step = step}; }
 
-Timeline flat_universe() { return Timeline::comoving(CosmologyParameters{}, UnitSystem{}); }
+Timeline flat_universe() { return Timeline::comoving({}, {}); }
 
 // Of a spring with omega = 2, after a time of 1 in `steps`: by one force, and by a short and a long range in four kicks.
 double spring_error(int steps, bool nested) {
@@ -133,7 +133,7 @@ std::array<double, 2> growth_in_long_steps(bool exact) {
   const double begin = 0.05, end = 0.5;
   run.place({{cosmology.growth(begin).d1 / 100, 0, 0}}, {{static_cast<float>(momentum(begin)), 0, 0}}, {1});
   const double rate =
-      -1.5 * cosmology.parameters().omega0 * std::pow(cosmology.hubble(1), 2) * 100 / run.frame.acceleration_unit();
+      -1.5 * cosmology.background().omega0 * std::pow(cosmology.hubble(1), 2) * 100 / run.frame.acceleration_unit();
   run.begin(std::log(begin), springs(0.7 * rate), springs(0.3 * rate));
   run.advance_to(std::log(end));
   const HostParticles state = run.state();

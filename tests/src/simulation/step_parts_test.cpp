@@ -106,7 +106,8 @@ TEST(EnergyTracker, LinearGrowthKeepsTheLayzerIrvineIntegral) {
 
 Snapshot two_particles(bool comoving) {
   Snapshot snapshot;
-  snapshot.header = {.comoving = comoving, .time = comoving ? 0.25 : 3, .box_size = 50, .units = {}};
+  snapshot.header.comoving = comoving;
+  snapshot.header.time = comoving ? 0.25 : 3, snapshot.header.box_size = 50;
   snapshot.positions = {{1, 2, 3}, {49, 25, 0}};
   snapshot.velocities = {{100, -200, 300}, {0, 0, 1}};
   snapshot.masses = {1, 2};
