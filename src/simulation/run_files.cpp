@@ -73,8 +73,8 @@ std::string moment(const SnapshotHeader& header, const RunFileOptions& options) 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), place_(place),
       stop_(directory_of_run(options_, ranks()), speaks() ? options.time_limit : 0, options.begun, options.signals),
-      progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options)), snapshot_writer_(place),
-      restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
+      progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options), options.time_unit),
+      snapshot_writer_(place), restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
     restarts_.insert(*options.resumed_at);
     newest_restart_ = *options.resumed_at;
@@ -186,17 +186,15 @@ void RunFiles::log_links() {
     log_->message("Links: " + text, stop_.elapsed() - seconds_since(when));
 }
 
-void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
+void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers) {
   begin_files();
   StepMetrics metrics = of_step;
-  metrics.steps_left = steps_left;
   part_sums_.step(metrics, timers);
   if (sites_report_) {
     sites_report_->step(own_record(ranks(), metrics, timers), metrics.of_sites, metrics.traffic);
     metrics.sites = sites_report_->json();
   }
   log_links();
-  particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
   if (StepLog::is_due(metrics, options_.metrics_interval)) {
@@ -210,8 +208,7 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     if (log_->waits()) log_->reopen();
     for (const std::string& news : log_->news()) message(news);
   }
-  progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
-                  metrics.particles, options_.time_unit});
+  progress_.step(metrics, stop_.elapsed());
 }
 
 void RunFiles::describe(const SitesRunFacts& facts) {

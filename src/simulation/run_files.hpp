@@ -109,7 +109,7 @@ class RunFiles : public RunObserver {
   RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
 
   void message(const std::string& text) override;
-  void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
+  void step(const StepMetrics& metrics, const PhaseTimers& timers) override;
   // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
   // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error; not one that was
   // lost with the directory.
@@ -199,7 +199,6 @@ class RunFiles : public RunObserver {
   std::string restart_;               // path of the last restart
   std::uint64_t newest_restart_ = 0;  // its step
   std::uint64_t needed_restart_ = 0;  // the newest that all sites have
-  std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank
   GravityCounts counts_;              // of this rank, of all steps so far
   PartSums part_sums_;

@@ -142,7 +142,7 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       if (step > 0) metrics.of_sites = record_of_sites(step), metrics.traffic = traffic(step);
       metrics.of_sites.transform_seconds = 0.5, metrics.of_sites.coding_seconds = 0.25;
       if (step > 0) wan::log(wan::LogLevel::kInfo, fmt::format("the path is up again, {}", step));
-      files.step(metrics, timers, 1);
+      files.step(metrics, timers);
     }
     files.finish({}, timers);
     expect_contains(text_of(files.path("metrics.jsonl")),
