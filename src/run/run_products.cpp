@@ -121,8 +121,6 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
     return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
   };
-  describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
-            run.config.gravity.theta.value_or(0)});
   groups_ = comoving && output.groups;
   groups_alone_ = groups_ && output.groups_only;
   picture_.pixels = static_cast<int>(output.image_pixels);

@@ -81,7 +81,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
   if (!place_.sites->alone()) {
-    sites_report_.emplace(*place_.sites);
+    sites_report_.emplace(*place_.sites, options.facts);
     if (speaks()) link_lines_.emplace();
   }
   if (place_.sites->ring()) place_.sites->ring()->leave_when(stop_.made());
@@ -209,10 +209,6 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers) {
     for (const std::string& news : log_->news()) message(news);
   }
   progress_.step(metrics, stop_.elapsed());
-}
-
-void RunFiles::describe(const SitesRunFacts& facts) {
-  if (sites_report_) sites_report_->describe(facts);
 }
 
 void RunFiles::finish_sites() {

@@ -68,6 +68,7 @@ struct RunFileOptions {
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   TimeUnit time_unit = {};                   // of times in messages about an isolated set
   std::optional<ModelledRun> modelled = {};  // of a periodic box: for the comparison with Maki's own model in the log
+  SitesRunFacts facts = {};                  // for the predictions in sites_report.txt
 };
 
 // Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run.
@@ -126,9 +127,6 @@ class RunFiles : public RunObserver {
 
   // Waits for an unfinished snapshot. Throws Error where it cannot be written.
   void settle_snapshot();
-
-  // Facts for the predictions in sites_report.txt. No effect for one site.
-  void describe(const SitesRunFacts& facts);
 
   // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of
   // memory (since the last pool_watch()), and the end of the run. With many ranks also the distribution over ranks;
