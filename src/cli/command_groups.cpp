@@ -13,6 +13,7 @@
 #include "src/groups/catalogue.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/products.hpp"
+#include "src/run/start_run.hpp"
 
 namespace maki {
 
@@ -42,7 +43,7 @@ void write_groups(GroupsOptions given) {
   });
   LoadedSet loaded(given.snapshot, ranks);
   require_whole("groups cannot be found in", given.snapshot, loaded.report());
-  if (ranks.rank() == 0) print_notes(loaded.report().notes);
+  print_lines(stdout, loaded.report().notes);
   std::function<double(double)> expected;
   const auto expect = [&](const Config& config) { expected = mass_function_of(config, loaded.header()); };
   if (loaded.frame().periodic)  // others have no groups
