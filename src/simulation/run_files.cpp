@@ -362,8 +362,8 @@ void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) 
   const std::string arrays = memory_of_largest(false);
   const std::string model = options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
   const PoolReport pool = pool_report();
-  const std::vector<RankRecord> records = gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved,
-                                                                   stop_.elapsed(), counts_, timers.phases()});
+  const std::vector<RankRecord> records =
+      gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved, counts_, timers.phases()});
   const std::string memory = of_rank_with_most(memory_json(families(pool.peaks.front().arrays)));
   if (!speaks()) return;
   event(end_line(result, stop_.elapsed(), records, memory));

@@ -149,7 +149,6 @@ class Simulation {
   Snapshot snapshot() const;
   const PhaseTimers& timers() const { return timers_; }
   const Frame& frame() const { return s_.frame; }
-  const Gravity& gravity() const { return *gravity_; }
 
  private:
   struct Target {
