@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "src/groups/catalogue.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/products.hpp"
+#include "src/run/start_run.hpp"
 
 namespace maki {
 
@@ -34,20 +34,6 @@ std::string default_output(const std::string& snapshot) {
   return (path.parent_path() / (name + ".hdf5")).string();
 }
 
-// The expected mass function. Without --config it is optional: there is none for a run of another version, or whose
-// table is missing.
-std::function<double(double)> expected_masses(const GroupsOptions& given, const SnapshotHeader& header) {
-  try {
-    if (const std::optional<Config> config = spectrum_config(given.config, given.snapshot))
-      return mass_function_of(*config, header);
-    fmt::print("the snapshot does not say which linear spectrum it came from: no Tinker08 (--config gives one)\n");
-  } catch (const Error& error) {
-    if (!given.config.empty()) throw;
-    fmt::print("{}: no Tinker08 (--config gives a spectrum)\n", error.what());
-  }
-  return {};
-}
-
 void write_groups(GroupsOptions given) {
   const Communicator ranks = Communicator::world();
   if (given.output.empty()) given.output = default_output(given.snapshot);
@@ -57,10 +43,11 @@ void write_groups(GroupsOptions given) {
   });
   LoadedSet loaded(given.snapshot, ranks);
   require_whole("groups cannot be found in", given.snapshot, loaded.report());
-  if (ranks.rank() == 0) print_notes(loaded.report().notes);
+  print_lines(stdout, loaded.report().notes);
   std::function<double(double)> expected;
+  const auto expect = [&](const Config& config) { expected = mass_function_of(config, loaded.header()); };
   if (loaded.frame().periodic)  // others have no groups
-    root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
+    root_succeeds(ranks, [&] { with_spectrum(given.config, given.snapshot, "Tinker08", expect, say); });
   const auto begin = std::chrono::steady_clock::now();
   const GroupCatalogue catalogue = loaded.find_groups(given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

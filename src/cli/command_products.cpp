@@ -115,7 +115,7 @@ void compute_forces(const ForcesArguments& given) {
   write.overwrite = given.overwrite;
   for (const std::string& file : file_names(given.output, write)) check_output(file, given.overwrite, report.files);
   const Prepared run = prepare(config, std::move(snapshot), std::move(report));
-  print_notes(run.notes);
+  print_lines(stdout, run.notes);
   use_device(run.config, Communicator::self());
   fmt::print("{}\n", device_text());
   const ForceMethod method = given.direct  ? ForceMethod::kDirect
@@ -185,7 +185,7 @@ double length_of(const std::string& text, const SnapshotHeader& header) {
 void write_picture(const ImageArguments& given) {
   root_succeeds(Communicator::world(), [&] { check_output(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot);
-  if (loaded.ranks().rank() == 0) print_notes(loaded.report().notes);
+  print_lines(stdout, loaded.report().notes);
   const DeviceSet set = loaded.set();
   PictureOptions picture = given.picture;
   picture.axis = given.axis[0] - 'x';

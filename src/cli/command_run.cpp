@@ -139,11 +139,10 @@ void write_initial_conditions(const IcArguments& given) {
   require_host_memory(world, "these initial conditions",
                       estimate_memory(config, planned_particles(config, world), world.size()).host_start);
   const Prepared run = prepare(config);
-  const bool prints = world.rank() == 0;
-  if (prints) print_notes(run.notes);
+  print_lines(stdout, run.notes);
   const std::vector<std::string> files =
       write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world);
-  if (prints) fmt::print("wrote {} particles to {}\n", run.particles, fmt::join(files, ", "));
+  if (world.rank() == 0) fmt::print("wrote {} particles to {}\n", run.particles, fmt::join(files, ", "));
 }
 
 }  // namespace

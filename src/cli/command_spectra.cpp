@@ -3,6 +3,7 @@
 
 #include "src/cli/commands.hpp"
 #include "src/run/products.hpp"
+#include "src/run/start_run.hpp"
 
 namespace maki {
 namespace {
@@ -13,10 +14,6 @@ struct PowerArguments {
   bool overwrite = false;
 };
 
-void print_notes_of(const LoadedSet& loaded) {
-  if (loaded.ranks().rank() == 0) print_notes(loaded.report().notes);
-}
-
 PowerTheory theory_on_root(const std::string& config, const std::string& snapshot, const LoadedSet& loaded) {
   PowerTheory theory;
   root_succeeds(loaded.ranks(), [&] { theory = power_theory_of_file(config, snapshot, loaded.header(), say); });
@@ -25,7 +22,7 @@ PowerTheory theory_on_root(const std::string& config, const std::string& snapsho
 
 void write_cross(const PowerArguments& given, const LoadedSet& first, const SpectrumOptions& options) {
   const LoadedSet second(given.other, first.ranks());
-  print_notes_of(second);
+  print_lines(stdout, second.report().notes);
   const CrossTable table = cross_power_of(first.set(), second.set(), options);
   root_succeeds(first.ranks(), [&] {
     write_cross_power_file(given.output, table, {given.snapshot, given.other}, first.header(), first.provenance(),
@@ -37,7 +34,7 @@ void write_power(const PowerArguments& given) {
   const Communicator ranks = Communicator::world();
   root_succeeds(ranks, [&] { check_output(given.output, given.overwrite, {given.snapshot, given.other}); });
   const LoadedSet loaded(given.snapshot, ranks);
-  print_notes_of(loaded);
+  print_lines(stdout, loaded.report().notes);
   const DeviceSet set = loaded.set();
   SpectrumOptions options{given.mesh, given.folding};
   if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(set));
@@ -61,7 +58,7 @@ void write_bispectrum(const BispectrumArguments& given) {
   const Communicator ranks = Communicator::world();
   root_succeeds(ranks, [&] { check_output(given.output, given.overwrite, {given.snapshot}); });
   const LoadedSet loaded(given.snapshot, ranks);
-  print_notes_of(loaded);
+  print_lines(stdout, loaded.report().notes);
   const DeviceSet set = loaded.set();
   BispectrumOptions options = given.triangles;
   options.cells = given.mesh > 0 ? given.mesh : default_bispectrum_mesh(particles_of_all(set));

@@ -39,11 +39,6 @@ inline void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-// Prints each note on a line of its own.
-inline void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) fmt::print("{}\n", note);
-}
-
 // Throws Error where the file exists and may not be replaced, is one of the files to be read, or cannot be made. A
 // missing folder in which inputs lie too is left to their readers. "": there is no file.
 inline void check_output(const std::string& output, bool overwrite, const std::vector<std::string>& inputs = {}) {

@@ -28,7 +28,7 @@ class Watch : public RunObserver {
   double evaluate = kNever, mesh = kNever, made = kNever, kept = kNever, interactions = 0;
 
   explicit Watch(int steps) : wanted_(steps) {}
-  void step(const StepMetrics& metrics, const PhaseTimers& timers, double) override {
+  void step(const StepMetrics& metrics, const PhaseTimers& timers) override {
     if (metrics.step == 0) return;  // the first forces warm up
     ++steps_;
     const StepParts parts = parts_of(metrics, timers);

@@ -169,6 +169,8 @@ std::function<double(double)> mass_function_of(const Config& config, const Snaps
   return MassFunction(spectrum_of(config, header), Cosmology(parameters_of(config, header), header.units), header.time);
 }
 
+namespace {
+
 std::optional<Config> spectrum_config(const std::string& config, const std::string& snapshot) {
   if (!config.empty()) {
     const Config given = load_config(config);
@@ -181,8 +183,6 @@ std::optional<Config> spectrum_config(const std::string& config, const std::stri
   const Config own = parse_config(text, snapshot);
   return own.initial.kind == InitialKind::kLpt ? std::optional(own) : std::nullopt;
 }
-
-namespace {
 
 // Omega and h are those of the file, whatever a configuration has beside its spectrum.
 void tell_of_cosmology(const std::string& name, const Config& given, const SnapshotHeader& header,
@@ -203,19 +203,27 @@ void tell_of_cosmology(const std::string& name, const Config& given, const Snaps
 
 }  // namespace
 
-PowerTheory power_theory_of_file(const std::string& config, const std::string& snapshot, const SnapshotHeader& header,
-                                 const std::function<void(const std::string&)>& say) {
+void with_spectrum(const std::string& config, const std::string& snapshot, const std::string& product,
+                   const std::function<void(const Config&)>& use, const std::function<void(const std::string&)>& say) {
   try {
-    if (const std::optional<Config> known = spectrum_config(config, snapshot)) {
-      if (!config.empty()) tell_of_cosmology(config, *known, header, say);
-      return power_theory_of(*known, header);
-    }
-    say("the snapshot does not say which linear spectrum it came from: no theory (--config gives one)");
+    if (const std::optional<Config> known = spectrum_config(config, snapshot)) return use(*known);
+    say(fmt::format("the snapshot does not say which linear spectrum it came from: no {} (--config gives one)",
+                    product));
   } catch (const Error& error) {
     if (!config.empty()) throw;
-    say(fmt::format("{}: no theory (--config gives a spectrum)", error.what()));
+    say(fmt::format("{}: no {} (--config gives a spectrum)", error.what(), product));
   }
-  return {};
+}
+
+PowerTheory power_theory_of_file(const std::string& config, const std::string& snapshot, const SnapshotHeader& header,
+                                 const std::function<void(const std::string&)>& say) {
+  PowerTheory theory;
+  const auto use = [&](const Config& known) {
+    if (!config.empty()) tell_of_cosmology(config, known, header, say);
+    theory = power_theory_of(known, header);
+  };
+  with_spectrum(config, snapshot, "theory", use, say);
+  return theory;
 }
 
 std::uint64_t particles_of_all(const DeviceSet& set) {

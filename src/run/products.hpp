@@ -35,13 +35,14 @@ PowerTheory power_theory_of(const Config& config, const SnapshotHeader& header);
 // The mass function (Tinker et al. 2008) of that spectrum, dn / d ln M of a mass. Throws Error as above.
 std::function<double(double)> mass_function_of(const Config& config, const SnapshotHeader& header);
 
-// The configuration with the linear spectrum of a snapshot's particles: the one in the file `config`, or if that is
-// empty the one of the run that wrote the snapshot, if the run made its initial conditions itself. Throws Error where a
-// configuration cannot be read or is not of a cosmological run.
-std::optional<Config> spectrum_config(const std::string& config, const std::string& snapshot);
+// Calls `use` with the configuration that has the linear spectrum of a snapshot's particles: the one in the file
+// `config`, or if that is empty the one of the run that wrote the snapshot, if the run made its initial conditions
+// itself. Without `config` it is optional: where there is none that can be used, `say` gets the reason why there is no
+// `product`. Throws Error where `config` cannot be read, is not of a cosmological run, or where `use` throws with it.
+void with_spectrum(const std::string& config, const std::string& snapshot, const std::string& product,
+                   const std::function<void(const Config&)>& use, const std::function<void(const std::string&)>& say);
 
-// The theory for a snapshot by spectrum_config(). Without `config` it is optional: where there is none, `say` gets the
-// reason. Throws Error where `config` is unusable.
+// The theory for a snapshot by with_spectrum().
 PowerTheory power_theory_of_file(const std::string& config, const std::string& snapshot, const SnapshotHeader& header,
                                  const std::function<void(const std::string&)>& say);
 

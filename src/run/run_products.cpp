@@ -121,8 +121,6 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
     return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
   };
-  describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
-            run.config.gravity.theta.value_or(0)});
   groups_ = comoving && output.groups;
   groups_alone_ = groups_ && output.groups_only;
   picture_.pixels = static_cast<int>(output.image_pixels);
@@ -172,14 +170,16 @@ void RunProducts::report() {
   }
 }
 
-// The expected mass function is optional: a run does not end because a table of its spectrum has been moved.
-std::function<double(double)> RunProducts::expected_masses(const SnapshotHeader& header) {
+// What the linear spectrum of the initial conditions gives is optional, with a message on the `lack`: a run does not end
+// because a table of its spectrum has been moved.
+template <class Make>
+auto RunProducts::of_spectrum(const char* lack, Make make) -> decltype(make()) {
   try {
-    if (knows_spectrum()) return mass_function_of(config_, header);
+    if (config_.initial.kind == InitialKind::kLpt) return make();
   } catch (const Error& error) {
-    message(fmt::format("{}: the mass function beside the groups has no expected one", error.what()));
+    message(fmt::format("{}: {}", error.what(), lack));
   }
-  return nullptr;
+  return {};
 }
 
 // Finds groups in a copy of the particles, which is sorted and divided among ranks anew; over several sites at one
@@ -202,7 +202,8 @@ void RunProducts::write_catalogue(const GroupCatalogue& found, int index) {
   std::function<double(double)> expected;
   bool has_earlier = false;
   root_succeeds(ranks(), [&] {
-    expected = expected_masses(found.header);
+    expected = of_spectrum("the mass function beside the groups has no expected one",
+                           [&] { return mass_function_of(config_, found.header); });
     has_earlier = index > 0 && std::filesystem::exists(catalogue(index - 1));
   });
   write_group_files(catalogue(index), found, expected, provenance_, overwrite_, ranks());
@@ -223,18 +224,12 @@ GroupCatalogue RunProducts::write_groups(const OutputState& state) {
   return found;
 }
 
-PowerTheory RunProducts::theory(const SnapshotHeader& header) {
-  try {
-    if (knows_spectrum() && ranks().rank() == 0) return power_theory_of(config_, header);
-  } catch (const Error& error) {
-    message(fmt::format("{}: the power spectrum has no theory beside it", error.what()));
-  }
-  return {};
-}
-
 void RunProducts::write_products(const DeviceSet& set, int index) {
   if (power_mesh_ > 0) {
-    const SpectrumOptions options{power_mesh_, static_cast<int>(config_.output.power_folding), theory(set.header)};
+    SpectrumOptions options{power_mesh_, static_cast<int>(config_.output.power_folding)};
+    if (ranks().rank() == 0)
+      options.theory = of_spectrum("the power spectrum has no theory beside it",
+                                   [&] { return power_theory_of(config_, set.header); });
     spare_the_run(
         [&] { write_power_of(set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_); });
   }

@@ -66,9 +66,8 @@ class RunProducts : public RunFiles {
   GroupCatalogue groups_of(const OutputState& state);
   void write_catalogue(const GroupCatalogue& found, int index);
   GroupCatalogue write_groups(const OutputState& state);
-  std::function<double(double)> expected_masses(const SnapshotHeader& header);
-  PowerTheory theory(const SnapshotHeader& header);
-  bool knows_spectrum() const { return config_.initial.kind == InitialKind::kLpt; }  // of the initial conditions
+  template <class Make>
+  auto of_spectrum(const char* lack, Make make) -> decltype(make());
 
   Provenance provenance_;
   bool overwrite_;

@@ -135,6 +135,9 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name, st
   options.site_keys = key_settings(config);
   options.restarts_kept = static_cast<int>(config.run.restarts_kept);
   options.modelled = modelled_run(config, run.particles, Communicator::world());
+  const bool comoving = config.run.kind == RunKind::kCosmology;
+  options.facts = {run.particles, comoving ? static_cast<int>(config.gravity.mesh.value_or(0)) : 0,
+                   config.gravity.theta.value_or(0)};
   return options;
 }
 

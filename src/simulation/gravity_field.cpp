@@ -34,9 +34,10 @@ Flight flight_of(const HostParticles& out, std::size_t i, const SetCentre& centr
   return {0.5 * v2, 0.5 * relative, 1 / std::sqrt(r2)};
 }
 
-// 1/2 sum m v^2, sum m / r, and sum m v.
-std::array<DoubleDouble, 5> sums_of(const HostParticles& out, const SetCentre& centre) {
-  std::array<DoubleDouble, 5> sums;
+// 1/2 sum m v^2, sum m / r, sum m v, and the number of particles.
+std::array<DoubleDouble, 6> sums_of(const HostParticles& out, const SetCentre& centre) {
+  std::array<DoubleDouble, 6> sums;
+  sums[5] = static_cast<double>(out.ids.size());
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     const Flight flight = flight_of(out, i, centre);
     sums[0] = sums[0] + out.masses[i] * flight.kinetic;
@@ -57,6 +58,19 @@ std::uint64_t number_bound(const HostParticles& out, double unit, const SetCentr
     number += flight.relative * lever * lever * lever < unit * centre.mass * flight.nearness ? 1 : 0;
   }
   return number;
+}
+
+// The sums over all ranks of all sites.
+template <std::size_t n>
+std::array<double, n> over_all(const Communicator& ranks, sites::Sites& sites, std::array<DoubleDouble, n> sums) {
+  using Values = std::array<double, n>;
+  sum_over_ranks(ranks, sums);
+  Values values;
+  for (std::size_t k = 0; k < n; ++k) values[k] = sums[k].value();
+  return sites.joined(sites::Phase::kControl, sites.next_number(sites::Phase::kControl), values,
+                      [](Values& all, const Values& one) {
+                        for (std::size_t k = 0; k < n; ++k) all[k] += one[k];
+                      });
 }
 
 }  // namespace
@@ -163,17 +177,9 @@ void GravityField::keep_in_box(double t) {
 
 SetCentre GravityField::centre_of_set() {
   const CentreSums mine = centre_sums(stream_, particles_);
-  std::array<DoubleDouble, 7> sums{mine.mass,        mine.position[0], mine.position[1], mine.position[2],
-                                   mine.momentum[0], mine.momentum[1], mine.momentum[2]};
-  sum_over_ranks(ranks_, sums);
-  std::array<double, 7> values;
-  for (std::size_t k = 0; k < sums.size(); ++k) values[k] = sums[k].value();
-  sites::Sites& sites = agreement_.sites();
-  const std::array<double, 7> all =
-      sites.joined(sites::Phase::kControl, sites.next_number(sites::Phase::kControl), values,
-                   [](std::array<double, 7>& sum, const std::array<double, 7>& one) {
-                     for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += one[k];
-                   });
+  const auto all = over_all<7>(ranks_, agreement_.sites(),
+                               {mine.mass, mine.position[0], mine.position[1], mine.position[2], mine.momentum[0],
+                                mine.momentum[1], mine.momentum[2]});
   SetCentre centre{all[0], {}, {}};
   for (std::size_t axis = 0; centre.mass > 0 && axis < 3; ++axis) {
     centre.offset[axis] = std::ldexp(all[1 + axis] / centre.mass, -24);
@@ -279,20 +285,8 @@ std::uint64_t GravityField::keep_aside(const HostParticles& out, double t) {
 
 // Sums over the particles that leave, over all ranks of all sites.
 Left GravityField::sums_over_all(const HostParticles& out, const SetCentre& centre) {
-  std::array<DoubleDouble, 5> sums = sums_of(out, centre);
-  sum_over_ranks(ranks_, sums);
-  const Left left = {sum_of(ranks_, std::uint64_t{out.ids.size()}),
-                     sums[0].value(),
-                     sums[1].value(),
-                     {sums[2].value(), sums[3].value(), sums[4].value()}};
-  sites::Sites& sites = agreement_.sites();
-  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
-  return sites.joined(sites::Phase::kControl, number, left, [](Left& all, const Left& one) {
-    all.count += one.count;
-    all.kinetic += one.kinetic;
-    all.nearness += one.nearness;
-    for (std::size_t axis = 0; axis < 3; ++axis) all.momentum[axis] += one.momentum[axis];
-  });
+  const auto all = over_all(ranks_, agreement_.sites(), sums_of(out, centre));
+  return {static_cast<std::uint64_t>(all[5]), all[0], all[1], {all[2], all[3], all[4]}};
 }
 
 void GravityField::keep_escapers(const HostParticles& out, double t) {

@@ -59,7 +59,7 @@ StepReport Integrator::start(double t, bool want_potential) {
   s_.decisive = older_ = latest();
   later_.assign(static_cast<std::size_t>(lag_), s_.decisive);  // it also stands for steps before the start
   s_.sent_before = s_.sent_last;
-  return {t, 0, 0, true, want_potential, s_.decisive};
+  return {t, 0, true, want_potential, s_.decisive};
 }
 
 void Integrator::resume(const IntegratorState& state) {

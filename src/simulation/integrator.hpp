@@ -60,7 +60,6 @@ enum class Potentials {
 struct StepReport {
   double t = 0;                // at the end of the step
   double step = 0;             // length of the short step, timeline units
-  double long_step = 0;        // length of the long step that it belongs to
   bool long_boundary = false;  // the long-range force was evaluated at its end
   bool has_potential = false;  // potentials at the end of the step were wanted and computed
   StepMeasure measure;         // the latest that all sites know; at one site the one at the end of the step

@@ -18,7 +18,6 @@ namespace {
 template <class Io>
 void fields(Io& io, wan::Of<Io, RankRecord>& record) {
   for (auto* number : {&record.particles, &record.memory_high_water, &record.memory_held}) io.field(*number);
-  io.field(record.seconds);
   auto counts = std::bit_cast<std::array<std::byte, sizeof record.gravity>>(record.gravity);
   io.field(counts);
   if constexpr (!std::is_const_v<wan::Of<Io, RankRecord>>) record.gravity = std::bit_cast<GravityCounts>(counts);
@@ -272,7 +271,6 @@ RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers) {
   RankRecord record;
   record.particles = metrics.own_particles;
   record.memory_high_water = metrics.memory_high_water;
-  record.seconds = metrics.seconds;
   record.gravity = metrics.gravity;
   record.phases = timers.phases();
   return record;

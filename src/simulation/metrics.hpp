@@ -69,7 +69,6 @@ struct RankRecord {
   std::uint64_t particles = 0;
   std::uint64_t memory_high_water = 0;  // bytes of device memory in use by arrays, at most
   std::uint64_t memory_held = 0;        // bytes of device memory taken from the system, at most
-  double seconds = 0;
   GravityCounts gravity;
   std::vector<PhaseTime> phases;
 };

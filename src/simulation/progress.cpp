@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "src/io/json.hpp"
 
@@ -31,45 +32,47 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
-std::string progress_line(const ProgressState& state, double mean_seconds) {
-  const std::string time = state.comoving ? fmt::format("z {:<10.3f}", 1 / state.time - 1)
-                                          : fmt::format("t {:<16}", time_text(state.time, state.time_unit));
-  const double rate = mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0;
-  const std::string left = state.steps_left > 0
-                               ? fmt::format("about {:.0f} steps, {} left   ", std::ceil(state.steps_left),
-                                             duration_text(state.steps_left * mean_seconds))
+std::string progress_line(const StepMetrics& metrics, double mean_seconds, const TimeUnit& time_unit) {
+  const std::string time = metrics.comoving ? fmt::format("z {:<10.3f}", 1 / metrics.time - 1)
+                                            : fmt::format("t {:<16}", time_text(metrics.time, time_unit));
+  const double rate = mean_seconds > 0 ? static_cast<double>(metrics.particles) / mean_seconds : 0;
+  const std::string left = metrics.steps_left > 0
+                               ? fmt::format("about {:.0f} steps, {} left   ", std::ceil(metrics.steps_left),
+                                             duration_text(metrics.steps_left * mean_seconds))
                                : "";
-  return fmt::format("step {:<6} {} {}{}particles/s", state.step, time, left, rate_text(rate));
+  return fmt::format("step {:<6} {} {}{}particles/s", metrics.step, time, left, rate_text(rate));
 }
 
-std::string progress_json(const ProgressState& state, double mean_seconds) {
+std::string progress_json(const StepMetrics& metrics, double mean_seconds, double elapsed) {
   JsonObject line;
-  line.add("step", state.step);
-  if (state.comoving)
-    line.add("a", state.time).add("z", 1 / state.time - 1);
+  line.add("step", metrics.step);
+  if (metrics.comoving)
+    line.add("a", metrics.time).add("z", 1 / metrics.time - 1);
   else
-    line.add("t", state.time);
-  const double left = state.step > 0 ? state.steps_left : std::numeric_limits<double>::quiet_NaN();  // not known yet
+    line.add("t", metrics.time);
+  const double left =
+      metrics.step > 0 ? metrics.steps_left : std::numeric_limits<double>::quiet_NaN();  // not known yet
   return line.add("seconds", mean_seconds)
-      .add("elapsed", state.elapsed)
+      .add("elapsed", elapsed)
       .add("steps_left", left)
       .add("seconds_left", left * mean_seconds)
-      .add("particles_per_second", mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0)
+      .add("particles_per_second", mean_seconds > 0 ? static_cast<double>(metrics.particles) / mean_seconds : 0)
       .text();
 }
 
-Progress::Progress(std::FILE* out, double interval, ProgressForm form)
+Progress::Progress(std::FILE* out, double interval, ProgressForm form, TimeUnit time_unit)
     : out_(out), interval_(form == ProgressForm::kJson ? kJsonInterval : interval),
       terminal_(out != nullptr && form == ProgressForm::kScreen && isatty(fileno(out)) != 0),
-      json_(form == ProgressForm::kJson) {}
+      json_(form == ProgressForm::kJson), time_unit_(std::move(time_unit)) {}
 
-void Progress::step(const ProgressState& state) {
+void Progress::step(const StepMetrics& metrics, double elapsed) {
   if (out_ == nullptr) return;
   constexpr double kMemory = 0.9;  // of the running mean, a step
-  mean_seconds_ = mean_seconds_ > 0 ? kMemory * mean_seconds_ + (1 - kMemory) * state.seconds : state.seconds;
-  if (state.elapsed - last_shown_ < (terminal_ ? kRedraw : interval_)) return;
-  last_shown_ = state.elapsed;
-  const std::string line = json_ ? progress_json(state, mean_seconds_) : progress_line(state, mean_seconds_);
+  mean_seconds_ = mean_seconds_ > 0 ? kMemory * mean_seconds_ + (1 - kMemory) * metrics.seconds : metrics.seconds;
+  if (elapsed - last_shown_ < (terminal_ ? kRedraw : interval_)) return;
+  last_shown_ = elapsed;
+  const std::string line =
+      json_ ? progress_json(metrics, mean_seconds_, elapsed) : progress_line(metrics, mean_seconds_, time_unit_);
   if (terminal_) {
     std::fprintf(out_, "\r%s\033[K", line.c_str());
     line_open_ = true;

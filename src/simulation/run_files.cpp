@@ -73,15 +73,15 @@ std::string moment(const SnapshotHeader& header, const RunFileOptions& options) 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), place_(place),
       stop_(directory_of_run(options_, ranks()), speaks() ? options.time_limit : 0, options.begun, options.signals),
-      progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options)), snapshot_writer_(place),
-      restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
+      progress_(speaks() ? options.progress : nullptr, kProgressInterval, form_of(options), options.time_unit),
+      snapshot_writer_(place), restart_writer_(place.ranks), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
     restarts_.insert(*options.resumed_at);
     newest_restart_ = *options.resumed_at;
     restart_ = path(restart_folder::name_of(*options.resumed_at));
   }
   if (!place_.sites->alone()) {
-    sites_report_.emplace(*place_.sites);
+    sites_report_.emplace(*place_.sites, options.facts);
     if (speaks()) link_lines_.emplace();
   }
   if (place_.sites->ring()) place_.sites->ring()->leave_when(stop_.made());
@@ -186,17 +186,15 @@ void RunFiles::log_links() {
     log_->message("Links: " + text, stop_.elapsed() - seconds_since(when));
 }
 
-void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
+void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers) {
   begin_files();
   StepMetrics metrics = of_step;
-  metrics.steps_left = steps_left;
   part_sums_.step(metrics, timers);
   if (sites_report_) {
     sites_report_->step(own_record(ranks(), metrics, timers), metrics.of_sites, metrics.traffic);
     metrics.sites = sites_report_->json();
   }
   log_links();
-  particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
   if (StepLog::is_due(metrics, options_.metrics_interval)) {
@@ -210,12 +208,7 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     if (log_->waits()) log_->reopen();
     for (const std::string& news : log_->news()) message(news);
   }
-  progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
-                  metrics.particles, options_.time_unit});
-}
-
-void RunFiles::describe(const SitesRunFacts& facts) {
-  if (sites_report_) sites_report_->describe(facts);
+  progress_.step(metrics, stop_.elapsed());
 }
 
 void RunFiles::finish_sites() {
@@ -369,8 +362,8 @@ void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) 
   const std::string arrays = memory_of_largest(false);
   const std::string model = options_.modelled ? '\n' + part_sums_.report(ranks(), *options_.modelled) : "";
   const PoolReport pool = pool_report();
-  const std::vector<RankRecord> records = gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved,
-                                                                   stop_.elapsed(), counts_, timers.phases()});
+  const std::vector<RankRecord> records =
+      gather_records(ranks(), {own_particles_, pool.high_water, pool.most_reserved, counts_, timers.phases()});
   const std::string memory = of_rank_with_most(memory_json(families(pool.peaks.front().arrays)));
   if (!speaks()) return;
   event(end_line(result, stop_.elapsed(), records, memory));

@@ -68,6 +68,7 @@ struct RunFileOptions {
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   TimeUnit time_unit = {};                   // of times in messages about an isolated set
   std::optional<ModelledRun> modelled = {};  // of a periodic box: for the comparison with Maki's own model in the log
+  SitesRunFacts facts = {};                  // for the predictions in sites_report.txt
 };
 
 // Lines about the links to other sites (breaks and their ends, wan/net/error.hpp), collected for the log of a run.
@@ -109,7 +110,7 @@ class RunFiles : public RunObserver {
   RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
 
   void message(const std::string& text) override;
-  void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
+  void step(const StepMetrics& metrics, const PhaseTimers& timers) override;
   // A snapshot is written during later steps (snapshot_writer.hpp), and reported at the end of the step in which it is
   // complete; stopped.hdf5 is complete at once. A snapshot that cannot be written ends the run: Error; not one that was
   // lost with the directory.
@@ -126,9 +127,6 @@ class RunFiles : public RunObserver {
 
   // Waits for an unfinished snapshot. Throws Error where it cannot be written.
   void settle_snapshot();
-
-  // Facts for the predictions in sites_report.txt. No effect for one site.
-  void describe(const SitesRunFacts& facts);
 
   // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of
   // memory (since the last pool_watch()), and the end of the run. With many ranks also the distribution over ranks;
@@ -199,7 +197,6 @@ class RunFiles : public RunObserver {
   std::string restart_;               // path of the last restart
   std::uint64_t newest_restart_ = 0;  // its step
   std::uint64_t needed_restart_ = 0;  // the newest that all sites have
-  std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank
   GravityCounts counts_;              // of this rank, of all steps so far
   PartSums part_sums_;

@@ -300,10 +300,10 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.memory_high_water = pool_report().high_water;
   metrics.seconds = seconds;
   metrics.elapsed = s_.elapsed;
-  const double end = on_timeline(options_.end);
+  if (report.step > 0) metrics.steps_left = (on_timeline(options_.end) - report.t) / report.step;
   metrics.of_sites = record_of_sites();
   metrics.traffic = sites_->take_traffic();
-  observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
+  observer_.step(metrics, timers_);
 }
 
 // The known sums of the sites.

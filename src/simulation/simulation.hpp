@@ -76,8 +76,7 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void message(const std::string&) {}
-  // `steps_left`: number of steps to the end if all are as long as this one.
-  virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
+  virtual void step(const StepMetrics&, const PhaseTimers&) {}
   virtual void output(const OutputState&) {}
   // A time of SimulationOptions::film, with its index there: positions are those at that time, momenta and ids are
   // meaningless, and escapers are left out. A film does not change the steps.
@@ -150,7 +149,6 @@ class Simulation {
   Snapshot snapshot() const;
   const PhaseTimers& timers() const { return timers_; }
   const Frame& frame() const { return s_.frame; }
-  const Gravity& gravity() const { return *gravity_; }
 
  private:
   struct Target {

@@ -72,7 +72,9 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
 
 double SiteSums::waited() const { return sum(traffic).waited; }
 
-SitesReport::SitesReport(sites::Sites& sites) : sites_(sites) { sums_.ranks = sites.ranks().size(); }
+SitesReport::SitesReport(sites::Sites& sites, const SitesRunFacts& facts) : sites_(sites), facts_(facts) {
+  sums_.ranks = sites.ranks().size();
+}
 
 void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic) {
   own_ = own;
@@ -286,12 +288,7 @@ std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
   for (const Volume& v : volumes) {
     if (v.of == 0) continue;
     sites::Traffic sum;
-    for (const SiteSums& site : sites) {
-      const sites::Traffic& one = site.traffic[static_cast<std::size_t>(v.phase)];
-      sum.bytes_sent += one.bytes_sent;
-      sum.bytes_received += one.bytes_received;
-      sum.bytes_passed_on += one.bytes_passed_on;
-    }
+    for (const SiteSums& site : sites) add(sum, site.traffic[static_cast<std::size_t>(v.phase)]);
     const double each = mb / (s * static_cast<double>(v.of));
     text +=
         fmt::format("{:<26} {:>12.4f} {:>12.4f} {:>12.4f} {:>12}\n", v.name, each * static_cast<double>(sum.bytes_sent),
@@ -303,8 +300,8 @@ std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
                         mb * 16 * m * (s - 1) / s);
   double outputs = 0, sent = 0;
   for (const SiteSums& site : sites) {
-    outputs = std::max(outputs, site.outputs[static_cast<std::size_t>(sites::Phase::kOutput)].waited);
-    sent += mb * static_cast<double>(site.outputs[static_cast<std::size_t>(sites::Phase::kOutput)].bytes_sent);
+    outputs = std::max(outputs, site.outputs[kOutput].waited);
+    sent += mb * static_cast<double>(site.outputs[kOutput].bytes_sent);
   }
   return text + fmt::format("outputs, not in the tables: {:.3f} s waited at most, {:.3f} MB sent by all sites\n",
                             outputs, sent);

@@ -73,8 +73,7 @@ double efficiency(const std::vector<SiteSums>& sites);  // eq. 14
 // Collects the records of the steps at one site.
 class SitesReport {
  public:
-  explicit SitesReport(sites::Sites& sites);
-  void describe(const SitesRunFacts& facts) { facts_ = facts; }
+  SitesReport(sites::Sites& sites, const SitesRunFacts& facts);
 
   // `traffic`: messages since the last call or output().
   void step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic);

@@ -37,7 +37,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
       (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
   evaluate(boundary, with_potential);
   measure(boundary);
-  return {end, end - begin, s_.long_end - s_.long_begin, boundary, with_potential, latest(), begin};
+  return {end, end - begin, boundary, with_potential, latest(), begin};
 }
 
 // The second halves of the kicks.

@@ -1,6 +1,8 @@
 #include "src/simulation/totals.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 namespace maki {
@@ -10,20 +12,13 @@ void publish_totals(sites::Sites& sites, std::uint64_t number, const SiteTotals&
 }
 
 SiteTotals collect_totals(sites::Sites& sites, std::uint64_t number) {
-  SiteTotals all;
+  using Numbers = std::array<double, sizeof(SiteTotals) / sizeof(double)>;
+  Numbers all{};
   for (const auto& message : sites.collect(sites::Phase::kOutput, number)) {
-    const auto one = sites::value_of<SiteTotals>(message);
-    all.energy.kinetic += one.energy.kinetic;
-    all.energy.potential += one.energy.potential;
-    all.energy.mass += one.energy.mass;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      all.momentum.momentum[axis] += one.momentum.momentum[axis];
-      all.momentum.force[axis] += one.momentum.force[axis];
-    }
-    all.momentum.momentum_scale += one.momentum.momentum_scale;
-    all.momentum.force_scale += one.momentum.force_scale;
+    const auto one = sites::value_of<Numbers>(message);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += one[i];
   }
-  return all;
+  return std::bit_cast<SiteTotals>(all);
 }
 
 void EnergyTracker::add_kinetic(double a, double kinetic) {

@@ -16,7 +16,7 @@ namespace maki {
 namespace {
 
 struct WaitCounter : RunObserver {
-  void step(const StepMetrics& metrics, const PhaseTimers&, double) override {
+  void step(const StepMetrics& metrics, const PhaseTimers&) override {
     const std::uint64_t now = gpu_model::host_waits;
     const bool anew = metrics.gravity.rebuilt || metrics.gravity.rewalked_groups == metrics.gravity.groups;
     if (metrics.step > 0 && !anew) kept.push_back(now - before);

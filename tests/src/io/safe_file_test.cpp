@@ -152,7 +152,7 @@ struct ToldRun : RunFiles {
     told += text;
     RunFiles::message(text);
   }
-  void step() { RunFiles::step({}, PhaseTimers(), 0); }
+  void step() { RunFiles::step({}, PhaseTimers()); }
   std::string told;
 };
 

@@ -264,11 +264,12 @@ TEST(Integrator, LongStepHoldsWholeShortSteps) {
   double covered = 0;
   while (run.integrator->time() < 0) {
     const StepReport report = run.integrator->advance(0, Potentials::kNever);
-    EXPECT_LE(report.long_step, 0.02 * (1 + 1e-9));
+    const double long_step = run.integrator->state().long_end - run.integrator->state().long_begin;
+    EXPECT_LE(long_step, 0.02 * (1 + 1e-9));
     ++short_steps;
     covered += report.step;
     if (!report.long_boundary) continue;
-    EXPECT_NEAR(covered, report.long_step, 1e-12);
+    EXPECT_NEAR(covered, long_step, 1e-12);
     fewest = std::min(fewest, short_steps);
     most = std::max(most, short_steps);
     short_steps = 0;

@@ -36,7 +36,7 @@ struct RecorderOptions {
 struct Recorder : RunObserver {
   explicit Recorder(const RecorderOptions& options = {}) : options(options) {}
   void message(const std::string& text) override { messages.push_back(text); }
-  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
+  void step(const StepMetrics& metrics, const PhaseTimers&) override { steps.push_back(metrics); }
   void output(const OutputState& state) override {
     outputs.push_back(state.index);
     times.push_back(state.header.time);

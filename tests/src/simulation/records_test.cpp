@@ -100,9 +100,11 @@ TEST(StepLog, ANoteOfOverwritingThatIsLostIsAnError) {
 }
 
 TEST(Progress, SaysWhereTheRunStands) {
-  const std::string line = progress_line({120, true, 0.25, 300, 0.5, 60, 262144}, 0.5);
-  expect_contains(line, {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
-  expect_contains(progress_line({120, false, 0.25, 300, 0.5, 60, 262144, {2.5, "Gyr"}}, 0.5), {"t 0.1 Gyr "});
+  StepMetrics metrics = example();
+  metrics.time = 0.25, metrics.steps_left = 300, metrics.particles = 262144;
+  expect_contains(progress_line(metrics, 0.5, {}), {"z 3.000", "300 steps, 2 min 30 s left", "524.3 k"});
+  metrics.comoving = false;
+  expect_contains(progress_line(metrics, 0.5, {2.5, "Gyr"}), {"t 0.1 Gyr "});
 }
 
 // What progress says to a file, by lines.
@@ -118,7 +120,7 @@ std::vector<std::string> said(ProgressForm form, const std::function<void(Progre
 
 TEST(Progress, IsPlainLinesOffATerminal) {
   const std::vector<std::string> lines = said(ProgressForm::kScreen, [](Progress& progress) {
-    for (int i = 0; i < 30; ++i) progress.step({static_cast<std::uint64_t>(i), false, 1, 5, 1, 1.0 * i, 10});
+    for (int i = 0; i < 30; ++i) progress.step(example(), 1.0 * i);
     progress.message("wrote it");
   });
   EXPECT_EQ(lines.size(), 4u);  // at 0, 10 and 20 s, and the message
@@ -127,7 +129,10 @@ TEST(Progress, IsPlainLinesOffATerminal) {
 
 TEST(Progress, IsObjectsForPrograms) {
   const std::vector<std::string> lines = said(ProgressForm::kJson, [](Progress& progress) {
-    for (int i = 0; i < 4; ++i) progress.step({static_cast<std::uint64_t>(i), true, 0.5, 5, 2, 0.6 * i, 10});
+    StepMetrics metrics = example();
+    metrics.seconds = 2, metrics.steps_left = 5;
+    for (metrics.step = 0; metrics.step < 4; ++metrics.step)
+      progress.step(metrics, 0.6 * static_cast<double>(metrics.step));
     progress.message("wrote \"it\"");
     progress.event("{\"output\": 1}");
   });

@@ -310,7 +310,7 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
     std::vector<std::string> messages;
   } files(options_, provenance_);
   constexpr std::size_t kMany = 2000000;  // it takes a while
-  files.step({}, PhaseTimers(), 0);
+  files.step({}, PhaseTimers());
   const auto what_is_told = [&](std::uint64_t step, bool loses_folder) {
     const auto kept = std::make_shared<KeptState>();
     kept->state.result.steps = step;
@@ -322,7 +322,7 @@ TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
     for (metrics.step = step; files.messages.size() == before; ++metrics.step) {
       std::error_code not_empty;
       if (loses_folder) std::filesystem::remove_all(files.path(restart_folder::name_of(step)), not_empty);
-      files.step(metrics, PhaseTimers(), 0);
+      files.step(metrics, PhaseTimers());
     }
     return files.messages.back();
   };

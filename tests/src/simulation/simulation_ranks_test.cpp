@@ -130,7 +130,7 @@ TEST_F(SimulationRanks, TheErrorOfAnyRankIsInTheLog) {
   RunFileOptions options = files_in(dir / "run");
   options.run = "a run";
   RunFiles files(options, test::make_provenance(), world);
-  files.step({}, PhaseTimers(), 0);
+  files.step({}, PhaseTimers());
   if (world.rank() == world.size() - 1) files.fail("out of memory");
   world.barrier();
   files.fail("a lost rank");

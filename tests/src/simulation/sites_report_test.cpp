@@ -45,7 +45,7 @@ SitesRecord record_of_sites(std::uint64_t step) {
 
 TEST(SitesReport, TellsOfAllSites) {
   replay_sites(2, [&](sites::Sites& sites) {
-    SitesReport report(sites);
+    SitesReport report(sites, {});
     report.step(own(0), {}, traffic(0));
     expect_contains(report.json(), {R"("all": {})"});
     report.step(own(1), record_of_sites(1), traffic(1));
@@ -129,9 +129,9 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
     const RunFileOptions options{.directory = folder / sites.name(sites.me()),
                                  .overwrite = true,
                                  .progress = nullptr,
-                                 .modelled = two_sites()};
+                                 .modelled = two_sites(),
+                                 .facts = {1000, 32, 0.5}};
     RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, {Communicator::self(), sites});
-    files.describe({1000, 32, 0.5});
     const PhaseTimers timers;
     for (std::uint64_t step = 0; step < 3; ++step) {
       StepMetrics metrics;
@@ -142,7 +142,7 @@ TEST(SitesReportFiles, RunFilesWriteMetricsAndReport) {
       if (step > 0) metrics.of_sites = record_of_sites(step), metrics.traffic = traffic(step);
       metrics.of_sites.transform_seconds = 0.5, metrics.of_sites.coding_seconds = 0.25;
       if (step > 0) wan::log(wan::LogLevel::kInfo, fmt::format("the path is up again, {}", step));
-      files.step(metrics, timers, 1);
+      files.step(metrics, timers);
     }
     files.finish({}, timers);
     expect_contains(text_of(files.path("metrics.jsonl")),

@@ -38,7 +38,7 @@ std::size_t bytes_of(const std::vector<PoolUse>& arrays, const std::vector<std::
 
 // Reads the counters after each step and starts them again.
 struct Watcher : RunObserver {
-  void step(const StepMetrics& metrics, const PhaseTimers& timers, double) override {
+  void step(const StepMetrics& metrics, const PhaseTimers& timers) override {
     const PoolReport report = pool_report();
     steps.push_back({metrics, transfer_counters(), report.system_allocations, timers.marks_made()});
     kept = std::max(kept, report.in_use - bytes_of(report.arrays, {"mesh.", "fft.", "lists.", "probes."}));
