@@ -44,38 +44,20 @@ auto all_keys(std::size_t count, const KeyOf& key_of) {
   return keys;
 }
 
-// Sends each key to the rank of its hash; returns the keys received.
+// Sends each key to the rank of its hash; returns the keys received from each rank.
 template <class KeyOf>
 auto hand_out(std::size_t count, const KeyOf& key_of, const Communicator& ranks) {
-  using Key = std::decay_t<decltype(key_of(0))>;
-  const std::size_t size = static_cast<std::size_t>(ranks.size());
-  std::vector<std::uint64_t> counts(size), next(size);
-  std::vector<Key> sorted, keys;
+  std::vector<std::vector<std::decay_t<decltype(key_of(0))>>> out(static_cast<std::size_t>(ranks.size()));
   all_succeed(ranks, [&] {
-    sorted.resize(count);
+    std::vector<std::size_t> counts(out.size());
     for (std::size_t i = 0; i < count; ++i) ++counts[rank_of(key_of(i), ranks.size())];
-    for (std::size_t r = 1; r < size; ++r) next[r] = next[r - 1] + counts[r - 1];
+    for (std::size_t r = 0; r < out.size(); ++r) out[r].reserve(counts[r]);
     for (std::size_t i = 0; i < count; ++i) {
-      const Key key = key_of(i);
-      sorted[next[rank_of(key, ranks.size())]++] = key;
+      const auto key = key_of(i);
+      out[rank_of(key, ranks.size())].push_back(key);
     }
   });
-  const auto coming = ranks.exchange_sizes(counts);
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  all_succeed(ranks, [&] {
-    std::uint64_t total = 0;
-    for (const std::uint64_t n : coming) total += n;
-    keys.resize(total);
-    std::uint64_t at = 0;
-    for (std::size_t r = 0; r < size; at += coming[r], ++r) {
-      const int rank = static_cast<int>(r);
-      if (counts[r] > 0) out.push_back({rank, &sorted[next[r] - counts[r]], counts[r] * sizeof(Key)});
-      if (coming[r] > 0) in.push_back({rank, &keys[at], coming[r] * sizeof(Key)});
-    }
-  });
-  ranks.exchange(out, in);
-  return keys;
+  return exchange_all(ranks, std::move(out));
 }
 
 // Number of particles of all ranks that share their key with others, and the first such key.
@@ -105,9 +87,10 @@ auto shared_keys(std::size_t count, const KeyOf& key_of, const Communicator& ran
   using Key = std::decay_t<decltype(key_of(0))>;
   Shared<Key> own, whole;
   std::vector<Key> keys;
-  if (ranks.size() > 1) keys = hand_out(count, key_of, ranks);
+  std::vector<std::vector<Key>> received;
+  if (ranks.size() > 1) received = hand_out(count, key_of, ranks);
   all_succeed(ranks, [&] {
-    if (ranks.size() == 1) keys = all_keys(count, key_of);
+    keys = ranks.size() > 1 ? joined(std::move(received)) : all_keys(count, key_of);
     __gnu_parallel::sort(keys.begin(), keys.end());
     own = count_shared(keys);
   });
