@@ -286,26 +286,12 @@ void check_box(Examined& set, std::vector<std::string>& notes) {
   s.header.box_size = 0;
 }
 
-void note_twins(const Examined& set, std::vector<std::string>& notes) {
-  const auto twins = find_twins(set.share, set.ranks);
-  if (!twins) return;
-  const auto& x = twins->position;
-  notes.push_back(
-      fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
-                  "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
-                  "potentials leave out what they are to each other, and so does the energy until they part",
-                  twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
-}
-
-void note_shared_ids(const Examined& set, std::vector<std::string>& notes) {
-  const auto shared = shared_keys(
-      set.share.size(), [&](std::size_t i) { return set.share.ids[i]; }, set.ranks);
-  if (shared.particles == 0) return;
-  notes.push_back(
-      fmt::format("Warning: {} particles share their id with others, the first being id {}; forces are right, "
-                  "and what goes by ids (groups' members, links in time, comparisons of files) is not",
-                  shared.particles, shared.first));
-}
+// Particles at one point: only their velocities, not their forces, can separate them.
+struct Twins {
+  std::uint64_t count;               // of particles that share their point with another
+  std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
+  std::array<double, 3> position;    // of the first
+};
 
 // Twins by the points of particles, `point(i)`.
 template <class PointOf>
@@ -333,8 +319,9 @@ std::optional<Twins> twins_by(const Snapshot& share, const Communicator& ranks, 
   return twins;
 }
 
-}  // namespace
-
+// The twins of the whole set, if any: in a box after rounding to 2^-32 of its side, else of equal coordinates; the same
+// for any number of ranks. A hash distributes the points of all shares over ranks, which sort them, 12 bytes each (24
+// without a box), so that no rank needs memory for more than about its share, twice. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks) {
   if (share.header.comoving)
     return twins_by(share, ranks,
@@ -346,6 +333,29 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
     return std::bit_cast<std::array<std::uint32_t, sizeof(Position) / 4>>(position);
   });
 }
+
+void note_twins(const Examined& set, std::vector<std::string>& notes) {
+  const auto twins = find_twins(set.share, set.ranks);
+  if (!twins) return;
+  const auto& x = twins->position;
+  notes.push_back(
+      fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
+                  "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
+                  "potentials leave out what they are to each other, and so does the energy until they part",
+                  twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
+}
+
+void note_shared_ids(const Examined& set, std::vector<std::string>& notes) {
+  const auto shared = shared_keys(
+      set.share.size(), [&](std::size_t i) { return set.share.ids[i]; }, set.ranks);
+  if (shared.particles == 0) return;
+  notes.push_back(
+      fmt::format("Warning: {} particles share their id with others, the first being id {}; forces are right, "
+                  "and what goes by ids (groups' members, links in time, comparisons of files) is not",
+                  shared.particles, shared.first));
+}
+
+}  // namespace
 
 Extent extent_of(const Snapshot& share, const Communicator& ranks) {
   Extent extent;
