@@ -156,7 +156,7 @@ void write_image(const std::string& path, const std::vector<float>& density, std
   const Range range = colour_range(density, options);
   Picture picture(width, height);
   paint(picture, density, range);
-  if (options.decorate && width >= 200 && height >= 100) {
+  if (width >= 200 && height >= 100) {
     const long dot = std::max(1L, static_cast<long>(width) / 400);
     if (options.side > 0) draw_scale_bar(picture, options, dot);
     draw_colour_bar(picture, range, dot);

@@ -52,7 +52,6 @@ struct ImageOptions {
   double side = 0;           // width of the picture in length units; 0: no scale bar
   std::string length_unit = "Mpc/h";
   std::string label = {};  // upper left corner: "z = 0.00"
-  bool decorate = true;    // scale bar, colour bar, label
   bool overwrite = false;
 };
 

@@ -27,10 +27,6 @@ struct Entry {
   bool required = false;  // a number
 };
 
-std::string place_of(const std::string& file, const toml::node& node) {
-  return fmt::format("{} line {}", file, node.source().begin.line);
-}
-
 double number_of(const toml::node& node, Kind kind, const std::string& place) {
   double number = 0;
   if (const auto plain = node.value<double>()) {

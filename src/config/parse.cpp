@@ -99,10 +99,10 @@ class Reader {
   void read_table(const toml::table& table, const std::string& name) {
     for (const auto& [section, node] : table) {
       const toml::table* keys = node.as_table();
-      if (keys == nullptr) unknown_key({where(name, node), std::string(section.str())});
+      if (keys == nullptr) unknown_key({place_of(name, node), std::string(section.str())});
       for (const auto& [key, value] : *keys) {
         const std::string path = std::string(section.str()) + "." + std::string(key.str());
-        const Place place{where(name, value), path};
+        const Place place{place_of(name, value), path};
         if (section.str() == "sites" && value.is_table()) {
           read_site_table(*value.as_table(), name, std::string(key.str()));
           continue;
@@ -193,10 +193,6 @@ class Reader {
     return times;
   }
 
-  static std::string where(const std::string& name, const toml::node& node) {
-    return fmt::format("{} line {}", name, node.source().begin.line);
-  }
-
   static const Key& known_key(const Place& place) {
     for (const Key& key : config_keys()) {
       if (key.path() == place.key) return key;
@@ -232,7 +228,7 @@ class Reader {
   // [sites.NAME], [sites.path], or [sites.NAME.path] within the first.
   void read_site_table(const toml::table& table, const std::string& name, const std::string& site) {
     for (const auto& [key, value] : table) {
-      const Place place{where(name, value), "sites." + site + "." + std::string(key.str())};
+      const Place place{place_of(name, value), "sites." + site + "." + std::string(key.str())};
       const toml::table* const inner = value.as_table();
       if (inner == nullptr) {
         set_site(place, value_of(value, place));

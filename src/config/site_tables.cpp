@@ -19,6 +19,29 @@ namespace {
 constexpr const char* kPathTable = "path";
 constexpr std::size_t kLongestName = 40;
 
+// A key of [sites.NAME].
+struct SiteKey {
+  const char* name;
+  const char* meaning;
+  std::string SiteAddress::*field;
+};
+
+const std::vector<SiteKey>& site_keys() {
+  static const std::vector<SiteKey> keys = {
+      {"address", "host:port where its neighbours in the ring call it; \"\": nobody can, it calls them",
+       &SiteAddress::address},
+      {"listen", "address:port where it is called, if another one there; \"\": the port of address, at all addresses",
+       &SiteAddress::listen},
+      {"relay", "host:port of a relay (maki wan relay) by which it is reached where nobody can call it",
+       &SiteAddress::relay},
+      {"relay_key", "key file of the relay", &SiteAddress::relay_key},
+      {"relay_target", "the name by which the relay knows it", &SiteAddress::relay_target},
+      {"key", "key file of the link from it to the next site in the ring, which these two hold; \"\": sites.key",
+       &SiteAddress::key},
+  };
+  return keys;
+}
+
 // A value as text for [path] tables.
 std::string text_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -150,22 +173,6 @@ std::string path_table_text(const std::string& table, const std::vector<PathValu
 }
 
 }  // namespace
-
-const std::vector<SiteKey>& site_keys() {
-  static const std::vector<SiteKey> keys = {
-      {"address", "host:port where its neighbours in the ring call it; \"\": nobody can, it calls them",
-       &SiteAddress::address},
-      {"listen", "address:port where it is called, if another one there; \"\": the port of address, at all addresses",
-       &SiteAddress::listen},
-      {"relay", "host:port of a relay (maki wan relay) by which it is reached where nobody can call it",
-       &SiteAddress::relay},
-      {"relay_key", "key file of the relay", &SiteAddress::relay_key},
-      {"relay_target", "the name by which the relay knows it", &SiteAddress::relay_target},
-      {"key", "key file of the link from it to the next site in the ring, which these two hold; \"\": sites.key",
-       &SiteAddress::key},
-  };
-  return keys;
-}
 
 void set_site_value(Config& config, const std::string& table, const std::string& key, const Value& value) {
   if (table == kPathTable) return set_path_value(config.site_path, config.sites.key, false, key, value);

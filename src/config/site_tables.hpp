@@ -12,13 +12,6 @@
 
 namespace maki {
 
-struct SiteKey {
-  const char* name;
-  const char* meaning;
-  std::string SiteAddress::*field;
-};
-const std::vector<SiteKey>& site_keys();
-
 // [sites.`table`] `key` = value; path.KEY is a key of [sites.`table`.path]. Throws Error with the expected value; the
 // parser adds the place.
 void set_site_value(Config& config, const std::string& table, const std::string& key, const Value& value);

@@ -38,6 +38,11 @@ inline std::string nearest_path_key(const std::string& word) {
   return nearest_name(names, word);
 }
 
+// The place of a value in TOML, which begins messages: "run.toml line 12".
+inline std::string place_of(const std::string& name, const toml::node& value) {
+  return fmt::format("{} line {}", name, value.source().begin.line);
+}
+
 // Parses TOML; `name` stands for the file in messages. Throws Error, with the line, where the text is no TOML.
 inline toml::table parse_toml(const std::string& text, const std::string& name) {
   try {

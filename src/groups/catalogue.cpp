@@ -309,7 +309,7 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   const SortedParticles own = sort_particles(stream, particles);
   const RankBoxes boxes(own, ranks);
   const GroupMembers members = collect_groups(stream, own, boxes, length, options.minimum, ranks);
-  const SphereSource source(own, boxes, ranks);
+  const SphereSource source{own, boxes, ranks};
   gather(ranks, measure_groups(stream, members, source, units), catalogue);
   return catalogue;
 }

@@ -210,21 +210,21 @@ Sphere::Sphere(const SourceParticle& centre, double radius, std::vector<Particle
 }
 
 std::vector<Sphere> SphereSource::look_up(const std::vector<SphereQuery>& queries) const {
-  const std::size_t size = boxes_.places.size();
+  const std::size_t size = boxes.places.size();
   std::vector<std::vector<SphereQuery>> asked(size);
   std::vector<std::vector<std::size_t>> number(size);  // of the queries to each rank, in `queries`
   for (std::size_t q = 0; q < queries.size(); ++q)
     for (std::size_t r = 0; r < size; ++r) {
-      if (!boxes_.near(r, box_of(queries[q].centre), squared_units(queries[q].radius))) continue;
+      if (!boxes.near(r, box_of(queries[q].centre), squared_units(queries[q].radius))) continue;
       asked[r].push_back(queries[q]);
       number[r].push_back(q);
     }
   std::vector<std::vector<std::uint64_t>> counts(size);
   std::vector<std::vector<ParticleRecord>> answers(size);
-  const auto to_answer = exchange_all(ranks_, std::move(asked));
-  for (std::size_t r = 0; r < size; ++r) answer(own_, to_answer[r], counts[r], answers[r]);
-  counts = exchange_all(ranks_, std::move(counts));
-  answers = exchange_all(ranks_, std::move(answers));
+  const auto to_answer = exchange_all(ranks, std::move(asked));
+  for (std::size_t r = 0; r < size; ++r) answer(own, to_answer[r], counts[r], answers[r]);
+  counts = exchange_all(ranks, std::move(counts));
+  answers = exchange_all(ranks, std::move(answers));
   std::vector<std::vector<ParticleRecord>> found(queries.size());
   for (std::size_t r = 0; r < size; ++r) {
     auto next = answers[r].cbegin();

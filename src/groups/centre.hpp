@@ -49,19 +49,12 @@ struct SphereQuery {
   SourceParticle centre;
   double radius;  // sides, at most 1/2
 };
-class SphereSource {
- public:
-  // Refers to its arguments.
-  SphereSource(const SortedParticles& own, const RankBoxes& boxes, const Communicator& ranks)
-      : own_(own), boxes_(boxes), ranks_(ranks) {}
-  const Communicator& ranks() const { return ranks_; }
+struct SphereSource {
+  const SortedParticles& own;
+  const RankBoxes& boxes;
+  const Communicator& ranks;
   // Collective: each rank passes the queries for its own spheres, maybe none.
   std::vector<Sphere> look_up(const std::vector<SphereQuery>& queries) const;
-
- private:
-  const SortedParticles& own_;
-  const RankBoxes& boxes_;
-  const Communicator& ranks_;
 };
 
 // Number of innermost particles that are too few for a density or a circular velocity.

@@ -96,6 +96,30 @@ std::vector<std::uint32_t> least_of_given(const std::vector<std::uint64_t>& inde
   return given;
 }
 
+// For each particle of a set in any order, the least index of a particle in its group (find_friends).
+std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length) {
+  const std::size_t n = set.size();
+  if (n == 0) return {};
+  Particles particles;
+  particles.resize(n);
+  particles.source.upload(stream, set);
+  particles.remainder.fill_zero(stream);
+  particles.momentum.fill_zero(stream);
+  std::vector<std::uint64_t> index(n);
+  std::iota(index.begin(), index.end(), std::uint64_t{0});
+  particles.id.upload(stream, index);
+  MortonSorter sorter;
+  Octree tree;
+  DeviceBuffer<CellBox> boxes("friends.boxes");
+  DeviceBuffer<std::uint32_t> labels("friends.labels");
+  sorter.sort(stream, particles, nullptr);
+  build_octree(stream, sorter.keys(), kLeafSize, 0, tree);
+  sorter.release_keys();
+  make_cell_boxes(stream, particles.source.data(), tree, boxes);
+  find_friends(stream, particles.source.data(), tree, boxes, length, labels);
+  return least_of_given(particles.id.download(stream), labels.download(stream));
+}
+
 // All members of a local group take its least name.
 void spread_names(const std::vector<std::uint32_t>& labels, std::vector<std::uint64_t>& names) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -173,30 +197,6 @@ GroupMembers arrange(std::vector<Member> members, std::uint64_t minimum) {
 }
 
 }  // namespace
-
-std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length) {
-  require_linking_length(length);
-  const std::size_t n = set.size();
-  if (n == 0) return {};
-  Particles particles;
-  particles.resize(n);
-  particles.source.upload(stream, set);
-  particles.remainder.fill_zero(stream);
-  particles.momentum.fill_zero(stream);
-  std::vector<std::uint64_t> index(n);
-  std::iota(index.begin(), index.end(), std::uint64_t{0});
-  particles.id.upload(stream, index);
-  MortonSorter sorter;
-  Octree tree;
-  DeviceBuffer<CellBox> boxes("friends.boxes");
-  DeviceBuffer<std::uint32_t> labels("friends.labels");
-  sorter.sort(stream, particles, nullptr);
-  build_octree(stream, sorter.keys(), kLeafSize, 0, tree);
-  sorter.release_keys();
-  make_cell_boxes(stream, particles.source.data(), tree, boxes);
-  find_friends(stream, particles.source.data(), tree, boxes, length, labels);
-  return least_of_given(particles.id.download(stream), labels.download(stream));
-}
 
 RankBoxes::RankBoxes(const SortedParticles& own, const Communicator& ranks) {
   Place mine{};

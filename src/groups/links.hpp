@@ -44,10 +44,6 @@ SortedParticles sort_particles(const Stream& stream, Particles& particles);
 // point; nearest images count.
 std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach);
 
-// For each particle of a set in any order, the least index of a particle in its group (find_friends). Throws Error as
-// require_linking_length().
-std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length);
-
 // The boxes of each rank's particles; collective.
 struct RankBoxes {
   struct Place {

@@ -167,7 +167,7 @@ void measure_all_spheres(std::vector<Measurement>& all, const GroupMembers& memb
   std::iota(waiting.begin(), waiting.end(), std::size_t{0});
   std::vector<int> trials(all.size());
   for (;;) {
-    if (sum_of(particles.ranks(), std::uint64_t{waiting.size()}) == 0) return;
+    if (sum_of(particles.ranks, std::uint64_t{waiting.size()}) == 0) return;
     std::vector<std::size_t> batch;
     for (double held = 0; held < kBatch && batch.size() < waiting.size();) {
       const std::size_t next = waiting[batch.size()];

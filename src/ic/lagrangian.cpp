@@ -142,11 +142,9 @@ Snapshot make_lattice(int n, const Share& sites, double box_size, const Cosmolog
   const auto side = static_cast<std::uint64_t>(n);
   const double all = static_cast<double>(side * side * side);
   Snapshot snapshot;
-  snapshot.positions.resize(sites.size());
-  snapshot.velocities.resize(sites.size());
-  snapshot.masses.assign(sites.size(),
-                         static_cast<float>(cosmology.mean_density() * box_size * box_size * box_size / all));
-  snapshot.ids.resize(sites.size());
+  snapshot.resize(sites.size());
+  std::ranges::fill(snapshot.masses,
+                    static_cast<float>(cosmology.mean_density() * box_size * box_size * box_size / all));
 #pragma omp parallel for schedule(static)
   for (std::uint64_t i = sites.first; i < sites.end; ++i) {
     snapshot.positions[i - sites.first] = {box_size * static_cast<double>(i / (side * side)) / n,

@@ -101,16 +101,13 @@ Snapshot to_snapshot(Bodies bodies, const Communicator& ranks) {
   s.header.time = 0;
   s.header.gravitational_constant = 1;
   s.header.units = {.length_cgs = 1, .mass_cgs = 1, .velocity_cgs = 1, .with_h = false};
-  s.positions.reserve(bodies.items.size());
-  s.velocities.reserve(bodies.items.size());
-  s.masses.reserve(bodies.items.size());
-  s.ids.reserve(bodies.items.size());
-  for (const Body& b : bodies.items) {
-    s.positions.push_back(b.position);
-    s.velocities.push_back(
-        {static_cast<float>(b.velocity[0]), static_cast<float>(b.velocity[1]), static_cast<float>(b.velocity[2])});
-    s.masses.push_back(static_cast<float>(b.mass));
-    s.ids.push_back(bodies.share.first + s.ids.size() + 1);
+  s.resize(bodies.items.size());
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const Body& b = bodies.items[i];
+    s.positions[i] = b.position;
+    for (std::size_t axis = 0; axis < 3; ++axis) s.velocities[i][axis] = static_cast<float>(b.velocity[axis]);
+    s.masses[i] = static_cast<float>(b.mass);
+    s.ids[i] = bodies.share.first + i + 1;
   }
   const bool normal = std::ranges::all_of(s.masses, [](float mass) { return std::isnormal(mass); });
   require(largest_of(ranks, normal ? 0.0 : 1.0) == 0, "set", "a particle's mass is beyond single precision",

@@ -48,6 +48,9 @@ Plan make_plan(Kind kind, int n, int sign) {
   }
 }
 
+std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
+std::size_t first_of(const PencilRange& range) { return static_cast<std::size_t>(range.first); }
+
 int checked(int n) {
   if (n < 2 || n % 2 != 0) throw std::invalid_argument("a periodic grid has an even number of points a side");
   return n;
@@ -71,7 +74,6 @@ void PeriodicGrid::clear() {
 }
 
 ArrayBox PeriodicGrid::mode_box(const PencilRange& mx, const PencilRange& my, const PencilRange& mz) const {
-  const auto counted = [](const PencilRange& range) { return static_cast<std::size_t>(range.count()); };
   if (mx.count() == 0 || my.count() == 0 || mz.count() == 0) return {};
   return {.base = mode_offset(index_of(mx.first), index_of(my.first)) +
                   static_cast<std::size_t>(mz.first - modes_.along[2].first),
@@ -155,57 +157,46 @@ void PeriodicGrid::transform_rows(int sign) {
 }
 
 // Transposes of a PeriodicGrid between the transforms along its axes: in place, except for a batch of messages.
-void BoxMessages::Side::add(int peer, const ArrayBox& box) {
-  messages.push_back({peer, box, total});
-  total += box.numbers();
-}
-
-void BoxMessages::exchange(const Communicator& ranks, const Complex* array) {
-  outgoing_.data.resize(outgoing_.total);
-  incoming_.data.resize(incoming_.total);
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  for (const auto& [peer, box, begin] : outgoing_.messages) {
-    Complex* const message = outgoing_.data.data() + begin;
-    const auto [planes, rows, length] = box.count;
-    const Complex* const from = array + box.base;
+void copy_box(const Complex* from, const ArrayBox& source, Complex* to, const ArrayBox& target) {
+  const auto [planes, rows, length] = source.count;
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t i = 0; i < planes; ++i) {
-      for (std::size_t j = 0; j < rows; ++j) {
-        std::copy_n(from + i * box.step[0] + j * box.step[1], length, message + (i * rows + j) * length);
-      }
-    }
-    if (box.numbers() > 0) out.push_back({peer, message, box.numbers() * sizeof(Complex)});
-  }
-  for (const auto& [peer, box, begin] : incoming_.messages) {
-    if (box.numbers() > 0) in.push_back({peer, incoming_.data.data() + begin, box.numbers() * sizeof(Complex)});
-  }
-  ranks.exchange(out, in);
-}
-
-void BoxMessages::unpack(Complex* array) const {
-  for (const auto& [peer, box, begin] : incoming_.messages) {
-    const Complex* const message = incoming_.data.data() + begin;
-    const auto [planes, rows, length] = box.count;
-    Complex* const to = array + box.base;
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t i = 0; i < planes; ++i) {
-      for (std::size_t j = 0; j < rows; ++j) {
-        std::copy_n(message + (i * rows + j) * length, length, to + i * box.step[0] + j * box.step[1]);
-      }
+  for (std::size_t i = 0; i < planes; ++i) {
+    for (std::size_t j = 0; j < rows; ++j) {
+      std::copy_n(from + source.at(i, j), length, to + target.at(i, j));
     }
   }
-}
-
-auto BoxMessages::received(std::size_t box) const -> const Complex* {
-  const auto& message = incoming_.messages.at(box);
-  return message.box.numbers() > 0 ? incoming_.data.data() + message.begin : nullptr;
 }
 
 namespace {
 
-std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
-std::size_t first_of(const PencilRange& range) { return static_cast<std::size_t>(range.first); }
+// The boxes of an array that a rank sends to another and receives from it.
+struct BoxSwap {
+  int peer;
+  ArrayBox out, in;
+};
+
+// All boxes are copied out of the array before any is received, so that they may overlap. A rank may send to itself.
+// Collective among the ranks that have to send or to receive.
+void swap_boxes(const Communicator& ranks, Complex* array, const std::vector<BoxSwap>& swaps) {
+  std::size_t leaving = 0, coming = 0;
+  for (const BoxSwap& swap : swaps) leaving += swap.out.numbers(), coming += swap.in.numbers();
+  std::vector<Complex> sent(leaving), received(coming);
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  std::size_t to = 0, from = 0;
+  for (const auto& [peer, leaves, comes] : swaps) {
+    copy_box(array, leaves, sent.data(), leaves.packed(to));
+    out.push_back({peer, sent.data() + to, leaves.numbers() * sizeof(Complex)});
+    in.push_back({peer, received.data() + from, comes.numbers() * sizeof(Complex)});
+    to += leaves.numbers(), from += comes.numbers();
+  }
+  ranks.exchange(out, in);
+  from = 0;
+  for (const BoxSwap& swap : swaps) {
+    copy_box(received.data(), swap.in.packed(from), array, swap.in);
+    from += swap.in.numbers();
+  }
+}
 
 // How many of `units` go into one batch.
 int batch_of(int units, std::size_t bytes_each, std::size_t bytes) {
@@ -232,7 +223,7 @@ void PeriodicGrid::exchange_planes(int first, int count, bool to_modes) {
   const std::size_t row = static_cast<std::size_t>(half()) + 1, base = static_cast<std::size_t>(first) * plane_;
   const auto planes = static_cast<std::size_t>(count);
   const int columns = layout_.grid().columns, first_rank = layout_.row_of(ranks_.rank()) * columns;
-  BoxMessages messages;
+  std::vector<BoxSwap> swaps;
   for (int peer = first_rank; peer < first_rank + columns; ++peer) {
     const PencilRange y = layout_.box(Pencils::kReal, peer).along[1], mz = layout_.box(Pencils::kX, peer).along[2];
     const ArrayBox here = {.base = base + first_of(mz),
@@ -241,11 +232,9 @@ void PeriodicGrid::exchange_planes(int first, int count, bool to_modes) {
     const ArrayBox there = {.base = base + first_of(y) * mode_count(),
                             .count = {planes, counted(y), mode_count()},
                             .step = {plane_, mode_count()}};
-    messages.send(peer, to_modes ? here : there);
-    messages.receive(peer, to_modes ? there : here);
+    swaps.push_back({peer, to_modes ? here : there, to_modes ? there : here});
   }
-  messages.exchange(ranks_, data_.data());
-  messages.unpack(data_.data());
+  swap_boxes(ranks_, data_.data(), swaps);
 }
 
 // Within a column of ranks: [x][y] with all y becomes [y][x] with all x; the way back is the same. A rank sends as much
@@ -276,17 +265,17 @@ void PeriodicGrid::swap_own_block() {
 void PeriodicGrid::swap_blocks(int first, int count) {
   const auto length = static_cast<std::size_t>(count), mine = static_cast<std::size_t>(planes());
   const PencilGrid grid = layout_.grid();
-  BoxMessages messages;
+  std::vector<BoxSwap> swaps;
   for (int row = 0; row < grid.rows; ++row) {
     const int peer = row * grid.columns + layout_.column_of(ranks_.rank());
     if (peer == ranks_.rank()) continue;
     const PencilRange its = layout_.box(Pencils::kX, peer).along[1];
     const std::size_t base = first_of(its) * mode_count() + static_cast<std::size_t>(first);
-    messages.send(peer, {.base = base, .count = {mine, counted(its), length}, .step = {plane_, mode_count()}});
-    messages.receive(peer, {.base = base, .count = {counted(its), mine, length}, .step = {mode_count(), plane_}});
+    swaps.push_back({peer,
+                     {.base = base, .count = {mine, counted(its), length}, .step = {plane_, mode_count()}},
+                     {.base = base, .count = {counted(its), mine, length}, .step = {mode_count(), plane_}}});
   }
-  messages.exchange(ranks_, data_.data());
-  messages.unpack(data_.data());
+  swap_boxes(ranks_, data_.data(), swaps);
 }
 
 }  // namespace maki

@@ -20,37 +20,14 @@ struct ArrayBox {
   std::array<std::size_t, 3> count{};
   std::array<std::size_t, 2> step{};
   std::size_t numbers() const { return count[0] * count[1] * count[2]; }
+  std::size_t at(std::size_t i, std::size_t j) const { return base + i * step[0] + j * step[1]; }
+  // Its numbers in a message, from `begin` on.
+  ArrayBox packed(std::size_t begin) const { return {begin, count, {count[1] * count[2], count[2]}}; }
 };
 
-// One exchange of boxes between ranks. Sent boxes are copied out of the array before any box is received, so that both
-// may overlap. A rank may send to itself. The order of boxes to one rank distinguishes them; empty ones are left out.
-class BoxMessages {
- public:
-  using Complex = std::complex<double>;
-
-  void send(int peer, const ArrayBox& box) { outgoing_.add(peer, box); }
-  void receive(int peer, const ArrayBox& box) { incoming_.add(peer, box); }
-
-  // Collective among the ranks that have to send or to receive.
-  void exchange(const Communicator& ranks, const Complex* array);
-  void unpack(Complex* array) const;  // received numbers to their boxes
-  // The numbers of a box, by the order of receive(): null for an empty box.
-  const Complex* received(std::size_t box) const;
-
- private:
-  struct Side {
-    struct Message {
-      int peer;
-      ArrayBox box;
-      std::size_t begin;
-    };
-    std::vector<Message> messages;
-    std::vector<Complex> data;
-    std::size_t total = 0;
-    void add(int peer, const ArrayBox& box);
-  };
-  Side outgoing_, incoming_;
-};
+// Copies a box of one array to a box of as many numbers of another, in parallel.
+void copy_box(const std::complex<double>* from, const ArrayBox& source, std::complex<double>* to,
+              const ArrayBox& target);
 
 // Point (ix, iy, iz) lies at (ix, iy, iz) L/n. Modes are numbered by signed integers, k = 2 pi m / L, and
 //   f(x) = sum_m f_m exp(i k x),   f_{-m} = conj(f_m);

@@ -13,6 +13,8 @@ namespace {
 using Complex = PeriodicGrid::Complex;
 using Runs = std::array<PencilRange, 2>;  // of mode numbers: 0 and above, below 0
 
+std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
+
 PencilRange common(const PencilRange& a, const PencilRange& b) {
   return {std::max(a.first, b.first), std::min(a.end, b.end)};
 }
@@ -23,14 +25,13 @@ Runs runs_of(const PencilRange& held, int n, int half) {
   return {common(held, {0, half}), {negative.first - n, negative.end - n}};
 }
 
-void visit_box(const ArrayBox& box, const Complex* values, int mx, int my, const PencilRange& mz,
+void visit_box(const Complex* array, const ArrayBox& box, int mx, int my, const PencilRange& mz,
                const ModeRowVisitor& visit) {
   const auto rows = static_cast<int>(box.count[0]), columns = static_cast<int>(box.count[1]);
 #pragma omp parallel for collapse(2) schedule(static)
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) {
-      visit(mx + j, my + i, mz,
-            values + static_cast<std::size_t>(i) * box.step[0] + static_cast<std::size_t>(j) * box.step[1]);
+      visit(mx + j, my + i, mz, array + box.at(static_cast<std::size_t>(i), static_cast<std::size_t>(j)));
     }
   }
 }
@@ -44,38 +45,30 @@ class Transfer {
   int half() const { return half_; }
 
   void run(const PencilRange& mx) {
-    const int me = source_.ranks().rank();
-    BoxMessages messages;
-    std::vector<Arriving> arriving;
-    for (int peer = 0; peer < source_.ranks().size(); ++peer) {
+    const int me = source_.ranks().rank(), size = source_.ranks().size();
+    std::vector<std::vector<Complex>> out(static_cast<std::size_t>(size));
+    for (int peer = 0; peer < size; ++peer) {
       if (peer == me) continue;
+      std::vector<Complex>& message = out[static_cast<std::size_t>(peer)];
       for_each_piece(me, peer, [&](const PencilRange& my, const PencilRange& mz) {
-        messages.send(peer, source_.mode_box(mx, my, mz));
-      });
-      for_each_piece(peer, me, [&](const PencilRange& my, const PencilRange& mz) {
-        const auto width = static_cast<std::size_t>(mz.count()), rows = static_cast<std::size_t>(mx.count());
-        const ArrayBox box = {.count = {static_cast<std::size_t>(my.count()), rows, width},
-                              .step = {rows * width, width}};
-        messages.receive(peer, box);
-        arriving.push_back({box, my.first, mz});
+        const ArrayBox box = source_.mode_box(mx, my, mz), packed = box.packed(message.size());
+        message.resize(message.size() + box.numbers());
+        copy_box(source_.array(), box, message.data(), packed);
       });
     }
-    messages.exchange(source_.ranks(), source_.array());
-    for (std::size_t i = 0; i < arriving.size(); ++i)
-      visit_box(arriving[i].box, messages.received(i), mx.first, arriving[i].my, arriving[i].mz, visit_);
-    for_each_piece(me, me, [&](const PencilRange& my, const PencilRange& mz) {
-      const ArrayBox box = source_.mode_box(mx, my, mz);
-      visit_box(box, source_.array() + box.base, mx.first, my.first, mz, visit_);
-    });
+    const std::vector<std::vector<Complex>> in = exchange_all(source_.ranks(), std::move(out));
+    for (int peer = 0; peer < size; ++peer) {
+      std::size_t begin = 0;
+      for_each_piece(peer, me, [&](const PencilRange& my, const PencilRange& mz) {
+        if (peer == me) return visit_box(source_.array(), source_.mode_box(mx, my, mz), mx.first, my.first, mz, visit_);
+        const ArrayBox box = ArrayBox{.count = {counted(my), counted(mx), counted(mz)}}.packed(begin);
+        visit_box(in[static_cast<std::size_t>(peer)].data(), box, mx.first, my.first, mz, visit_);
+        begin += box.numbers();
+      });
+    }
   }
 
  private:
-  struct Arriving {
-    ArrayBox box;
-    int my;
-    PencilRange mz;
-  };
-
   // The modes that rank `from` has in the source and rank `to` in the target: non-empty ranges of my and of mz.
   template <class Piece>
   void for_each_piece(int from, int to, const Piece& piece) const {

@@ -44,38 +44,20 @@ auto all_keys(std::size_t count, const KeyOf& key_of) {
   return keys;
 }
 
-// Sends each key to the rank of its hash; returns the keys received.
+// Sends each key to the rank of its hash; returns the keys received from each rank.
 template <class KeyOf>
 auto hand_out(std::size_t count, const KeyOf& key_of, const Communicator& ranks) {
-  using Key = std::decay_t<decltype(key_of(0))>;
-  const std::size_t size = static_cast<std::size_t>(ranks.size());
-  std::vector<std::uint64_t> counts(size), next(size);
-  std::vector<Key> sorted, keys;
+  std::vector<std::vector<std::decay_t<decltype(key_of(0))>>> out(static_cast<std::size_t>(ranks.size()));
   all_succeed(ranks, [&] {
-    sorted.resize(count);
+    std::vector<std::size_t> counts(out.size());
     for (std::size_t i = 0; i < count; ++i) ++counts[rank_of(key_of(i), ranks.size())];
-    for (std::size_t r = 1; r < size; ++r) next[r] = next[r - 1] + counts[r - 1];
+    for (std::size_t r = 0; r < out.size(); ++r) out[r].reserve(counts[r]);
     for (std::size_t i = 0; i < count; ++i) {
-      const Key key = key_of(i);
-      sorted[next[rank_of(key, ranks.size())]++] = key;
+      const auto key = key_of(i);
+      out[rank_of(key, ranks.size())].push_back(key);
     }
   });
-  const auto coming = ranks.exchange_sizes(counts);
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  all_succeed(ranks, [&] {
-    std::uint64_t total = 0;
-    for (const std::uint64_t n : coming) total += n;
-    keys.resize(total);
-    std::uint64_t at = 0;
-    for (std::size_t r = 0; r < size; at += coming[r], ++r) {
-      const int rank = static_cast<int>(r);
-      if (counts[r] > 0) out.push_back({rank, &sorted[next[r] - counts[r]], counts[r] * sizeof(Key)});
-      if (coming[r] > 0) in.push_back({rank, &keys[at], coming[r] * sizeof(Key)});
-    }
-  });
-  ranks.exchange(out, in);
-  return keys;
+  return exchange_all(ranks, std::move(out));
 }
 
 // Number of particles of all ranks that share their key with others, and the first such key.
@@ -105,9 +87,10 @@ auto shared_keys(std::size_t count, const KeyOf& key_of, const Communicator& ran
   using Key = std::decay_t<decltype(key_of(0))>;
   Shared<Key> own, whole;
   std::vector<Key> keys;
-  if (ranks.size() > 1) keys = hand_out(count, key_of, ranks);
+  std::vector<std::vector<Key>> received;
+  if (ranks.size() > 1) received = hand_out(count, key_of, ranks);
   all_succeed(ranks, [&] {
-    if (ranks.size() == 1) keys = all_keys(count, key_of);
+    keys = ranks.size() > 1 ? joined(std::move(received)) : all_keys(count, key_of);
     __gnu_parallel::sort(keys.begin(), keys.end());
     own = count_shared(keys);
   });
@@ -303,26 +286,12 @@ void check_box(Examined& set, std::vector<std::string>& notes) {
   s.header.box_size = 0;
 }
 
-void note_twins(const Examined& set, std::vector<std::string>& notes) {
-  const auto twins = find_twins(set.share, set.ranks);
-  if (!twins) return;
-  const auto& x = twins->position;
-  notes.push_back(
-      fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
-                  "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
-                  "potentials leave out what they are to each other, and so does the energy until they part",
-                  twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
-}
-
-void note_shared_ids(const Examined& set, std::vector<std::string>& notes) {
-  const auto shared = shared_keys(
-      set.share.size(), [&](std::size_t i) { return set.share.ids[i]; }, set.ranks);
-  if (shared.particles == 0) return;
-  notes.push_back(
-      fmt::format("Warning: {} particles share their id with others, the first being id {}; forces are right, "
-                  "and what goes by ids (groups' members, links in time, comparisons of files) is not",
-                  shared.particles, shared.first));
-}
+// Particles at one point: only their velocities, not their forces, can separate them.
+struct Twins {
+  std::uint64_t count;               // of particles that share their point with another
+  std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
+  std::array<double, 3> position;    // of the first
+};
 
 // Twins by the points of particles, `point(i)`.
 template <class PointOf>
@@ -350,8 +319,9 @@ std::optional<Twins> twins_by(const Snapshot& share, const Communicator& ranks, 
   return twins;
 }
 
-}  // namespace
-
+// The twins of the whole set, if any: in a box after rounding to 2^-32 of its side, else of equal coordinates; the same
+// for any number of ranks. A hash distributes the points of all shares over ranks, which sort them, 12 bytes each (24
+// without a box), so that no rank needs memory for more than about its share, twice. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks) {
   if (share.header.comoving)
     return twins_by(share, ranks,
@@ -363,6 +333,29 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
     return std::bit_cast<std::array<std::uint32_t, sizeof(Position) / 4>>(position);
   });
 }
+
+void note_twins(const Examined& set, std::vector<std::string>& notes) {
+  const auto twins = find_twins(set.share, set.ranks);
+  if (!twins) return;
+  const auto& x = twins->position;
+  notes.push_back(
+      fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
+                  "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
+                  "potentials leave out what they are to each other, and so does the energy until they part",
+                  twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
+}
+
+void note_shared_ids(const Examined& set, std::vector<std::string>& notes) {
+  const auto shared = shared_keys(
+      set.share.size(), [&](std::size_t i) { return set.share.ids[i]; }, set.ranks);
+  if (shared.particles == 0) return;
+  notes.push_back(
+      fmt::format("Warning: {} particles share their id with others, the first being id {}; forces are right, "
+                  "and what goes by ids (groups' members, links in time, comparisons of files) is not",
+                  shared.particles, shared.first));
+}
+
+}  // namespace
 
 Extent extent_of(const Snapshot& share, const Communicator& ranks) {
   Extent extent;

@@ -207,10 +207,6 @@ void read_gadget2_header(const BinaryReader& in, FileHeader& header) {
   header.set.hubble = h.hubble;
 }
 
-}  // namespace
-
-namespace {
-
 // The number of particles that have masses in a block.
 std::uint64_t own_masses(const FileHeader& header) {
   std::uint64_t count = 0;

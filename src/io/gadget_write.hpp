@@ -74,13 +74,6 @@ inline void write_in_place(PositionedFile& file, const Part& part, const RowSour
   write_rows_at(file, source, part.count(), address + part.begin() * source.row_bytes());
 }
 
-// The rows of all ranks' shares, with the number formats of `options`. `chosen`: as Part::chosen. Throws Error, the
-// same on all ranks. Collective, over the sites too.
-Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
-               const WriteOptions& options, const RunPlace& writers);
-// The parts of `all`, one for each file that this site writes: with several sites one.
-std::vector<Part> own_parts(const Part& all);
-
 // Writes one file. Collective; throws the same Error on all ranks.
 void write_binary_file(const FileName& name, const Part& part);
 

@@ -212,6 +212,7 @@ struct RestartWriter::Folder {
   RestartInfo info;
   int keep;
   std::uint64_t needed;
+  std::string checksum = {};  // of this rank's file, by its thread
 
   // Makes the folder a restart, and removes older ones. Throws Error.
   void complete() const;
@@ -285,16 +286,12 @@ RankFile begin_file(const std::string& path, int rank, const StateNumbers& numbe
   return begun;
 }
 
-void write_columns(const RankFile& begun) {
+// Returns the checksum.
+std::string write_file(RankFile& begun) {
   PositionedFile numbers(begun.file.temporary_path(), begun.file.path());
   for (std::size_t i = 0; i < begun.columns.size(); ++i)
     write_rows_at(numbers, begun.columns[i].source, begun.columns[i].rows, begun.addresses[i]);
   numbers.finish();
-}
-
-// Returns the checksum.
-std::string write_file(RankFile& begun) {
-  write_columns(begun);
   const std::string checksum = checksum_of_file(begun.file.temporary_path());
   begun.file.commit();
   return checksum;
@@ -306,8 +303,8 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
                           const RestartRows& rows, int keep, std::uint64_t needed) {
   const RankThreads::MainWork work(threads_);
   const Hdf5Turn turn;
-  folder_ = std::make_shared<Folder>(Folder{directory, of, keep, needed});
-  RestartInfo& info = folder_->info;
+  const auto made = std::make_shared<Folder>(Folder{directory, of, keep, needed});
+  RestartInfo& info = made->info;
   info.format = kRestartFormat;
   info.path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
   info.particles = gathered(ranks_, std::uint64_t{rows.particles.size()});
@@ -317,21 +314,20 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
     all_succeed(ranks_, [&] { file->emplace(begin_file(info.path, ranks_.rank(), numbers, rows)); });
   } catch (const std::exception& error) {  // of one rank, also what all_succeed() makes an Error for several
     file->reset();
-    if (ranks_.rank() == 0) folder_->remove();
+    if (ranks_.rank() == 0) made->remove();
     throw Error(message_of(error));
   }
   completing_ = ranks_.size() == 1;  // no other rank to wait for
-  checksum_ = std::make_shared<std::string>();
-  threads_.start([file = std::move(file), checksum = checksum_, alone = completing_ ? folder_ : nullptr] {
-    *checksum = write_file(**file);
+  threads_.start([file = std::move(file), made, alone = completing_] {
+    made->checksum = write_file(**file);
     if (!alone) return;
-    alone->info.checksums = {*checksum};
-    alone->complete();
+    made->info.checksums = {made->checksum};
+    made->complete();
   });
-  busy_ = true;
+  folder_ = made;
 }
 
-std::optional<RestartOutcome> RestartWriter::look() { return busy_ && threads_.all_done() ? advance() : std::nullopt; }
+std::optional<RestartOutcome> RestartWriter::look() { return busy() && threads_.all_done() ? advance() : std::nullopt; }
 
 RestartOutcome RestartWriter::wait() {
   for (;;) {
@@ -344,7 +340,7 @@ RestartOutcome RestartWriter::wait() {
 std::optional<RestartOutcome> RestartWriter::advance() {
   const std::string problem = threads_.problem();
   if (!problem.empty() || completing_) return conclude(problem);
-  folder_->info.checksums = gather_texts(ranks_, *checksum_);
+  folder_->info.checksums = gather_texts(ranks_, folder_->checksum);
   completing_ = true;
   if (ranks_.rank() == 0) threads_.start([folder = folder_] { folder->complete(); });
   return {};
@@ -354,7 +350,6 @@ RestartOutcome RestartWriter::conclude(const std::string& problem) {
   if (!problem.empty() && ranks_.rank() == 0) folder_->remove();
   RestartOutcome outcome{folder_->info.step, folder_->info.path, problem, threads_.take_seconds()};
   folder_.reset();
-  busy_ = false;
   return outcome;
 }
 

@@ -148,7 +148,7 @@ class RestartWriter {
   void begin(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
              const RestartRows& rows, int keep, std::uint64_t needed = 0);
 
-  bool busy() const { return busy_; }  // begun, and its outcome not returned yet; the same on all ranks
+  bool busy() const { return folder_ != nullptr; }  // begun, and its outcome not returned yet; the same on all ranks
   // The outcome, once and as soon as there is one. Does not wait.
   std::optional<RestartOutcome> look();
   // Waits for the outcome. May be called where busy() is true.
@@ -161,8 +161,7 @@ class RestartWriter {
 
   Communicator ranks_;
   std::shared_ptr<Folder> folder_;  // of the restart under way
-  bool busy_ = false, completing_ = false;
-  std::shared_ptr<std::string> checksum_;  // of the file, by this rank's thread
+  bool completing_ = false;
   RankThreads threads_;
 };
 

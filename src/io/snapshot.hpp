@@ -86,6 +86,12 @@ struct Snapshot {
   std::vector<float> masses;
   std::vector<std::uint64_t> ids;
   std::size_t size() const { return positions.size(); }
+  void resize(std::size_t n) {
+    positions.resize(n);
+    velocities.resize(n);
+    masses.resize(n);
+    ids.resize(n);
+  }
   // Adds a particle of another set.
   void append(const Snapshot& from, std::size_t i) {
     positions.push_back(from.positions[i]);

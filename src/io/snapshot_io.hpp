@@ -133,17 +133,4 @@ struct Extent {
 };
 Extent extent_of(const Snapshot& share, const Communicator& ranks);
 
-// Particles at one point: only their velocities, not their forces, can separate them.
-struct Twins {
-  std::uint64_t count;               // of particles that share their point with another
-  std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
-  std::array<double, 3> position;    // of the first
-};
-
-// Particles of the whole set at one point, if any: in a box after rounding to 2^-32 of its side, else of equal
-// coordinates; the same for any number of ranks. A hash distributes the points of all shares over ranks, which sort
-// them, 12 bytes each (24 without a box), so that no rank needs memory for more than about its share, twice. Positions
-// are finite and in the box. Collective.
-std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);
-
 }  // namespace maki

@@ -296,10 +296,7 @@ std::vector<std::string> merge_notes(const Communicator& ranks, const std::vecto
 
 void make_room(Snapshot& s, std::uint64_t n, const std::string& file) {
   try {
-    s.positions.resize(n);
-    s.velocities.resize(n);
-    s.masses.resize(n);
-    s.ids.resize(n);
+    s.resize(n);
   } catch (const std::exception&) {  // std::bad_alloc, std::length_error
     throw Error(fmt::format("cannot read '{}'", file), fmt::format("no memory for the {} particles of its header", n),
                 "use a machine with more memory, or make the file again if it cannot hold that many");

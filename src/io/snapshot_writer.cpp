@@ -137,8 +137,12 @@ FileFactors set_file_units(SnapshotHeader& header, FileLayout layout) {
   return factors;
 }
 
-Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
-                       const WriteOptions& options, const RunPlace& writers) {
+namespace {
+
+// The rows of all ranks' shares, with the number formats of `options`. `chosen`: as Part::chosen. Throws Error, the
+// same on all ranks. Collective, over the sites too.
+Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
+               const WriteOptions& options, const RunPlace& writers) {
   const auto& [ranks, sites] = writers;
   Part part{
       .particles = particles, .chosen = std::move(chosen), .ranks = ranks, .begins = {0}, .header = particles.header()};
@@ -170,8 +174,6 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   return part;
 }
 
-namespace {
-
 Part part_of(const Part& all, int file) {
   const std::uint64_t begin = share_begin(all.total, file, all.files);
   const std::uint64_t end = share_begin(all.total, file + 1, all.files);
@@ -182,6 +184,14 @@ Part part_of(const Part& all, int file) {
   return part;
 }
 
+// The parts of `all`, one for each file that this site writes: with several sites one.
+std::vector<Part> own_parts(const Part& all) {
+  if (all.options.files < all.files) return {all};
+  std::vector<Part> parts;
+  for (int file = 0; file < all.files; ++file) parts.push_back(part_of(all, file));
+  return parts;
+}
+
 }  // namespace
 
 std::vector<std::string> file_names(const std::string& path, const WriteOptions& options) {
@@ -189,13 +199,6 @@ std::vector<std::string> file_names(const std::string& path, const WriteOptions&
   for (int file = 0; file < options.files; ++file)
     names.push_back(gadget::part_name(path, options.format, file, options.files));
   return names;
-}
-
-std::vector<Part> gadget::own_parts(const Part& all) {
-  if (all.options.files < all.files) return {all};
-  std::vector<Part> parts;
-  for (int file = 0; file < all.files; ++file) parts.push_back(part_of(all, file));
-  return parts;
 }
 
 // ---- a snapshot at once ---------------------------------------------------------------------------------------------
@@ -298,7 +301,7 @@ std::vector<std::string> write_binary_set(const std::string& path, const Snapsho
   const SnapshotSource source(snapshot);
   std::vector<SafeFile> files;  // of rank 0
   std::vector<std::string> names;
-  for (const Part& part : gadget::own_parts(gadget::whole_set(source, nullptr, options, writers))) {
+  for (const Part& part : own_parts(whole_set(source, nullptr, options, writers))) {
     const gadget::FileName name = begin_file(path, part, files);
     gadget::write_binary_file(name, part);
     names.push_back(name.path);
@@ -381,11 +384,11 @@ std::vector<std::string> SnapshotWriter::begin(const std::string& path, Snapshot
                                                const Provenance& provenance, const WriteOptions& options) {
   const RankThreads::MainWork work(threads_);
   const Communicator& ranks = writers_.ranks;
-  const gadget::Part all = gadget::whole_set(*set.particles, chosen_of(set, options.selection), options, writers_);
+  const Part all = whole_set(*set.particles, chosen_of(set, options.selection), options, writers_);
   const Hdf5Turn turn;  // other sites may be threads of this process, and were waited for
   auto job = std::make_unique<Job>();
   job->set = std::move(set);
-  for (const gadget::Part& part : gadget::own_parts(all)) {
+  for (const Part& part : own_parts(all)) {
     const gadget::FileName name = begin_file(path, part, job->files);
     job->names.push_back(name.path);
     gadget::Hdf5Output& output = job->outputs.emplace_back(name, part, provenance, job->set.extras);

@@ -46,17 +46,14 @@ bool comes_before(const ShellParticle& a, const ShellParticle& b) {
 Snapshot snapshot_of(const std::vector<ShellParticle>& particles, const SnapshotHeader& header) {
   Snapshot set;
   set.header = header;
-  set.positions.reserve(particles.size());  // exact, for kShellHostBytes in src/run/run_products.cpp
-  set.velocities.reserve(particles.size());
-  set.masses.reserve(particles.size());
-  set.ids.reserve(particles.size());
-  for (const ShellParticle& particle : particles) {
+  set.resize(particles.size());  // exact, for kShellHostBytes in src/run/run_products.cpp
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const ShellParticle& particle = particles[i];
     const auto factor = static_cast<float>(std::sqrt(header.time / particle.scale_factor));
-    set.positions.push_back(particle.position);
-    set.velocities.push_back(
-        {particle.velocity[0] * factor, particle.velocity[1] * factor, particle.velocity[2] * factor});
-    set.masses.push_back(particle.mass);
-    set.ids.push_back(particle.id);
+    set.positions[i] = particle.position;
+    for (std::size_t axis = 0; axis < 3; ++axis) set.velocities[i][axis] = particle.velocity[axis] * factor;
+    set.masses[i] = particle.mass;
+    set.ids[i] = particle.id;
   }
   return set;
 }

@@ -182,17 +182,9 @@ std::vector<double> masses(const std::vector<std::uint64_t>& counts, double quan
 // The counts of a rank, on rank 0. Collective.
 std::vector<std::uint64_t> share_from(const SkyMap& map, int rank, const Communicator& ranks) {
   if (rank == 0) return map.counts();
-  const Share share = share_of(sky_pixels(map.nside()), rank, ranks.size());
-  std::vector<std::uint64_t> counts;
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  if (ranks.rank() == rank) out.push_back({0, map.counts().data(), map.counts().size() * sizeof(std::uint64_t)});
-  if (ranks.rank() == 0) {
-    counts.resize(share.size());
-    in.push_back({rank, counts.data(), counts.size() * sizeof(std::uint64_t)});
-  }
-  ranks.exchange(out, in);
-  return counts;
+  const bool mine = ranks.rank() == rank;
+  return std::move(
+      gather_lists(ranks, mine ? map.counts() : std::vector<std::uint64_t>())[static_cast<std::size_t>(rank)]);
 }
 
 }  // namespace

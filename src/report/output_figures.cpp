@@ -86,9 +86,9 @@ using Files = std::vector<std::pair<int, std::string>>;
 
 constexpr std::size_t kPictures = 8, kPicturePixels = 400, kSpectra = 6;
 
-// Files NAME_NNN.ENDING in the directory, by their numbers.
-Files numbered_files(const std::string& directory, const std::string& name, const std::string& ending) {
-  const std::regex known(name + "_(\\d{3,9})" + ending);
+// Files and folders in the directory whose names are this expression, by the numbers in it.
+Files numbered_files(const std::string& directory, const std::string& name) {
+  const std::regex known(name);
   Files files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
@@ -270,7 +270,7 @@ std::string mass_function_figure(const std::vector<Columns>& files) {
 Part pictures_part(const std::string& directory, const RunRecords& records, std::size_t& bytes) {
   Part part;
   std::vector<std::string> all;
-  const Files files = numbered_files(directory, "image", "\\.png");
+  const Files files = numbered_files(directory, R"(image_(\d{3,9})\.png)");
   for_files(some_of(files, kPictures), part.problems, [&](int number, const std::string& path) {
     const std::string file = fs::path(path).filename().string();
     const std::vector<unsigned char> png = thumbnail_of(path, kPicturePixels);
@@ -285,8 +285,8 @@ Part pictures_part(const std::string& directory, const RunRecords& records, std:
 
 Part spectra_part(const std::string& directory, const RunRecords& records) {
   Part part;
-  const std::vector<Columns> spectra =
-      read_all(some_of(numbered_files(directory, "power", "\\.txt"), kSpectra), {"K", "P", "ModeCount"}, part.problems);
+  const std::vector<Columns> spectra = read_all(some_of(numbered_files(directory, R"(power_(\d{3,9})\.txt)"), kSpectra),
+                                                {"K", "P", "ModeCount"}, part.problems);
   if (spectra.empty()) return part;
   const double particles = records.steps.empty() ? 0 : records.steps.front().particles;
   part.html =
@@ -302,7 +302,7 @@ Part spectra_part(const std::string& directory, const RunRecords& records) {
 
 Part mass_functions_part(const std::string& directory) {
   Part part;
-  const Files files = numbered_files(directory, "groups", "_mass_function\\.txt");
+  const Files files = numbered_files(directory, R"(groups_(\d{3,9})_mass_function\.txt)");
   const std::vector<Columns> all = read_all(some_of(files, kSpectra), {"log10(M)", "dn/dlnM", "Error"}, part.problems);
   if (!all.empty()) part.html = figures({mass_function_figure(all)});
   return part;
@@ -346,9 +346,9 @@ void read_map(const std::string& path, Shell& shell) {
 
 void add_rows(const fs::path& folder, HtmlTable& table, Part& part) {
   std::map<int, Shell> shells;
-  for_files(numbered_files(folder.string(), "conesnap", "(\\.\\d+)?\\.hdf5"), part.problems,
+  for_files(numbered_files(folder.string(), R"(conesnap_(\d{3,9})(\.\d+)?\.hdf5)"), part.problems,
             [&](int number, const std::string& path) { read_particles(path, shells[number]); });
-  for_files(numbered_files(folder.string(), "map", "(\\.\\d+)?\\.fits"), part.problems,
+  for_files(numbered_files(folder.string(), R"(map_(\d{3,9})(\.\d+)?\.fits)"), part.problems,
             [&](int number, const std::string& path) { read_map(path, shells[number]); });
   for (const auto& [number, shell] : shells)
     if (shell.particles || shell.nside)
@@ -359,16 +359,6 @@ void add_rows(const fs::path& folder, HtmlTable& table, Part& part) {
                             shell.nside ? fmt::format("NSIDE {}", *shell.nside) : "none"});
 }
 
-std::vector<fs::path> observers_in(const std::string& directory) {
-  static const std::regex known(R"(lightcone_\d{2,9})");
-  std::vector<fs::path> folders;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored))
-    if (std::regex_match(entry.path().filename().string(), known)) folders.push_back(entry.path());
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
 }  // namespace
 
 Part light_cones_part(const std::string& directory) {
@@ -376,7 +366,8 @@ Part light_cones_part(const std::string& directory) {
   HtmlTable table{{"observer", "shell", "redshifts", "comoving distances, units of the run", "particles", "map"},
                   {},
                   {}};
-  for (const fs::path& folder : observers_in(directory)) add_rows(folder, table, part);
+  for (const auto& [number, folder] : numbered_files(directory, R"(lightcone_(\d{2,9}))"))
+    add_rows(folder, table, part);
   if (table.rows.empty()) return part;
   const std::size_t all = table.rows.size();
   table.rows.resize(std::min(all, kMostShells));

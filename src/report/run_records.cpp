@@ -62,9 +62,7 @@ void read_sites(const ptree& line, Step& step) {
     if (n.size() >= 4) step.site_traffic[name] = {n[0], n[1], n[2], n[3]};
   }
   for (const auto& [name, site] : child(line, "sites.all"))
-    step.sites.push_back(
-        {name,
-         {number(site, "force", 0), number(site, "particles", 0), number(site, "begin", 0), number(site, "end", 0)}});
+    step.sites.push_back({name, {number(site, "begin", 0), number(site, "end", 0)}});
 }
 
 void read_energy(const ptree& line, Step& step) {
@@ -78,7 +76,6 @@ void read_energy(const ptree& line, Step& step) {
 void read_work(const ptree& line, Step& step) {
   step.rebuilt = line.get<bool>("rebuilt", false);
   step.particles = number(line, "particles", 0);
-  step.interactions = number(line, "interactions", 0);
   step.mean_list = number(line, "mean_list", 0);
   step.probe_error = number(line, "probe_error", 0);
   step.fresh_error = number(line, "fresh_error", 0);
@@ -106,10 +103,7 @@ Step step_of(const ptree& line) {
 }
 
 Output output_of(const ptree& line) {
-  Output output{line.get<int>("output"),
-                line.count("a") > 0 ? number(line, "a") : number(line, "t"),
-                text(line, "file"),
-                {}};
+  Output output{line.get<int>("output"), line.count("a") > 0 ? number(line, "a") : number(line, "t"), {}};
   if (const auto error = line.get_child_optional("force_error"))
     output.force_error = ForceError{number(*error, "rms"), number(*error, "median"), number(*error, "percentile_99"),
                                     error->get<std::uint64_t>("targets", 0)};

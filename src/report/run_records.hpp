@@ -36,9 +36,9 @@ struct SiteTraffic {
   double waited = 0, waits = 0, sent = 0, received = 0;
 };
 
-// The state of one site in a step: seconds of its slowest rank in forces, and its slab in x, sides of the box.
-struct SiteState {
-  double force = 0, particles = 0, begin = 0, end = 0;
+// The slab of one site in a step, in x, sides of the box.
+struct SiteSlab {
+  double begin = 0, end = 0;
 };
 
 // Numbers of one step; kUnknown where the line has none.
@@ -47,7 +47,7 @@ struct Step {
   double time = kUnknown;  // scale factor, or time
   double dt = kUnknown, dlna = kUnknown;
   bool long_step_end = false, rebuilt = false;
-  double particles = 0, interactions = 0, mean_list = 0;
+  double particles = 0, mean_list = 0;
   double probe_error = 0, fresh_error = 0;
   double kinetic = kUnknown, potential = kUnknown;
   double energy_error = kUnknown, momentum_drift = kUnknown, force_residual = kUnknown;
@@ -58,7 +58,7 @@ struct Step {
   double evaluate_imbalance = kUnknown, domain_imbalance = kUnknown;
   double site_waited = kUnknown;                    // seconds, for messages of other sites
   std::map<std::string, SiteTraffic> site_traffic;  // by phase
-  std::vector<std::pair<std::string, SiteState>> sites;
+  std::vector<std::pair<std::string, SiteSlab>> sites;
 
   bool comoving() const { return dlna == dlna; }
   double redshift() const { return 1 / time - 1; }
@@ -67,7 +67,6 @@ struct Step {
 struct Output {
   int index = 0;           // -1: the run was stopped
   double time = kUnknown;  // scale factor, or time
-  std::string file;
   std::optional<ForceError> force_error;
 };
 

@@ -74,10 +74,7 @@ Snapshot OutputState::snapshot() const {
   const StateCopy copy(*this);
   Snapshot set;
   set.header = header;
-  set.positions.resize(copy.size());
-  set.velocities.resize(copy.size());
-  set.masses.resize(copy.size());
-  set.ids.resize(copy.size());
+  set.resize(copy.size());
   for (std::size_t i = 0; i < copy.size(); ++i) {
     set.positions[i] = {copy.position(i, 0), copy.position(i, 1), copy.position(i, 2)};
     set.velocities[i] = {copy.velocity(i, 0), copy.velocity(i, 1), copy.velocity(i, 2)};

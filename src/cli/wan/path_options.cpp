@@ -72,21 +72,20 @@ void add_path_options(CLI::App& command, PathOptions& options) {
 
 void read_path_table(const std::string& text, const std::string& name, PathChoices& choices) {
   const toml::table file = parse_toml(text, name);
-  const auto line = [&](const toml::node& node) { return fmt::format("{} line {}", name, node.source().begin.line); };
   for (const auto& [section, node] : file) {
     const toml::table* keys = node.as_table();
     if (section.str() != "path" || keys == nullptr) {
-      throw Error(fmt::format("{}: there is no '{}' here", line(node), section.str()), "",
+      throw Error(fmt::format("{}: there is no '{}' here", place_of(name, node), section.str()), "",
                   "a file of --config has one table, [path]");
     }
     for (const auto& [word, value] : *keys) {
       const std::string given(word.str());
       const PathKey* key = find_path_key(given);
       if (key == nullptr) {
-        throw Error(fmt::format("{}: there is no key 'path.{}'", line(value), given), "",
+        throw Error(fmt::format("{}: there is no key 'path.{}'", place_of(name, value), given), "",
                     fmt::format("did you mean '{}'?", nearest_path_key(given)));
       }
-      at_place(fmt::format("{}: {}", line(value), given),
+      at_place(fmt::format("{}: {}", place_of(name, value), given),
                [&, &value = value] { set_key(*key, texts_of(*key, value), choices); });
     }
   }

@@ -32,7 +32,7 @@ Measured measure(const HaloSet& set, double length, std::uint64_t minimum, const
   const SortedParticles own = sort_particles(stream, particles);
   const RankBoxes boxes(own, alone);
   Measured m{collect_groups(stream, own, boxes, length, minimum, alone), {}, {}};
-  MeasuredGroups found = measure_groups(stream, m.members, SphereSource(own, boxes, alone), frame);
+  MeasuredGroups found = measure_groups(stream, m.members, SphereSource{own, boxes, alone}, frame);
   m.groups = std::move(found.groups);
   m.by_binding = std::move(found.by_binding);
   return m;

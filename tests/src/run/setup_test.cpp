@@ -108,7 +108,7 @@ TEST_F(PreparedRuns, AFarParticleOfAnIsolatedSetBeginsSetAside) {
   const SetForces forces = forces_of(run, ForceMethod::kRun, {7});
   EXPECT_NEAR(forces.potential[0] * 1e5, -59.0 * set.masses[0], 1e-3);
 
-  set.positions.resize(12), set.velocities.resize(12), set.masses.resize(12), set.ids.resize(12);
+  set.resize(12);
   for (std::size_t i = 0; i < 3; ++i) set.positions[i] = {1e6, 0, static_cast<double>(i)};
   expect_error([&] { prepare(config, set); }, {"softening", "too small for a box"});
 }
