@@ -135,21 +135,17 @@ void add_errors(const Stream& stream, const Gravity& gravity, const Particles& p
   const auto ids = particles.id.download(stream);
   std::vector<std::uint32_t> place(ids.size());
   for (std::uint32_t i = 0; i < ids.size(); ++i) place[ids[i]] = i;
-  const auto& s = gravity.short_acceleration();
-  const auto& l = gravity.long_acceleration();
-  const std::vector<float> a[3] = {s.x.download(stream), s.y.download(stream), s.z.download(stream)};
-  const std::vector<float> b[3] = {l.x.download(stream), l.y.download(stream), l.z.download(stream)};
-  std::vector<std::array<double, 3>> found;
-  for (const auto target : truth.targets) {
-    const std::uint32_t p = place[target];
-    found.push_back({static_cast<double>(a[0][p]) + b[0][p], static_cast<double>(a[1][p]) + b[1][p],
-                     static_cast<double>(a[2][p]) + b[2][p]});
+  const auto s = gravity.short_acceleration().download(stream), l = gravity.long_acceleration().download(stream);
+  std::vector<std::array<double, 3>> found(truth.targets.size());
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    const std::uint32_t p = place[truth.targets[t]];
+    for (int k = 0; k < 3; ++k) found[t][k] = static_cast<double>(s[p][k]) + l[p][k];
   }
   m.errors = testing::force_errors(found, truth.acceleration);
   if (!sites) return;
   std::vector<std::array<float, 3>> all(ids.size());
   for (std::size_t i = 0; i < all.size(); ++i)
-    for (int k = 0; k < 3; ++k) all[i][k] = a[k][place[i]] + b[k][place[i]];
+    for (int k = 0; k < 3; ++k) all[i][k] = s[place[i]][k] + l[place[i]][k];
   m.amplitudes = amplitudes(all, *sites, static_cast<int>(std::lround(std::cbrt(static_cast<double>(all.size())))));
 }
 

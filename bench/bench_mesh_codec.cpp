@@ -10,10 +10,10 @@
 #include <random>
 
 #include "bench/report.hpp"
-#include "kernels/mesh/assign.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
+#include "tests/kernels/mesh/mesh_sets.hpp"
 #include "wan/sites/mesh_codec.hpp"
 #include "wan/sites/site_mesh.hpp"
 
@@ -29,7 +29,7 @@ constexpr int kPlanes = 16;  // of a block
 
 struct Set {
   std::string name;
-  DeviceBuffer<SourceParticle> source;
+  std::vector<SourceParticle> particles;
 };
 
 Set set_of(std::string name, const Config& config) {
@@ -37,10 +37,7 @@ Set set_of(std::string name, const Config& config) {
   Particles particles;
   const Stream stream;
   load_particles(stream, run.initial, make_frame(run.initial.header, run.side, run.centre), particles);
-  std::vector<SourceParticle> host = particles.source.download(stream);
-  Set set{std::move(name), DeviceBuffer<SourceParticle>("bench.source")};
-  set.source.upload(stream, host);
-  return set;
+  return {std::move(name), particles.source.download(stream)};
 }
 
 // Steep clumps, half of all particles, in a perturbed lattice: what gravity makes in the end.
@@ -64,22 +61,7 @@ Set clumps(int side) {
     for (int c = 0; c < 3; ++c) *to[c] = static_cast<std::uint32_t>(static_cast<std::int64_t>(x[c] * 0x1p32));
     set.push_back(p);
   }
-  Set result{"clumps", DeviceBuffer<SourceParticle>("bench.source")};
-  result.source.upload(Stream(), set);
-  return result;
-}
-
-Counts counts_of(const Set& set, const MassUnit& unit, int m) {
-  const Stream stream;
-  MassCounter counter(Assignment::kPcs);
-  counter.take(stream, set.source.data(), set.source.size(), unit, MeshBox::whole(m));
-  Counts counts;
-  for (std::size_t mesh = 0; mesh < 2; ++mesh) {
-    DeviceBuffer<std::uint64_t> cells("bench.counts", static_cast<std::size_t>(m) * m * m);
-    counter.count(stream, mesh == 1, cells.data());
-    counts[mesh] = cells.download(stream);
-  }
-  return counts;
+  return {"clumps", set};
 }
 
 // What this thread had of its core.
@@ -140,10 +122,10 @@ Run measure(const Counts& counts, const MassUnit& unit, int m, Plane kind, int r
 }
 
 void report_one(const Set& set, int m, int repeat, bench::Report& report) {
-  const Stream stream;
+  const test::OnDevice source(set.particles);
   const MassUnit unit =
-      choose_mass_unit(stream, Assignment::kPcs, m, set.source.data(), set.source.size(), sites::kSiteMassBits);
-  const Counts counts = counts_of(set, unit, m);
+      choose_mass_unit(test::test_stream(), Assignment::kPcs, m, source.data(), source.size(), sites::kSiteMassBits);
+  const Counts counts = test::counts_of(set.particles, unit, Assignment::kPcs, MeshBox::whole(m));
   const double cells = static_cast<double>(m) * m * m;
   for (Plane kind : {Plane::kRounded, Plane::kExact}) {
     const char* const of = kind == Plane::kRounded ? "rounded" : "shared";
@@ -151,7 +133,7 @@ void report_one(const Set& set, int m, int repeat, bench::Report& report) {
     const double encode = 1e9 * run.encode / cells, decode = 1e9 * run.decode / cells, copy = 1e9 * run.copy / cells;
     const double bytes = static_cast<double>(run.bytes) / cells;
     fmt::print("{:<24} {:4}^3 {:8.3g} {:<8} {:8.2f} {:8.2f} {:8.2f} {:8.2f} {:9.1f} {:9.3f}\n", set.name, m,
-               static_cast<double>(set.source.size()) / cells, of, encode, decode, encode + decode, copy,
+               static_cast<double>(source.size()) / cells, of, encode, decode, encode + decode, copy,
                (encode + decode) / copy, bytes);
     std::fflush(stdout);
     const std::string name = fmt::format("{} {}^3, {}: ", set.name, m, of);

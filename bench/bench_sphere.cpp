@@ -13,6 +13,7 @@
 #include "kernels/force/force.hpp"
 #include "kernels/measure/reductions.hpp"
 #include "src/gravity/gravity.hpp"
+#include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 
 namespace {
@@ -33,35 +34,28 @@ void jitter(const Stream& stream, Particles& particles, double sides) {
   auto source = particles.source.download(stream);
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> u(-sides, sides);
-  for (auto& p : source) {
-    p.x += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
-    p.y += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
-    p.z += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
-  }
+  for (auto& p : source)
+    for (std::uint32_t* c : {&p.x, &p.y, &p.z})
+      *c += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
   particles.source.upload(stream, source);
 }
 
 double error_against_direct(const Stream& stream, const Particles& particles, const ForceLaw& law,
                             const VectorArray& acceleration) {
   const auto n = static_cast<std::uint32_t>(particles.size());
-  const auto ax = acceleration.x.download(stream), ay = acceleration.y.download(stream),
-             az = acceleration.z.download(stream);
-  double difference = 0, reference = 0;
+  const auto all = acceleration.download(stream);
+  std::vector<std::array<double, 3>> found, expected;
+  const auto add = [](auto& to, const std::array<float, 3>& a) { to.push_back({a[0], a[1], a[2]}); };
   constexpr std::uint32_t stretch = 128;
   for (std::uint32_t s = 0; s < 16; ++s) {
     const std::uint32_t first = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n - stretch) * s / 15);
     VectorArray exact("bench.exact");
     exact.resize(stretch);
     direct_sum(stream, law, {particles.source.data(), n, first, stretch}, {exact.view(), nullptr});
-    const auto bx = exact.x.download(stream), by = exact.y.download(stream), bz = exact.z.download(stream);
-    for (std::uint32_t k = 0; k < stretch; ++k) {
-      const double dx = ax[first + k] - bx[k], dy = ay[first + k] - by[k], dz = az[first + k] - bz[k];
-      difference += dx * dx + dy * dy + dz * dz;
-      reference +=
-          static_cast<double>(bx[k]) * bx[k] + static_cast<double>(by[k]) * by[k] + static_cast<double>(bz[k]) * bz[k];
-    }
+    for (const auto& a : exact.download(stream)) add(expected, a);
+    for (std::uint32_t k = 0; k < stretch; ++k) add(found, all[first + k]);
   }
-  return std::sqrt(difference / reference);
+  return testing::force_errors(found, expected).rms;
 }
 
 void run(const Options& o) {

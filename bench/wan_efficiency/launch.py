@@ -60,7 +60,6 @@ def one_site(options, folder, text):
     process = start(options, command(options, options.ranks, folder), groups, 0, f"{folder}/one.log")
     wait_all([process], [f"{folder}/one.log"], options.limit)
     groups.remove()
-    return [f"{folder}/one"]
 
 
 def several_sites(options, count, folder, text):
@@ -76,7 +75,6 @@ def several_sites(options, count, folder, text):
     status = subprocess.run(words + ["--", sys.executable, here, "--inside", folder]).returncode
     if status:
         sys.exit(status)
-    return [f"{folder}/{name}" for name in problem.NAMES[:count]]
 
 
 def inside(options, folder):

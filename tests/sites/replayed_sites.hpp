@@ -6,12 +6,9 @@
 #pragma once
 
 #include <array>
-#include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +53,7 @@ class ReplayRing : public Ring {
     traffic.bytes_received += message.size();
     return message;
   }
-  bool arrived(int from, Phase phase) {  // not thread-safe
+  bool arrived(int from, Phase phase) {
     const Key key = {me_, from, static_cast<int>(phase)};
     return received_[key] < sent_[key].size();
   }
@@ -70,39 +67,20 @@ class ReplayRing : public Ring {
   std::array<Traffic, kPhases> traffic_{};
 };
 
-// receive() waits for other threads; where one thread drives all sites, it has to send every message before it receives
-// it.
+// One that keeps the messages of all, with the others: each has to be sent before it is received.
 class MemoryRing : public ReplayRing {
  public:
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable came;
-    Sent sent;
-  };
-
-  MemoryRing(std::shared_ptr<Shared> shared, int count, int me)
-      : ReplayRing(shared->sent, count, me), shared_(std::move(shared)) {}
-  void send(int to, Phase phase, std::uint64_t number, Message message) override {
-    const std::lock_guard lock(shared_->mutex);
-    ReplayRing::send(to, phase, number, std::move(message));
-    shared_->came.notify_all();
-  }
-  Message receive(int from, Phase phase, std::uint64_t number) override {
-    std::unique_lock lock(shared_->mutex);
-    if (!shared_->came.wait_for(lock, std::chrono::seconds(60), [&] { return arrived(from, phase); }))
-      throw SiteLost("site " + std::to_string(from) + " sends nothing", name(phase));
-    return ReplayRing::receive(from, phase, number);
-  }
+  MemoryRing(std::shared_ptr<Sent> sent, int count, int me) : ReplayRing(*sent, count, me), sent_(std::move(sent)) {}
 
  private:
-  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<Sent> sent_;
 };
 
 // One ring for each site.
 inline std::vector<std::unique_ptr<Ring>> make_memory_rings(int count) {
-  const auto shared = std::make_shared<MemoryRing::Shared>();
+  const auto sent = std::make_shared<ReplayRing::Sent>();
   std::vector<std::unique_ptr<Ring>> rings;
-  for (int i = 0; i < count; ++i) rings.push_back(std::make_unique<MemoryRing>(shared, count, i));
+  for (int i = 0; i < count; ++i) rings.push_back(std::make_unique<MemoryRing>(sent, count, i));
   return rings;
 }
 

@@ -29,33 +29,20 @@ struct Ends {
   }
 };
 
-struct Forces {
-  WalkOptions walk;
-  ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.1, Softening::kPlummer, 1e-3);
-  TreeSet& targets;
-  VectorArray sum{"test"};
-
-  Forces(const WalkOptions& w, TreeSet& set) : walk(w), targets(set) {
-    sum.resize(set.particles.size());
-    sum.fill_zero(set.stream);
-  }
-  void add(Octree& tree, const SourceParticle* particles) {
-    testing::add_forces(law, walk, targets, tree, particles, true, sum);
-  }
-  testing::Vectors result() { return testing::download(targets.stream, sum); }
-};
-
 // What a site's rank has imported acts as the whole trees it was cut from.
 void expect_as_whole(TreeSite& side, const WalkOptions& walk, const std::vector<std::vector<SourceParticle>>& whole) {
   if (side.mine.empty()) return;
-  Forces imported(walk, side.set), exact(walk, side.set);
-  imported.add(side.trees->forest(), side.trees->particles().data());
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.1, Softening::kPlummer, 1e-3);
+  const Stream& stream = side.set.stream;
+  test::VectorsOnDevice imported(side.mine.size()), exact(side.mine.size());
+  for (VectorArray* sum : {&imported, &exact}) sum->fill_zero(stream);
+  testing::add_forces(law, walk, side.set, side.trees->forest(), side.trees->particles().data(), true, imported);
   for (const auto& set : whole) {
     TreeSet tree(set, 64, kPeriodicMinLevel);
-    exact.add(tree.tree, tree.particles.source.data());
+    testing::add_forces(law, walk, side.set, tree.tree, tree.particles.source.data(), true, exact);
   }
-  const auto errors = maki::testing::force_errors(imported.result(), exact.result(), 0.01);
-  EXPECT_LT(errors.max, 1e-5);
+  using testing::download;
+  EXPECT_LT(maki::testing::force_errors(download(stream, imported), download(stream, exact), 0.01).max, 1e-5);
 }
 
 // Particle k of this site is on rank k mod `used` of it; the others have none.

@@ -69,6 +69,11 @@ struct SitesRanks : ::testing::Test {
     }
     sites = std::make_unique<Sites>(std::move(near), std::vector<std::string>{"far", "here"}, world);
   }
+  // What this site has sent under number 9.
+  void send_back(Phase phase) {
+    if (auto* const there = dynamic_cast<MemoryRing*>(far.get()))
+      while (there->arrived(1, phase)) there->send(1, phase, 9, there->receive(1, phase, 9));
+  }
 };
 
 TEST_F(SitesRanks, AllSeeWhatWasPublished) {
@@ -101,11 +106,7 @@ TEST_F(SitesRanks, PartsOfAllRanksArriveOnAll) {
     };
     sites->send_parts(0, Phase::kTrees, 9, part_of(world.rank()));
     sites->publish_parts(Phase::kMesh, 9, part_of(world.rank()));
-    if (auto* const there = dynamic_cast<MemoryRing*>(far.get())) {
-      for (Phase phase : {Phase::kTrees, Phase::kMesh}) {
-        while (there->arrived(1, phase)) far->send(1, phase, 9, far->receive(1, phase, 9));
-      }
-    }
+    for (Phase phase : {Phase::kTrees, Phase::kMesh}) send_back(phase);
     const auto all = sites->receive_parts(0, Phase::kTrees, 9);
     ASSERT_EQ(all.size(), static_cast<std::size_t>(world.size()));
     for (int rank = 0; rank < world.size(); ++rank) EXPECT_EQ(all[rank], part_of(rank)) << piece;
@@ -151,8 +152,7 @@ TEST_F(SitesRanks, PartsWithoutRoomAreRefusedOnAllRanks) {
     sites->set_piece(100);
     for (const Phase phase : {Phase::kTrees, Phase::kMesh}) {
       sites->send_parts(0, phase, 9, pattern(mine, 1));
-      if (auto* const there = dynamic_cast<MemoryRing*>(far.get()))
-        while (there->arrived(1, phase)) far->send(1, phase, 9, far->receive(1, phase, 9));
+      send_back(phase);
     }
     const std::string all = error_of<Error>([&] { sites->receive_parts(0, Phase::kTrees, 9); });
     EXPECT_EQ(all.empty(), room >= mine * ranks) << all;

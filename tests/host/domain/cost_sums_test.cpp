@@ -90,10 +90,9 @@ TEST(GroupCosts, AreTheInteractionsOfTheLists) {
   testing::TreeSet set(testing::clustered_set(5000, 2), 64, 0);
   InteractionLists lists;
   walk_tree(set.stream, set.tree, {}, set.all_groups(), lists);
-  const auto count = static_cast<std::uint32_t>(set.groups.size());
-  const ListView view{set.groups.data(), lists.ranges.data(), lists.words.data(), nullptr, count};
+  const ListView view = set.view(lists);
   const ListStatistics expected = list_statistics(set.stream, set.tree, view);
-  DeviceBuffer<std::uint32_t> cost("test.cost", count);
+  DeviceBuffer<std::uint32_t> cost("test.cost", set.group_count());
   for (const std::uint32_t cell_cost : {1u, 4u}) {
     group_costs(set.stream, set.tree.count.data(), view, cell_cost, cost.data());
     const auto costs = cost.download(set.stream);

@@ -71,9 +71,7 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
   std::vector<float> host(whole.size(), 0.0f);
   for (int x = 0; x < m; ++x)
     for (int y = 0; y < m; ++y)
-      for (int z = 0; z < m; ++z)
-        host[test::cell_at(whole, static_cast<std::size_t>(x), static_cast<std::size_t>(y),
-                           static_cast<std::size_t>(z))] = value(x, y, z);
+      for (int z = 0; z < m; ++z) host[test::cell_at(whole, x, y, z)] = value(x, y, z);
   test::OnDevice mesh(host);
   whole.forward(stream, mesh.data());
   const std::vector<float> expected = mesh.download(stream);
@@ -84,8 +82,7 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
   double squares = 0, reference = 0, largest = 0;
   for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
     for (int kx = 0; kx < m; ++kx) {
-      const float* truth = &expected[test::mode_at(whole, static_cast<std::size_t>(kx), static_cast<std::size_t>(ky),
-                                                   static_cast<std::size_t>(kz))];
+      const float* truth = &expected[test::mode_at(whole, kx, ky, kz)];
       for (int part = 0; part < 2; ++part) {
         const double off = double(mine.modes[fft.mode_row() * line + 2 * kx + part]) - truth[part];
         squares += off * off;

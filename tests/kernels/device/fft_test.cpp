@@ -20,16 +20,12 @@ float field(int x, int y, int z) {
   return std::sin(1.7f * x + 0.3f) + std::cos(2.9f * y * z) + 0.1f * ((x * 7 + y * 3 + z * 5) % 11);
 }
 
-std::size_t place(const RealFft3d& fft, int x, int y, int z) {
-  return test::cell_at(fft, static_cast<std::size_t>(x), static_cast<std::size_t>(y), static_cast<std::size_t>(z));
-}
-
 std::vector<float> make_field(const RealFft3d& fft) {
   const int m = fft.cells();
   std::vector<float> mesh(fft.size(), 0.0f);
   for (int x = 0; x < m; ++x)
     for (int y = 0; y < m; ++y)
-      for (int z = 0; z < m; ++z) mesh[place(fft, x, y, z)] = field(x, y, z);
+      for (int z = 0; z < m; ++z) mesh[test::cell_at(fft, x, y, z)] = field(x, y, z);
   return mesh;
 }
 
@@ -53,9 +49,7 @@ TEST_P(RealFft3dSizes, ModesMatchThePlainSum) {
   const std::vector<float> modes = mesh.download(stream);
   const int probes[][3] = {{0, 0, 0}, {1, 2, 3}, {m - 1, 1, m / 2}, {m / 2, m / 2, m / 2}, {m / 2 + 1, m - 2, 2}};
   for (const auto& k : probes) {
-    const float* mode =
-        &modes[test::mode_at(fft, static_cast<std::size_t>(k[0] % m), static_cast<std::size_t>(k[1] % m),
-                             static_cast<std::size_t>(k[2] % (m / 2 + 1)))];
+    const float* mode = &modes[test::mode_at(fft, k[0] % m, k[1] % m, k[2] % (m / 2 + 1))];
     const auto expected = plain_mode(m, k[0] % m, k[1] % m, k[2] % (m / 2 + 1));
     EXPECT_NEAR(mode[0], expected.real(), 1e-5 * m * m * m) << k[0] << ' ' << k[1] << ' ' << k[2];
     EXPECT_NEAR(mode[1], expected.imag(), 1e-5 * m * m * m) << k[0] << ' ' << k[1] << ' ' << k[2];
@@ -74,7 +68,7 @@ TEST_P(RealFft3dSizes, ThereAndBackIsTheNumberOfCells) {
   const float scale = 1.0f / (float(m) * m * m);
   for (int row = 0; row < m * m; ++row)
     for (int z = 0; z < m; ++z) {
-      const std::size_t at = place(fft, row / m, row % m, z);
+      const std::size_t at = test::cell_at(fft, row / m, row % m, z);
       ASSERT_NEAR(after[at] * scale, before[at], 3e-6f);
     }
 }

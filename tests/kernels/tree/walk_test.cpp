@@ -169,9 +169,7 @@ TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
   Walked w(testing::clustered_set(4000, 8), options, 0);
   auto moved = w.particles.source.download(w.stream);
   for (std::size_t i = 0; i < moved.size(); ++i) moved[i].x += static_cast<std::uint32_t>((i % 5) << 26);
-  w.particles.source.upload(w.stream, moved);
-  sweep_octree(w.stream, w.particles.source.data(), w.tree);
-  refit_groups(w.stream, w.particles.source.data(), w.groups);
+  w.move_to(moved);
   const StaleCriterion criterion{options.rule(), 0.1f, StaleCells::kDivisible};
   std::vector<std::uint32_t> even;
   for (std::uint32_t g = 0; g < w.group_count(); g += 2) even.push_back(g);

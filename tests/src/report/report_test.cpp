@@ -176,10 +176,9 @@ TEST_F(ReportOfARun, OnlyOfARun) {
 }
 
 TEST_F(ReportOfARun, IsWatchedWhenFinished) {
-  const CallResult once = call("watch --once " + directory());
-  EXPECT_EQ(once.code, 0);
-  expect_words(once, {"tiny  4096 particles", "z 30.0000", "100 % of steps", "energy", "memory",
-                      "Came to its end at z = 30"});
+  const CallResult once = expect_end(call("watch --once " + directory()), 0,
+                                     {"tiny  4096 particles", "z 30.0000", "100 % of steps", "energy", "memory",
+                                      "Came to its end at z = 30"});
   // The phases of a modelled GPU take the model's time, too little of the wall's to be told.
   if (!std::getenv("MAKI_GPU_MODEL")) expect_words(once, {"phases"});
   EXPECT_EQ(call("watch " + directory()).code, 0) << "it ends with the run";
@@ -193,9 +192,7 @@ TEST_F(ReportOfARun, IsWatchedWhenItDied) {
   fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() - std::chrono::hours(1));
   expect_words(call("watch --once " + directory()), {"It seems to have stopped writing"});
   std::ofstream(file(".maki.lock")).close();  // a killed run leaves it; without it nobody knows
-  const CallResult dead = call("watch " + directory());
-  EXPECT_EQ(dead.code, 1);
-  expect_words(dead, {"The run has died: no line for 1 h ", "It has left no restart"});
+  expect_end(call("watch " + directory()), 1, {"The run has died: no line for 1 h ", "It has left no restart"});
   fs::create_directory(file("restart_000007"));
   expect_words(call("watch " + directory()), {"To go on: maki resume " + directory()});
 }
@@ -255,9 +252,7 @@ TEST(Watch, PatienceGrowsWithTheSteps) {
 }
 
 TEST(Watch, NamesADirectoryThatIsNone) {
-  const CallResult none = call("watch /no/such/directory");
-  EXPECT_EQ(none.code, 1);
-  expect_words(none, {"there is no directory '/no/such/directory'"});
+  expect_end(call("watch /no/such/directory"), 1, {"there is no directory '/no/such/directory'"});
 }
 
 TEST(ReportFigures, RedshiftMarksAreFewAndInside) {
