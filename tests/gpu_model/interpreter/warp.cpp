@@ -1,9 +1,5 @@
 #include "tests/gpu_model/interpreter/warp.hpp"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include <cstdio>
 #include <cstdlib>
 
@@ -12,30 +8,13 @@ namespace gpu_model {
 Moment now = 0;
 
 void expand(Lanes mask, std::int32_t* flags) {
-#if defined(__AVX2__)
-  const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-  for (unsigned part = 0; part < 4; ++part) {
-    const __m256i m = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask >> (8 * part))), bits);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(flags + 8 * part), _mm256_cmpeq_epi32(m, bits));
-  }
-#else
   for (unsigned l = 0; l < kLanes; ++l) flags[l] = -static_cast<std::int32_t>(mask >> l & 1);
-#endif
 }
 
 Lanes mask_of(const std::int32_t* flags) {
-#if defined(__AVX2__)
-  Lanes mask = 0;
-  for (unsigned part = 0; part < 4; ++part) {
-    const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(flags + 8 * part));
-    mask |= static_cast<Lanes>(_mm256_movemask_ps(_mm256_castsi256_ps(v))) << (8 * part);
-  }
-  return mask;
-#else
   Lanes mask = 0;
   for (unsigned l = 0; l < kLanes; ++l) mask |= static_cast<Lanes>(flags[l] < 0) << l;
   return mask;
-#endif
 }
 
 void set_active(Warp& w, Lanes lanes) {
