@@ -296,10 +296,35 @@ Kernel Decoder::kernel() {
   return std::move(k_);
 }
 
+// MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to
+// notice.
+void leave_out_barriers(Kernel& k) {
+  static const char* const place = std::getenv("MAKI_GPU_MODEL_WITHOUT");
+  if (!place || !*place) return;
+  for (Instruction& i : k.code) {
+    if (!i.barrier || i.to[0] != kNoRow) continue;
+    for (int n = i.source; n >= 0; n = k.callers[static_cast<std::size_t>(n)]) {
+      const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
+      const auto file = k.files->find(line.file);
+      if (file != k.files->end() && (file->second + ":" + std::to_string(line.line)).ends_with(place)) {
+        i.run = nothing;
+        i.jumps = false;
+      }
+    }
+  }
+}
+
 }  // namespace
 
-Kernel decode(const ptx::KernelText& text, const ptx::Names& dynamic_shared) {
-  return Decoder(text, dynamic_shared).kernel();
+Kernel decode(const ptx::ModuleText& module, const std::string& name) {
+  for (const ptx::KernelText& text : module.kernels) {
+    if (text.name != name) continue;
+    Kernel kernel = Decoder(text, module.dynamic_shared).kernel();
+    kernel.files = &module.files;
+    leave_out_barriers(kernel);
+    return kernel;
+  }
+  throw std::runtime_error("the module has no kernel " + name);
 }
 
 }  // namespace gpu_model

@@ -1,13 +1,11 @@
-// Modules of PTX, and launches of their kernels.
+// Kernels of PTX, and their launches.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tests/gpu_model/memory/work.hpp"
@@ -16,11 +14,6 @@
 namespace gpu_model {
 
 struct Kernel;  // decoded PTX
-struct Module;
-
-// Throws std::runtime_error with the line that is not understood.
-std::shared_ptr<const Module> load_module(std::string_view ptx);
-const Kernel* find_kernel(const Module& module, std::string_view name);  // nullptr: there is none
 
 // A kernel's name for messages: without its parameters, and shortened.
 std::string demangled(const std::string& symbol);
@@ -113,7 +106,7 @@ struct Kernel {
   std::uint32_t local_bytes = 0;
 };
 
-// `dynamic_shared`: the module's names of it. Throws std::runtime_error with the operation or name that is not known.
-Kernel decode(const ptx::KernelText& text, const ptx::Names& dynamic_shared);
+// The module stays where it is. Throws std::runtime_error with the operation or name that is not known.
+Kernel decode(const ptx::ModuleText& module, const std::string& name);
 
 }  // namespace gpu_model
