@@ -120,10 +120,7 @@ cudaError_t cudaFreeHost(void* memory) { return release(memory, ExtentKind::kPag
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
   return call([&](Lock& lock) {
     Stream* const stream = find_stream(handle);
-    if (!stream) {
-      report({"invalid handle", "cudaMemcpyAsync", "the stream is none, or was destroyed"});
-      return cudaErrorInvalidResourceHandle;
-    }
+    if (!stream) return no_handle("cudaMemcpyAsync");
     if (bytes == 0) return cudaSuccess;
     Copy c{address(to), address(from), bytes, side_of(address(to)), side_of(address(from)), {}};
     const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
@@ -153,10 +150,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t handle) {
   return call([&](Lock&) {
     Stream* const stream = find_stream(handle);
-    if (!stream) {
-      report({"invalid handle", "cudaMemsetAsync", "the stream is none, or was destroyed"});
-      return cudaErrorInvalidResourceHandle;
-    }
+    if (!stream) return no_handle("cudaMemsetAsync");
     const Address a = address(to);
     if (bytes == 0) return cudaSuccess;
     if (side_of(a) == Side::kPageable) {

@@ -19,7 +19,7 @@ enum class Progress { kDone, kNotYet };  // kNotYet: nothing was done; it has to
 
 // Puts work at the end of `stream`; `carry_out` gets its number when its turn comes. It may throw Stopped (report.hpp),
 // which becomes the error of the stream's device. Thread-safe; called without the model's lock held by the caller.
-WorkNumber queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out);
+void queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out);
 
 // From now on a thread of the model's own carries out work that nobody waits for, late (after 20 ms without progress):
 // a peer in another process may wait for it.
@@ -61,6 +61,9 @@ struct Event {
 
 // nullptr: not a stream. The default streams are not modelled: Maki uses none that blocks.
 Stream* find_stream(cudaStream_t handle);
+// Reports of calls that get none, or that of another GPU.
+cudaError_t no_handle(const std::string& where);
+cudaError_t wrong_device(const std::string& where, int other, int device);
 cudaStream_t make_stream();
 void destroy_stream(Stream& stream);
 
