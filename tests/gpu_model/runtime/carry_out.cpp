@@ -10,7 +10,6 @@
 #include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/call.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/host_pages.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
@@ -73,6 +75,7 @@ void wait_in(Stream& stream, const MarkPointer& mark);
 std::list<Stream>& all_streams();
 
 // carry_out.cpp
+inline std::atomic<std::uint64_t> host_waits{0};  // times that the host has waited for work not yet carried out
 // The host waits; other work may be carried out before what it waits for.
 void wait_for(Lock& lock, const MarkPointer& mark);
 void wait_for_device(Lock& lock, int device);

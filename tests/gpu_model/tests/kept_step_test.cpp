@@ -9,7 +9,7 @@
 #include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
+#include "tests/gpu_model/runtime/streams.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

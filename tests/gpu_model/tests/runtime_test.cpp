@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tests/gpu_model/runtime/call.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 #include "tests/gpu_model/tests/device_memory.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
