@@ -65,18 +65,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call([&](Lock&) {
-    Stream* s = find_stream(stream);
-    if (!s) return no_handle("cudaStreamQuery");
-    if (s->queue.empty()) {
-      Mark end{s, end_of(s->index), true, 0};
-      return ask(end) ? cudaSuccess : cudaErrorNotReady;
-    }
-    return ask(*mark_end(*s)) ? cudaSuccess : cudaErrorNotReady;
-  });
-}
-
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return call([&](Lock&) {
     Stream* s = find_stream(stream);
