@@ -4,6 +4,7 @@
 #include <xmmintrin.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "tests/gpu_model/choices.hpp"
@@ -56,8 +57,6 @@ void begin_warp(Warp& w, Block& b, std::uint32_t number) {
     for (unsigned l = 0; l < kLanes; ++l) row<std::uint32_t>(w, s.row)[l] = special(w, s.name, l);
 }
 
-}  // namespace
-
 void begin_block(Block& b, const Launch& launch, std::uint32_t index) {
   const Kernel& k = *launch.kernel;
   b.kernel = &k;
@@ -80,8 +79,6 @@ void begin_block(Block& b, const Launch& launch, std::uint32_t index) {
 }
 
 // Whose turn it is: groups of lanes in a warp, warps and blocks of a launch.
-
-namespace {
 
 // The present group waits in the list, so that another one can go on.
 void put_back(Warp& w) {
@@ -228,6 +225,28 @@ bool advance(Block& b, Choices& draw, int turns) {
   }
   open_barrier(b);
   return true;
+}
+
+// Warp instructions that a launch may take without a block of it coming to its end: MAKI_GPU_MODEL_PATIENCE.
+std::uint64_t patience() {
+  static const std::uint64_t most = [] {
+    const char* text = std::getenv("MAKI_GPU_MODEL_PATIENCE");
+    return text && *text ? std::strtoull(text, nullptr, 10) : std::uint64_t{1} << 34;
+  }();
+  return most;
+}
+
+// Of a launch that has taken more.
+[[noreturn]] void give_up(const Block& b) {
+  for (const Warp& w : b.warps)
+    if (w.alive && (w.active || !w.groups.empty())) {
+      const std::uint32_t pc = w.active ? w.pc : w.groups.front().pc;
+      fatal(w, b.kernel->code[pc], first_lane(w.active ? w.active : w.groups.front().lanes),
+            "a kernel that does not end",
+            std::to_string(patience()) +
+                " warp instructions, and no block has come to its end (MAKI_GPU_MODEL_PATIENCE)");
+    }
+  throw Stopped{};
 }
 
 // Subnormal numbers are zero while it lives, as in Maki's kernels (-ftz=true).

@@ -1,7 +1,6 @@
 #include "tests/gpu_model/interpreter/warp.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace gpu_model {
 
@@ -49,26 +48,6 @@ void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string
 void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text) {
   fault(w, i, lane, kind, text);
   throw Stopped{kind == "misaligned" ? 716 : kind == "out of bounds" ? kIllegalAddress : 719};
-}
-
-std::uint64_t patience() {
-  static const std::uint64_t most = [] {
-    const char* text = std::getenv("MAKI_GPU_MODEL_PATIENCE");
-    return text && *text ? std::strtoull(text, nullptr, 10) : std::uint64_t{1} << 34;
-  }();
-  return most;
-}
-
-[[noreturn]] void give_up(const Block& b) {
-  for (const Warp& w : b.warps)
-    if (w.alive && (w.active || !w.groups.empty())) {
-      const std::uint32_t pc = w.active ? w.pc : w.groups.front().pc;
-      fatal(w, b.kernel->code[pc], first_lane(w.active ? w.active : w.groups.front().lanes),
-            "a kernel that does not end",
-            std::to_string(patience()) +
-                " warp instructions, and no block has come to its end (MAKI_GPU_MODEL_PATIENCE)");
-    }
-  throw Stopped{};
 }
 
 }  // namespace gpu_model

@@ -119,11 +119,6 @@ void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string
 [[noreturn]] void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind,
                         const std::string& text);
 
-// Warp instructions that a launch may take without a block of it coming to its end: MAKI_GPU_MODEL_PATIENCE.
-std::uint64_t patience();
-[[noreturn]] void give_up(const Block& b);  // for a launch that has taken more
-
-void begin_block(Block& b, const Launch& launch, std::uint32_t index);
 // schedule.cpp
 void branch(Warp& w, const Instruction& i);
 void nothing(Warp& w, const Instruction& i);
