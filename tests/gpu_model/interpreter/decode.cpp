@@ -252,14 +252,9 @@ void Decoder::operands(const ptx::Statement& s, const Words& words, Instruction&
     std::size_t next = 1;
     if (o.size() > 1 && o[1].kind == Operand::kSecond) i.to[1] = row_of(o[next++].number);
     for (std::size_t k = 0; next < o.size(); ++k, ++next) {
-      unsigned w = bits;
-      if ((op == "shl" || op == "shr") && k == 1) w = 32;
-      if ((op == "bfi" && k > 1) || (op == "bfe" && k > 0)) w = 32;
-      if (op == "vote" || op == "setp" || op == "selp" || op == "and" || op == "or" || op == "xor" || op == "mov")
-        w = op == "vote" ? (k ? 32 : 1) : op == "selp" && k == 2 ? 1 : bits;
-      if (has(words, "wide") && k == 2) w = 2 * bits;
-      if ((op == "redux" || op == "match") && k == 1) w = 32;
-      read(k, next, w);
+      const bool counts = op == "shl" || op == "shr" || op == "bfe" || op == "vote" || op == "redux" || op == "match";
+      const bool decides = (op == "vote" && k == 0) || (op == "selp" && k == 2);
+      read(k, next, (counts && k > 0) || (op == "bfi" && k > 1) ? 32 : decides ? 1 : bits);
     }
   }
 }
