@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>

@@ -1,8 +1,6 @@
 // Kernels of the program, as nvcc's code registers them before main(), and the modules that hold them.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <array>
 #include <memory>
 #include <optional>

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "src/config/parse.hpp"
-#include "src/config/resolve.hpp"
 #include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"

@@ -1,7 +1,6 @@
 // Programs written for MPWide (tests/wan/mpw), each in processes of its own.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <deque>
 #include <optional>
