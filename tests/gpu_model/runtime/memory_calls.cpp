@@ -65,17 +65,6 @@ void carry_out(const Copy& c, WorkNumber work) {
     report({"host memory overwritten before its copy was done", words(work), std::to_string(c.bytes) + " bytes"});
 }
 
-bool direction_is(cudaMemcpyKind kind, bool to_device, bool from_device) {
-  switch (kind) {
-    case cudaMemcpyHostToHost: return !to_device && !from_device;
-    case cudaMemcpyHostToDevice: return to_device && !from_device;
-    case cudaMemcpyDeviceToHost: return !to_device && from_device;
-    case cudaMemcpyDeviceToDevice: return to_device && from_device;
-    case cudaMemcpyDefault: return true;
-  }
-  return false;
-}
-
 cudaError_t not_allocated(const char* call, Address a) {
   const std::string where = whereabouts(a, next_work());
   const bool twice = where.find("was freed") != where.npos;
@@ -124,7 +113,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     if (bytes == 0) return cudaSuccess;
     Copy c{address(to), address(from), bytes, side_of(address(to)), side_of(address(from)), {}};
     const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
-    if (!direction_is(kind, to_device, from_device)) {
+    const cudaMemcpyKind is = to_device ? (from_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice)
+                                        : (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
+    if (kind != is && kind != cudaMemcpyDefault) {
       report(
           {"wrong direction of a copy", "cudaMemcpyAsync",
            "its source is " + whereabouts(c.from, next_work()) + ", its target is " + whereabouts(c.to, next_work())});
