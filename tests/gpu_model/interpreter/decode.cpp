@@ -117,7 +117,7 @@ Decoder::Decoder(const ptx::KernelText& text, const ptx::Names& dynamic_shared)
     own_[v.name] = begin;
     end = begin + v.bytes;
     if (v.space != "shared") continue;
-    k_.shared.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), v.name});
+    k_.shared.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
     k_.shape.static_shared += aligned(v.bytes, 4);
     end += 16;  // a gap
   }
@@ -286,8 +286,7 @@ Kernel Decoder::kernel() {
                                "': " + e.what());
     }
   }
-  k_.lines = text_.lines;
-  k_.callers = text_.callers;
+  k_.text = &text_;
   return std::move(k_);
 }
 
@@ -298,8 +297,8 @@ void leave_out_barriers(Kernel& k) {
   if (!place || !*place) return;
   for (Instruction& i : k.code) {
     if (!i.barrier || i.to[0] != kNoRow) continue;
-    for (int n = i.source; n >= 0; n = k.callers[static_cast<std::size_t>(n)]) {
-      const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
+    for (int n = i.source; n >= 0; n = k.text->callers[static_cast<std::size_t>(n)]) {
+      const ptx::Line& line = k.text->lines[static_cast<std::size_t>(n)];
       const auto file = k.files->find(line.file);
       if (file != k.files->end() && (file->second + ":" + std::to_string(line.line)).ends_with(place)) {
         i.run = nothing;

@@ -28,7 +28,6 @@ struct KernelShape {
 
 struct Launch {
   const Kernel* kernel = nullptr;
-  int device = 0;
   std::array<unsigned, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::size_t dynamic_shared = 0;
   std::vector<std::byte> parameters;
@@ -78,21 +77,19 @@ struct Instruction {
   std::uint8_t wide = 0;                                         // a bit for each operand with 64 bits
   Space space = Space::kGlobal;
   bool barrier = false;     // or a fence
-  std::int32_t source = 0;  // index into Kernel::lines
+  std::int32_t source = 0;  // index into KernelText::lines
   std::uint16_t extra = 0;  // what the handler needs besides
 };
 
 struct SharedVariable {
   std::uint32_t begin = 0, end = 0;
-  std::string name;
 };
 
 struct Kernel {
   std::string name;  // demangled
   KernelShape shape;
   std::vector<Instruction> code;
-  std::vector<ptx::Line> lines;
-  std::vector<int> callers;                           // ptx::KernelText
+  const ptx::KernelText* text = nullptr;
   const std::map<int, std::string>* files = nullptr;  // of its module
   std::vector<char> constants;
   std::uint32_t predicate_bytes = 0, register_bytes = 0;  // predicates lie first

@@ -32,11 +32,11 @@ std::string where(const Warp& w, const Instruction& i, unsigned lane) {
   std::string all = "kernel " + k.name + text;
   // What was inlined, and where.
   const char* before = ", ";
-  for (int n = i.source; n >= 0 && k.lines[static_cast<std::size_t>(n)].line; before = " < ") {
-    const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
+  for (int n = i.source; n >= 0 && k.text->lines[static_cast<std::size_t>(n)].line; before = " < ") {
+    const ptx::Line& line = k.text->lines[static_cast<std::size_t>(n)];
     const auto name = k.files->find(line.file);
     all += before + (name == k.files->end() ? "?" : name->second) + ":" + std::to_string(line.line);
-    n = k.callers[static_cast<std::size_t>(n)];
+    n = k.text->callers[static_cast<std::size_t>(n)];
   }
   return all;
 }

@@ -72,7 +72,6 @@ cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void*
   }
   Launch l;
   l.kernel = &kernel;
-  l.device = current_device();
   l.grid = {c.grid.x, c.grid.y, c.grid.z};
   l.block = {c.block.x, c.block.y, c.block.z};
   l.dynamic_shared = c.shared;
