@@ -118,6 +118,19 @@ void bring_up(const LinkEnd& s, const LinkEnd& peer) {
   if (!s.address6.empty()) set_address6(s, peer);
 }
 
+// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block. The device lives as
+// long as the descriptor.
+wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other) {
+  const InsideNamespace inside(own.space);
+  wan::Socket tun(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  check(tun.descriptor(), "/dev/net/tun does not open");
+  ifreq request = request_of(own);
+  request.ifr_flags = IFF_TUN | IFF_NO_PI;
+  check(ioctl(tun.descriptor(), TUNSETIFF, &request), "the TUN device " + own.device + " cannot be made");
+  bring_up(own, other);
+  return tun;
+}
+
 }  // namespace
 
 Direction::Direction(int from, int to, const LinkSettings& settings, std::uint64_t seed)
@@ -232,16 +245,5 @@ EmulatedLink::EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSetting
     : a_(open_tun(a, b)), b_(open_tun(b, a)),
       forth_(std::make_unique<Direction>(a_.descriptor(), b_.descriptor(), settings, 2 * settings.seed)),
       back_(std::make_unique<Direction>(b_.descriptor(), a_.descriptor(), settings, 2 * settings.seed + 1)) {}
-
-wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other) {
-  const InsideNamespace inside(own.space);
-  wan::Socket tun(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  check(tun.descriptor(), "/dev/net/tun does not open");
-  ifreq request = request_of(own);
-  request.ifr_flags = IFF_TUN | IFF_NO_PI;
-  check(ioctl(tun.descriptor(), TUNSETIFF, &request), "the TUN device " + own.device + " cannot be made");
-  bring_up(own, other);
-  return tun;
-}
 
 }  // namespace maki::testbed

@@ -99,8 +99,4 @@ class EmulatedLink {
   std::unique_ptr<Direction> forth_, back_;
 };
 
-// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block. The device lives as
-// long as the descriptor.
-wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other);
-
 }  // namespace maki::testbed

@@ -19,7 +19,6 @@
 #include <fstream>
 #include <future>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "wan/net/error.hpp"
@@ -145,10 +144,7 @@ Namespace::Namespace(const std::string& name) : name_(name) {
   }
 }
 
-Namespace::Namespace(Namespace&& other) noexcept : name_(std::exchange(other.name_, {})) {}
-
 Namespace::~Namespace() {
-  if (name_.empty()) return;
   end_processes(name_);
   remove(name_);
 }

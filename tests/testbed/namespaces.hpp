@@ -13,8 +13,7 @@ class Namespace {
  public:
   explicit Namespace(const std::string& name);
   ~Namespace();  // ends the processes that are still inside
-  Namespace(Namespace&& other) noexcept;
-  Namespace& operator=(Namespace&&) = delete;
+  Namespace(const Namespace&) = delete;
 
   const std::string& name() const { return name_; }
   // A setting such as "net.ipv4.tcp_rmem", of this namespace.

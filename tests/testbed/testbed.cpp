@@ -46,7 +46,6 @@ Testbed::Testbed(const TestbedSettings& s) {
     throw wan::Error(fmt::format("sites = {} is out of range", s.sites), fmt::format("2 to {}", kMaxSites));
   if (const std::string reason = why_not(); !reason.empty()) throw wan::Error("no emulated links here", reason);
   remove_stale();
-  spaces_.reserve(static_cast<std::size_t>(s.sites));
   for (int i = 0; i < s.sites; ++i) {
     const Namespace& space = spaces_.emplace_back(next_name(i));
     // No packets but the programs': none to look for routers and listeners.

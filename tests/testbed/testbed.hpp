@@ -1,6 +1,7 @@
 // Sites, each a network namespace, joined by emulated links.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ class Testbed {
   const std::vector<Link>& links() const { return links_; }
 
  private:
-  std::vector<Namespace> spaces_;
+  std::deque<Namespace> spaces_;
   std::vector<Link> links_;  // ends before the namespaces do
 };
 

@@ -107,33 +107,8 @@ void load_parameter(Warp& w, const Instruction& i) {
   }
 }
 
-}  // namespace
-
-Handler access(const Words& words, Instruction& i) {
-  const auto op = words[0], type = words.back();
-  const bool loads = op == "ld";
-  if (op == "atom" || op == "red") return atomic(words, i);
-  if (op == "cp" && words[1] == "async") return asynchronous_copy(words, i);
-  if (!loads && op != "st") return nullptr;
-  i.taint = Taint::kOwn;
-  i.space = has(words, "shared")                          ? Space::kShared
-            : has(words, "local")                         ? Space::kLocal
-            : has(words, "param")                         ? Space::kParameter
-            : has(words, "global") || has(words, "const") ? Space::kGlobal
-                                                          : Space::kGeneric;
-  i.strong = has(words, "relaxed") || has(words, "volatile") || has(words, "acquire") || has(words, "release");
-  i.bytes = static_cast<std::uint8_t>(bytes_of(type));
-  if (i.space == Space::kParameter && i.address == kNoRow) {
-    i.offset -= static_cast<std::int64_t>(kParameterWindow);
-    if (type[0] == 's') i.extra = 's';
-    return loads ? load_parameter : nullptr;
-  }
-  return of_type(type, loads);
-}
-
-// Atomic operations, lane by lane, in an order that is drawn: lanes that come together to one word find it so.
-
-namespace {
+// ---- atomic operations ----------------------------------------------------------------------------------------------
+// Lane by lane, in an order that is drawn: lanes that come together to one word find it so.
 
 // clang-format off
 struct CompareSwap { template <class T> static T of(T old, T expected, T v) { return old == expected ? v : old; } };
@@ -177,15 +152,8 @@ Handler of_integer(std::string_view type) {
   });
 }
 
-}  // namespace
-
-Handler atomic(const Words& words, Instruction& i) {
-  const auto type = words.back();
-  i.taint = Taint::kOwn;
-  i.strong = true;
-  i.space = has(words, "shared") ? Space::kShared : has(words, "global") ? Space::kGlobal : Space::kGeneric;
-  i.bytes = type.ends_with("64") ? 8 : 4;
-  const auto op = words[words.size() - 2];
+Handler atomic(const Words& words) {
+  const auto type = words.back(), op = words[words.size() - 2];
   if (op == "add" && type[0] == 'u') return of_integer<Add>(type);
   if (op == "min") return of_integer<Min>(type);
   if (op == "max") return of_integer<Max>(type);
@@ -193,9 +161,8 @@ Handler atomic(const Words& words, Instruction& i) {
   return nullptr;
 }
 
-// Asynchronous copies from global to shared memory: they land where the thread waits for them, and not before.
-
-namespace {
+// ---- asynchronous copies --------------------------------------------------------------------------------------------
+// From global to shared memory: they land where the thread waits for them, and not before.
 
 void begin_copy(Warp& w, const Instruction& i) {
   const auto* to = i.address == kNoRow ? nullptr : row<const std::uint32_t>(w, i.address);
@@ -259,14 +226,36 @@ void wait_for_copies(Warp& w, const Instruction& i) {
   }
 }
 
-}  // namespace
-
 Handler asynchronous_copy(const Words& words, Instruction& i) {
-  i.taint = Taint::kOwn;
   if (has(words, "shared") || has(words, "shared::cta")) return begin_copy;
   if (has(words, "commit_group")) return commit_copies;
   if (has(words, "wait_all")) i.extra = 0xffff;
   return has(words, "wait_group") || has(words, "wait_all") ? wait_for_copies : nullptr;
+}
+
+}  // namespace
+
+Handler access(const Words& words, Instruction& i) {
+  const auto op = words[0], type = words.back();
+  const bool copies = op == "cp" && words[1] == "async", loads = op == "ld", changes = op == "atom" || op == "red";
+  if (!copies && !loads && !changes && op != "st") return nullptr;
+  i.taint = Taint::kOwn;
+  if (copies) return asynchronous_copy(words, i);
+  i.space = has(words, "shared")                          ? Space::kShared
+            : has(words, "local")                         ? Space::kLocal
+            : has(words, "param")                         ? Space::kParameter
+            : has(words, "global") || has(words, "const") ? Space::kGlobal
+                                                          : Space::kGeneric;
+  i.strong =
+      changes || has(words, "relaxed") || has(words, "volatile") || has(words, "acquire") || has(words, "release");
+  i.bytes = static_cast<std::uint8_t>(bytes_of(type));
+  if (changes) return atomic(words);
+  if (i.space == Space::kParameter && i.address == kNoRow) {
+    i.offset -= static_cast<std::int64_t>(kParameterWindow);
+    if (type[0] == 's') i.extra = 's';
+    return loads ? load_parameter : nullptr;
+  }
+  return of_type(type, loads);
 }
 
 }  // namespace gpu_model

@@ -117,7 +117,7 @@ Decoder::Decoder(const ptx::KernelText& text, const ptx::Names& dynamic_shared)
     own_[v.name] = begin;
     end = begin + v.bytes;
     if (v.space != "shared") continue;
-    k_.shared.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), v.name});
+    k_.shared.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
     k_.shape.static_shared += aligned(v.bytes, 4);
     end += 16;  // a gap
   }
@@ -252,14 +252,9 @@ void Decoder::operands(const ptx::Statement& s, const Words& words, Instruction&
     std::size_t next = 1;
     if (o.size() > 1 && o[1].kind == Operand::kSecond) i.to[1] = row_of(o[next++].number);
     for (std::size_t k = 0; next < o.size(); ++k, ++next) {
-      unsigned w = bits;
-      if ((op == "shl" || op == "shr") && k == 1) w = 32;
-      if ((op == "bfi" && k > 1) || (op == "bfe" && k > 0)) w = 32;
-      if (op == "vote" || op == "setp" || op == "selp" || op == "and" || op == "or" || op == "xor" || op == "mov")
-        w = op == "vote" ? (k ? 32 : 1) : op == "selp" && k == 2 ? 1 : bits;
-      if (has(words, "wide") && k == 2) w = 2 * bits;
-      if ((op == "redux" || op == "match") && k == 1) w = 32;
-      read(k, next, w);
+      const bool counts = op == "shl" || op == "shr" || op == "bfe" || op == "vote" || op == "redux" || op == "match";
+      const bool decides = (op == "vote" && k == 0) || (op == "selp" && k == 2);
+      read(k, next, (counts && k > 0) || (op == "bfi" && k > 1) ? 32 : decides ? 1 : bits);
     }
   }
 }
@@ -291,15 +286,39 @@ Kernel Decoder::kernel() {
                                "': " + e.what());
     }
   }
-  k_.lines = text_.lines;
-  k_.callers = text_.callers;
+  k_.text = &text_;
   return std::move(k_);
+}
+
+// MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to
+// notice.
+void leave_out_barriers(Kernel& k) {
+  static const char* const place = std::getenv("MAKI_GPU_MODEL_WITHOUT");
+  if (!place || !*place) return;
+  for (Instruction& i : k.code) {
+    if (!i.barrier || i.to[0] != kNoRow) continue;
+    for (int n = i.source; n >= 0; n = k.text->callers[static_cast<std::size_t>(n)]) {
+      const ptx::Line& line = k.text->lines[static_cast<std::size_t>(n)];
+      const auto file = k.files->find(line.file);
+      if (file != k.files->end() && (file->second + ":" + std::to_string(line.line)).ends_with(place)) {
+        i.run = nothing;
+        i.jumps = false;
+      }
+    }
+  }
 }
 
 }  // namespace
 
-Kernel decode(const ptx::KernelText& text, const ptx::Names& dynamic_shared) {
-  return Decoder(text, dynamic_shared).kernel();
+Kernel decode(const ptx::ModuleText& module, const std::string& name) {
+  for (const ptx::KernelText& text : module.kernels) {
+    if (text.name != name) continue;
+    Kernel kernel = Decoder(text, module.dynamic_shared).kernel();
+    kernel.files = &module.files;
+    leave_out_barriers(kernel);
+    return kernel;
+  }
+  throw std::runtime_error("the module has no kernel " + name);
 }
 
 }  // namespace gpu_model

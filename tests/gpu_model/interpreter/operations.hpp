@@ -20,13 +20,11 @@ inline bool has(const Words& words, std::string_view w) {
 
 // Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, space,
 // ...).
-Handler arithmetic(const Words& words, Instruction& i);         // arithmetic.cpp
-Handler logic(const Words& words, Instruction& i);              // logic.cpp: bits, comparisons, selections, moves
-Handler conversion(const Words& words, Instruction& i);         // arithmetic.cpp
-Handler access(const Words& words, Instruction& i);             // access.cpp: loads, stores
-Handler atomic(const Words& words, Instruction& i);             // access.cpp
-Handler asynchronous_copy(const Words& words, Instruction& i);  // access.cpp
-Handler of_warp(const Words& words, Instruction& i);            // warp_operations.cpp
+Handler arithmetic(const Words& words, Instruction& i);  // arithmetic.cpp
+Handler logic(const Words& words, Instruction& i);       // logic.cpp: bits, comparisons, selections, moves
+Handler conversion(const Words& words, Instruction& i);  // arithmetic.cpp
+Handler access(const Words& words, Instruction& i);      // access.cpp: loads, stores, atomics, asynchronous copies
+Handler of_warp(const Words& words, Instruction& i);     // warp_operations.cpp
 
 // Registers that hold what nobody has written. Copies of structures take their padding along, so that reading such
 // bytes is no fault yet: they are followed through moves, and reported where they are used: in arithmetic with real

@@ -1,13 +1,11 @@
-// Modules of PTX, and launches of their kernels.
+// Kernels of PTX, and their launches.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tests/gpu_model/memory/work.hpp"
@@ -16,11 +14,6 @@
 namespace gpu_model {
 
 struct Kernel;  // decoded PTX
-struct Module;
-
-// Throws std::runtime_error with the line that is not understood.
-std::shared_ptr<const Module> load_module(std::string_view ptx);
-const Kernel* find_kernel(const Module& module, std::string_view name);  // nullptr: there is none
 
 // A kernel's name for messages: without its parameters, and shortened.
 std::string demangled(const std::string& symbol);
@@ -35,7 +28,6 @@ struct KernelShape {
 
 struct Launch {
   const Kernel* kernel = nullptr;
-  int device = 0;
   std::array<unsigned, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::size_t dynamic_shared = 0;
   std::vector<std::byte> parameters;
@@ -85,21 +77,19 @@ struct Instruction {
   std::uint8_t wide = 0;                                         // a bit for each operand with 64 bits
   Space space = Space::kGlobal;
   bool barrier = false;     // or a fence
-  std::int32_t source = 0;  // index into Kernel::lines
+  std::int32_t source = 0;  // index into KernelText::lines
   std::uint16_t extra = 0;  // what the handler needs besides
 };
 
 struct SharedVariable {
   std::uint32_t begin = 0, end = 0;
-  std::string name;
 };
 
 struct Kernel {
   std::string name;  // demangled
   KernelShape shape;
   std::vector<Instruction> code;
-  std::vector<ptx::Line> lines;
-  std::vector<int> callers;                           // ptx::KernelText
+  const ptx::KernelText* text = nullptr;
   const std::map<int, std::string>* files = nullptr;  // of its module
   std::vector<char> constants;
   std::uint32_t predicate_bytes = 0, register_bytes = 0;  // predicates lie first
@@ -113,7 +103,7 @@ struct Kernel {
   std::uint32_t local_bytes = 0;
 };
 
-// `dynamic_shared`: the module's names of it. Throws std::runtime_error with the operation or name that is not known.
-Kernel decode(const ptx::KernelText& text, const ptx::Names& dynamic_shared);
+// The module stays where it is. Throws std::runtime_error with the operation or name that is not known.
+Kernel decode(const ptx::ModuleText& module, const std::string& name);
 
 }  // namespace gpu_model

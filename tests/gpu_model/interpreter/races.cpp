@@ -113,7 +113,7 @@ struct Visit {
 void conflict(const Visit& v, unsigned lane, const Access& before, const Cell& c) {
   if (before.work == v.work) {
     check_threads(v.w, v.i, lane, before, c, v.use, v.what);
-  } else if (after(v.work, before.work)) {
+  } else if (comes_after(v.work, before.work)) {
     v.ordered = before.work;
   } else {
     fault(v.w, v.i, lane, "a race between streams",

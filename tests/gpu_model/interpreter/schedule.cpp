@@ -4,6 +4,7 @@
 #include <xmmintrin.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "tests/gpu_model/choices.hpp"
@@ -44,7 +45,7 @@ void begin_warp(Warp& w, Block& b, std::uint32_t number) {
   w.groups.assign(1, {0, w.present, Group::kReady, 0});
   w.active = w.pc = 0;
   w.stop = ~0u;
-  w.done = w.at_barrier = w.tainted = w.leave = false;
+  w.at_barrier = w.tainted = false;
   w.all_met = b.began;
   w.met.clear();
   w.local.resize(std::size_t{k.local_bytes} * kLanes);
@@ -55,8 +56,6 @@ void begin_warp(Warp& w, Block& b, std::uint32_t number) {
   for (const auto& s : k.specials)
     for (unsigned l = 0; l < kLanes; ++l) row<std::uint32_t>(w, s.row)[l] = special(w, s.name, l);
 }
-
-}  // namespace
 
 void begin_block(Block& b, const Launch& launch, std::uint32_t index) {
   const Kernel& k = *launch.kernel;
@@ -80,8 +79,6 @@ void begin_block(Block& b, const Launch& launch, std::uint32_t index) {
 }
 
 // Whose turn it is: groups of lanes in a warp, warps and blocks of a launch.
-
-namespace {
 
 // The present group waits in the list, so that another one can go on.
 void put_back(Warp& w) {
@@ -123,10 +120,7 @@ bool choose_group(Warp& w, Choices& draw) {
 
 // No group can go on: all are at the block's barrier, or some wait for lanes that will not come.
 void settle(Warp& w) {
-  if (!w.alive) {
-    w.done = true;
-    return;
-  }
+  if (!w.alive) return;
   const auto& code = w.block->kernel->code;
   const auto stuck =
       std::find_if(w.groups.begin(), w.groups.end(), [](const Group& g) { return g.state == Group::kAtWarp; });
@@ -180,10 +174,7 @@ void execute(Warp& w, int turns, Choices& draw, const Kernel& k) {
       if (w.tainted) pass_taint(w, i);
       i.run(w, i);
     }
-    if (w.leave) {
-      w.leave = false;
-      if (!w.active && !choose_group(w, draw)) return settle(w);
-    }
+    if (!w.active && !choose_group(w, draw)) return settle(w);
   }
   if (draw.below(4) == 0) put_back(w);
 }
@@ -209,7 +200,7 @@ bool advance(Block& b, Choices& draw, int turns) {
   Warp* ready[64];
   std::size_t count = 0, waiting = 0;
   for (Warp& w : b.warps) {
-    if (w.done) continue;
+    if (!w.alive) continue;
     if (w.at_barrier)
       ++waiting;
     else
@@ -223,9 +214,9 @@ bool advance(Block& b, Choices& draw, int turns) {
   const auto& code = b.kernel->code;
   const Warp* first = nullptr;
   for (const Warp& w : b.warps)
-    if (!w.done) first = &w;
+    if (w.alive) first = &w;
   for (const Warp& w : b.warps) {
-    if (w.done)
+    if (!w.alive)
       fatal(*first, code[first->barrier_pc], first_lane(first->alive), "a divergent barrier",
             "thread " + std::to_string(w.number * kLanes) + " of the block has ended without it");
     if (w.barrier_pc != first->barrier_pc)
@@ -234,6 +225,28 @@ bool advance(Block& b, Choices& draw, int turns) {
   }
   open_barrier(b);
   return true;
+}
+
+// Warp instructions that a launch may take without a block of it coming to its end: MAKI_GPU_MODEL_PATIENCE.
+std::uint64_t patience() {
+  static const std::uint64_t most = [] {
+    const char* text = std::getenv("MAKI_GPU_MODEL_PATIENCE");
+    return text && *text ? std::strtoull(text, nullptr, 10) : std::uint64_t{1} << 34;
+  }();
+  return most;
+}
+
+// Of a launch that has taken more.
+[[noreturn]] void give_up(const Block& b) {
+  for (const Warp& w : b.warps)
+    if (w.alive && (w.active || !w.groups.empty())) {
+      const std::uint32_t pc = w.active ? w.pc : w.groups.front().pc;
+      fatal(w, b.kernel->code[pc], first_lane(w.active ? w.active : w.groups.front().lanes),
+            "a kernel that does not end",
+            std::to_string(patience()) +
+                " warp instructions, and no block has come to its end (MAKI_GPU_MODEL_PATIENCE)");
+    }
+  throw Stopped{};
 }
 
 // Subnormal numbers are zero while it lives, as in Maki's kernels (-ftz=true).
@@ -262,14 +275,12 @@ void branch(Warp& w, const Instruction& i) {
     w.groups.push_back({i.target, m, Group::kReady, 0});
     w.groups.push_back({w.pc, w.active & ~m, Group::kReady, 0});
     w.active = 0;
-    w.leave = true;
   }
 }
 
 void end_lanes(Warp& w, const Instruction&) {
   w.alive &= ~w.active;
   w.active = 0;
-  w.leave = true;
 }
 
 void note_meeting(Warp& w, Lanes mask) {
@@ -304,7 +315,6 @@ bool meet(Warp& w, const Instruction& i, Lanes mask) {
   }
   w.groups.push_back({here, there, Group::kAtWarp, mask});
   w.active = 0;
-  w.leave = true;
   return false;
 }
 
@@ -315,7 +325,6 @@ void wait_at_barrier(Warp& w, const Instruction& i) {
   }
   w.groups.push_back({place_of(w, i), w.active, Group::kAtBlock, 0});
   w.active = 0;
-  w.leave = true;
 }
 
 void run(const Launch& launch) {

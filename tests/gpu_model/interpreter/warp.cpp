@@ -1,41 +1,19 @@
 #include "tests/gpu_model/interpreter/warp.hpp"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include <cstdio>
-#include <cstdlib>
 
 namespace gpu_model {
 
 Moment now = 0;
 
 void expand(Lanes mask, std::int32_t* flags) {
-#if defined(__AVX2__)
-  const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-  for (unsigned part = 0; part < 4; ++part) {
-    const __m256i m = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask >> (8 * part))), bits);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(flags + 8 * part), _mm256_cmpeq_epi32(m, bits));
-  }
-#else
   for (unsigned l = 0; l < kLanes; ++l) flags[l] = -static_cast<std::int32_t>(mask >> l & 1);
-#endif
 }
 
 Lanes mask_of(const std::int32_t* flags) {
-#if defined(__AVX2__)
-  Lanes mask = 0;
-  for (unsigned part = 0; part < 4; ++part) {
-    const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(flags + 8 * part));
-    mask |= static_cast<Lanes>(_mm256_movemask_ps(_mm256_castsi256_ps(v))) << (8 * part);
-  }
-  return mask;
-#else
   Lanes mask = 0;
   for (unsigned l = 0; l < kLanes; ++l) mask |= static_cast<Lanes>(flags[l] < 0) << l;
   return mask;
-#endif
 }
 
 void set_active(Warp& w, Lanes lanes) {
@@ -54,11 +32,11 @@ std::string where(const Warp& w, const Instruction& i, unsigned lane) {
   std::string all = "kernel " + k.name + text;
   // What was inlined, and where.
   const char* before = ", ";
-  for (int n = i.source; n >= 0 && k.lines[static_cast<std::size_t>(n)].line; before = " < ") {
-    const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
+  for (int n = i.source; n >= 0 && k.text->lines[static_cast<std::size_t>(n)].line; before = " < ") {
+    const ptx::Line& line = k.text->lines[static_cast<std::size_t>(n)];
     const auto name = k.files->find(line.file);
     all += before + (name == k.files->end() ? "?" : name->second) + ":" + std::to_string(line.line);
-    n = k.callers[static_cast<std::size_t>(n)];
+    n = k.text->callers[static_cast<std::size_t>(n)];
   }
   return all;
 }
@@ -70,26 +48,6 @@ void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string
 void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text) {
   fault(w, i, lane, kind, text);
   throw Stopped{kind == "misaligned" ? 716 : kind == "out of bounds" ? kIllegalAddress : 719};
-}
-
-std::uint64_t patience() {
-  static const std::uint64_t most = [] {
-    const char* text = std::getenv("MAKI_GPU_MODEL_PATIENCE");
-    return text && *text ? std::strtoull(text, nullptr, 10) : std::uint64_t{1} << 34;
-  }();
-  return most;
-}
-
-[[noreturn]] void give_up(const Block& b) {
-  for (const Warp& w : b.warps)
-    if (w.alive && (w.active || !w.groups.empty())) {
-      const std::uint32_t pc = w.active ? w.pc : w.groups.front().pc;
-      fatal(w, b.kernel->code[pc], first_lane(w.active ? w.active : w.groups.front().lanes),
-            "a kernel that does not end",
-            std::to_string(patience()) +
-                " warp instructions, and no block has come to its end (MAKI_GPU_MODEL_PATIENCE)");
-    }
-  throw Stopped{};
 }
 
 }  // namespace gpu_model

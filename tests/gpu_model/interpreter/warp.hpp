@@ -41,10 +41,9 @@ struct Warp {
   // Now executing.
   char* registers = nullptr;
   const char* constants = nullptr;
-  Lanes active = 0;
+  Lanes active = 0;  // none: the group cannot go on now
   std::uint32_t pc = 0;
   std::uint32_t stop = ~0u;                    // where the next other ready group stands
-  bool leave = false;                          // the group cannot go on now
   bool tainted = false;                        // a register may hold what nobody has written, ...
   std::uint32_t taint_from = 0;                // ... read by this instruction at last
   alignas(64) std::int32_t lane[kLanes] = {};  // -1: active
@@ -54,7 +53,7 @@ struct Warp {
   Lanes present = 0;          // lanes that exist
   Lanes alive = 0;            // and have not ended
   std::vector<Group> groups;  // those that are not executing
-  bool done = false, at_barrier = false;
+  bool at_barrier = false;
   Lanes barrier_value = 0;  // the predicates of bar.red
   std::uint32_t barrier_pc = 0;
 
@@ -120,11 +119,6 @@ void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string
 [[noreturn]] void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind,
                         const std::string& text);
 
-// Warp instructions that a launch may take without a block of it coming to its end: MAKI_GPU_MODEL_PATIENCE.
-std::uint64_t patience();
-[[noreturn]] void give_up(const Block& b);  // for a launch that has taken more
-
-void begin_block(Block& b, const Launch& launch, std::uint32_t index);
 // schedule.cpp
 void branch(Warp& w, const Instruction& i);
 void nothing(Warp& w, const Instruction& i);

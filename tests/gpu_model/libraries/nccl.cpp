@@ -1,7 +1,6 @@
 // NCCL's functions for messages between two ranks, those that Maki calls.
 #include <nccl.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -60,14 +59,11 @@ void remove(ncclComm_t handle) {
 
 // A thread's group: between ncclGroupStart and the ncclGroupEnd that belongs to it.
 struct OpenGroup {
-  struct Part {
-    std::shared_ptr<Communicator> comm;
-    cudaStream_t stream = nullptr;
-    std::vector<Message> messages;
-  };
   int depth = 0;
   ncclResult_t error = ncclSuccess;
-  std::vector<Part> parts;
+  std::shared_ptr<Communicator> comm;  // of all its messages
+  cudaStream_t stream = nullptr;
+  std::vector<Message> messages;
 };
 thread_local OpenGroup open_group;
 
@@ -75,12 +71,7 @@ ncclResult_t end_group() {
   if (open_group.depth == 0) return failed(ncclInvalidUsage, "ncclGroupEnd: not in a group call.");
   if (--open_group.depth > 0) return ncclSuccess;
   const auto group = std::exchange(open_group, {});
-  if (group.error != ncclSuccess) return group.error;
-  ncclResult_t result = ncclSuccess;
-  for (const auto& part : group.parts) {
-    if (part.comm->begin(part.messages, part.stream) == ncclInProgress) result = ncclInProgress;
-  }
-  return result;
+  return group.error != ncclSuccess || !group.comm ? group.error : group.comm->begin(group.messages, group.stream);
 }
 
 ncclResult_t add_to_group(ncclComm_t handle, const Message& message, cudaStream_t stream, const char* call) {
@@ -89,14 +80,12 @@ ncclResult_t add_to_group(ncclComm_t handle, const Message& message, cudaStream_
   if (const ncclResult_t result = comm->ready(); result != ncclSuccess) return told(*comm, result);
   if (message.peer < 0 || message.peer >= comm->ranks() || (message.bytes > 0 && message.address == 0))
     return failed(ncclInvalidArgument, std::string(call) + " : invalid peer or buffer");
-  auto& parts = open_group.parts;
-  auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.comm == comm; });
-  if (part == parts.end()) part = parts.insert(parts.end(), {comm, stream, {}});
-  if (part->stream != stream) {
-    report({"not modelled", call, "a group with messages on several streams"});
-    return failed(ncclInvalidUsage, "not modelled: a group with messages on several streams");
+  if (!open_group.comm) open_group.comm = comm, open_group.stream = stream;
+  if (open_group.comm != comm || open_group.stream != stream) {
+    report({"not modelled", call, "a group with messages of several communicators or on several streams"});
+    return failed(ncclInvalidUsage, "not modelled: a group of several communicators or streams");
   }
-  part->messages.push_back(message);
+  open_group.messages.push_back(message);
   return ncclSuccess;
 }
 

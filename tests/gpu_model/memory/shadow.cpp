@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -39,7 +38,7 @@ bool on_own_gpu(WorkNumber work, Address a, const char* verb, const char* what) 
 }
 
 void check_order(WorkNumber work, const Access& a, const char* verb, const char* before, const char* what, bool& told) {
-  if (told || !a.work || a.work == work || after(work, a.work)) return;
+  if (told || !a.work || a.work == work || comes_after(work, a.work)) return;
   told = true;
   report({"a race between streams", words(work),
           std::string(what) + " " + verb + " memory that " + words(a.work) + " " + before +
@@ -73,14 +72,6 @@ unsigned written_bytes(Address word, WorkNumber made) {
   for (unsigned b = 0; b < 4; ++b)
     if (const Access& one = byte_cells_of(word)[b].write; one.work >= made && one.bytes) all |= 1u << b;
   return all;
-}
-
-bool after(WorkNumber work, WorkNumber earlier) {
-  static WorkNumber last_work = 0, last_earlier = 0;
-  if (work == last_work && earlier == last_earlier) return true;
-  if (!comes_after(work, earlier)) return false;
-  last_work = work, last_earlier = earlier;
-  return true;
 }
 
 static bool read_range(WorkNumber work, Address from, std::size_t bytes, const char* what) {

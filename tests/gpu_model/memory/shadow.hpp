@@ -43,9 +43,6 @@ inline unsigned mask_in(Address word, Address a, std::size_t bytes) {
 // Which bytes of the word have been written since the memory was given out.
 unsigned written_bytes(Address word, WorkNumber made);
 
-// Whether `work` is ordered behind the work of an access; the last answer is remembered.
-bool after(WorkNumber work, WorkNumber earlier);
-
 // Shadow of device memory: for each word of four bytes who wrote it last, which of its bytes are written, who read it
 // last. From it the model tells reads of what nobody has written, and two accesses that nothing orders: between pieces
 // of work (streams), between the blocks of a launch, and between the threads of a block.

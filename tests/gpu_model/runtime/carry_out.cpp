@@ -10,7 +10,6 @@
 #include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/call.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/host_pages.hpp"
 #include "tests/gpu_model/runtime/streams.hpp"
 
@@ -177,14 +176,12 @@ bool ask(Mark& mark) {
   return mark.reached;
 }
 
-WorkNumber queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out) {
+void queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out) {
   const Lock lock;
-  Stream* const s = find_stream(stream);
-  if (!s) {
-    report({"invalid handle", what, "its stream is none"});
-    return 0;
-  }
-  return add_to(*s, std::move(what), std::move(carry_out));
+  if (Stream* const s = find_stream(stream))
+    add_to(*s, std::move(what), std::move(carry_out));
+  else
+    no_handle(what);
 }
 
 void keep_moving() {

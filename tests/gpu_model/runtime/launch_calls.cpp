@@ -63,16 +63,8 @@ std::string over_limit(const Configuration& c, const KernelShape& shape, std::si
 cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void** arguments) {
   const KernelShape& shape = kernel.shape;
   Stream* const stream = find_stream(c.stream);
-  if (!stream) {
-    report({"invalid handle", e.name, "the stream of the launch is none, or was destroyed"});
-    return cudaErrorInvalidResourceHandle;
-  }
-  if (stream->device != current_device()) {
-    report({"wrong device", e.name,
-            "a stream of GPU " + std::to_string(stream->device) + " while GPU " + std::to_string(current_device()) +
-                " is the current one"});
-    return cudaErrorInvalidResourceHandle;
-  }
+  if (!stream) return no_handle(e.name);
+  if (stream->device != current_device()) return wrong_device(e.name + ": a stream", stream->device, current_device());
   cudaError_t code = cudaSuccess;
   if (const std::string over = over_limit(c, shape, dynamic_limit(e), code); !over.empty()) {
     report({"launch over a limit", e.name, over});
@@ -80,7 +72,6 @@ cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void*
   }
   Launch l;
   l.kernel = &kernel;
-  l.device = current_device();
   l.grid = {c.grid.x, c.grid.y, c.grid.z};
   l.block = {c.block.x, c.block.y, c.block.z};
   l.dynamic_shared = c.shared;
@@ -93,19 +84,6 @@ cudaError_t launch(Entry& e, const Kernel& kernel, const Configuration& c, void*
     return Progress::kDone;
   });
   return cudaSuccess;
-}
-
-cudaError_t blocks_of_unit(int* blocks, const void* function, int threads, std::size_t shared) {
-  return call_about(function, [&](Entry&, const Kernel& kernel) {
-    if (threads < 1) return cudaErrorInvalidValue;
-    const KernelShape& shape = kernel.shape;
-    const unsigned warps = (static_cast<unsigned>(threads) + 31) / 32;
-    const std::size_t bytes = shape.static_shared + shared + kReservedShared;
-    *blocks = static_cast<int>(std::min<std::size_t>(
-        {gpu().blocks_of_unit, gpu().threads_of_unit / (warps * 32), gpu().shared_of_unit / bytes}));
-    if (static_cast<unsigned>(threads) > (shape.max_threads ? shape.max_threads : kThreadsOfBlock)) *blocks = 0;
-    return cudaSuccess;
-  });
 }
 
 }  // namespace
@@ -175,6 +153,15 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute which, 
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
                                                                    std::size_t shared, unsigned) {
-  return blocks_of_unit(blocks, function, threads, shared);
+  return call_about(function, [&](Entry&, const Kernel& kernel) {
+    if (threads < 1) return cudaErrorInvalidValue;
+    const KernelShape& shape = kernel.shape;
+    const unsigned warps = (static_cast<unsigned>(threads) + 31) / 32;
+    const std::size_t bytes = shape.static_shared + shared + kReservedShared;
+    *blocks = static_cast<int>(std::min<std::size_t>(
+        {gpu().blocks_of_unit, gpu().threads_of_unit / (warps * 32), gpu().shared_of_unit / bytes}));
+    if (static_cast<unsigned>(threads) > (shape.max_threads ? shape.max_threads : kThreadsOfBlock)) *blocks = 0;
+    return cudaSuccess;
+  });
 }
 }

@@ -65,17 +65,6 @@ void carry_out(const Copy& c, WorkNumber work) {
     report({"host memory overwritten before its copy was done", words(work), std::to_string(c.bytes) + " bytes"});
 }
 
-bool direction_is(cudaMemcpyKind kind, bool to_device, bool from_device) {
-  switch (kind) {
-    case cudaMemcpyHostToHost: return !to_device && !from_device;
-    case cudaMemcpyHostToDevice: return to_device && !from_device;
-    case cudaMemcpyDeviceToHost: return !to_device && from_device;
-    case cudaMemcpyDeviceToDevice: return to_device && from_device;
-    case cudaMemcpyDefault: return true;
-  }
-  return false;
-}
-
 cudaError_t not_allocated(const char* call, Address a) {
   const std::string where = whereabouts(a, next_work());
   const bool twice = where.find("was freed") != where.npos;
@@ -120,14 +109,13 @@ cudaError_t cudaFreeHost(void* memory) { return release(memory, ExtentKind::kPag
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
   return call([&](Lock& lock) {
     Stream* const stream = find_stream(handle);
-    if (!stream) {
-      report({"invalid handle", "cudaMemcpyAsync", "the stream is none, or was destroyed"});
-      return cudaErrorInvalidResourceHandle;
-    }
+    if (!stream) return no_handle("cudaMemcpyAsync");
     if (bytes == 0) return cudaSuccess;
     Copy c{address(to), address(from), bytes, side_of(address(to)), side_of(address(from)), {}};
     const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
-    if (!direction_is(kind, to_device, from_device)) {
+    const cudaMemcpyKind is = to_device ? (from_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice)
+                                        : (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
+    if (kind != is && kind != cudaMemcpyDefault) {
       report(
           {"wrong direction of a copy", "cudaMemcpyAsync",
            "its source is " + whereabouts(c.from, next_work()) + ", its target is " + whereabouts(c.to, next_work())});
@@ -153,10 +141,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t handle) {
   return call([&](Lock&) {
     Stream* const stream = find_stream(handle);
-    if (!stream) {
-      report({"invalid handle", "cudaMemsetAsync", "the stream is none, or was destroyed"});
-      return cudaErrorInvalidResourceHandle;
-    }
+    if (!stream) return no_handle("cudaMemsetAsync");
     const Address a = address(to);
     if (bytes == 0) return cudaSuccess;
     if (side_of(a) == Side::kPageable) {

@@ -24,10 +24,9 @@ Entry* find_entry(const void* function) {
 
 const Kernel& kernel_of(Entry& entry) {
   auto& module = entry.image->module;
-  if (!module) module = load_module(entry.image->ptx);
-  const Kernel* kernel = find_kernel(*module, entry.symbol);
-  if (!kernel) throw std::runtime_error("the module has no kernel " + entry.symbol);
-  return *kernel;
+  if (!module) module = ptx::parse(entry.image->ptx);
+  if (!entry.kernel) entry.kernel = std::make_unique<const Kernel>(decode(*module, entry.symbol));
+  return *entry.kernel;
 }
 
 }  // namespace gpu_model

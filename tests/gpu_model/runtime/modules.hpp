@@ -1,10 +1,9 @@
 // Kernels of the program, as nvcc's code registers them before main(), and the modules that hold them.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/gpu_model/interpreter/program.hpp"
@@ -16,7 +15,7 @@ namespace gpu_model {
 struct Image {
   std::string ptx;
   int architecture = 0;  // 90: compute_90
-  std::shared_ptr<const Module> module;
+  std::optional<ptx::ModuleText> module;
 };
 
 // A __global__ function.
@@ -24,12 +23,13 @@ struct Entry {
   Image* image = nullptr;
   std::string symbol;
   std::string name;                                        // for messages
+  std::unique_ptr<const Kernel> kernel;                    // decoded once it is needed: a program has many more
   std::array<std::size_t, kMostDevices> dynamic_shared{};  // bytes that it may have where it has asked for more
 };
 
 // nullptr: the function is no kernel.
 Entry* find_entry(const void* function);
-// Decoded at the first call. Throws std::runtime_error with what is not understood.
+// Throws std::runtime_error with what is not understood.
 const Kernel& kernel_of(Entry& entry);
 
 // PTX in a fat binary: that of the newest architecture which the modelled GPU has, or else the oldest there is. Throws

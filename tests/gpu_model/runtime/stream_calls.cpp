@@ -18,16 +18,6 @@ Event* find_event(cudaEvent_t handle) {
   return events().contains(e) ? e : nullptr;
 }
 
-cudaError_t no_handle(const char* where) {
-  report({"invalid handle", where, "the stream or event is none, or was destroyed"});
-  return cudaErrorInvalidResourceHandle;
-}
-
-cudaError_t wrong_device(const char* where, int other, int device) {
-  report({"wrong device", where, "of GPU " + std::to_string(other) + " for one of GPU " + std::to_string(device)});
-  return cudaErrorInvalidResourceHandle;
-}
-
 void never_recorded(const char* where) { report({"event never recorded", where, "it stands for no work"}); }
 
 cudaError_t make_event(cudaEvent_t* to, unsigned flags) {
@@ -72,18 +62,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     const int device = s->device;
     wait_for(lock, mark_end(*s));
     return static_cast<cudaError_t>(device_error(device));
-  });
-}
-
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call([&](Lock&) {
-    Stream* s = find_stream(stream);
-    if (!s) return no_handle("cudaStreamQuery");
-    if (s->queue.empty()) {
-      Mark end{s, end_of(s->index), true, 0};
-      return ask(end) ? cudaSuccess : cudaErrorNotReady;
-    }
-    return ask(*mark_end(*s)) ? cudaSuccess : cudaErrorNotReady;
   });
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/call.hpp"
 
 namespace gpu_model {
@@ -69,6 +70,16 @@ MarkPointer mark_end(Stream& stream) {
   auto mark = std::make_shared<Mark>(Mark{&stream, end, false, 0});
   stream.queue.push_back({0, nullptr, mark, nullptr});
   return mark;
+}
+
+cudaError_t no_handle(const std::string& where) {
+  report({"invalid handle", where, "the stream or event is none, or was destroyed"});
+  return cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t wrong_device(const std::string& where, int other, int device) {
+  report({"wrong device", where, "of GPU " + std::to_string(other) + " for one of GPU " + std::to_string(device)});
+  return cudaErrorInvalidResourceHandle;
 }
 
 void wait_in(Stream& stream, const MarkPointer& mark) {

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
@@ -19,7 +21,7 @@ enum class Progress { kDone, kNotYet };  // kNotYet: nothing was done; it has to
 
 // Puts work at the end of `stream`; `carry_out` gets its number when its turn comes. It may throw Stopped (report.hpp),
 // which becomes the error of the stream's device. Thread-safe; called without the model's lock held by the caller.
-WorkNumber queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out);
+void queue_work(cudaStream_t stream, std::string what, std::function<Progress(WorkNumber)> carry_out);
 
 // From now on a thread of the model's own carries out work that nobody waits for, late (after 20 ms without progress):
 // a peer in another process may wait for it.
@@ -61,6 +63,9 @@ struct Event {
 
 // nullptr: not a stream. The default streams are not modelled: Maki uses none that blocks.
 Stream* find_stream(cudaStream_t handle);
+// Reports of calls that get none, or that of another GPU.
+cudaError_t no_handle(const std::string& where);
+cudaError_t wrong_device(const std::string& where, int other, int device);
 cudaStream_t make_stream();
 void destroy_stream(Stream& stream);
 
@@ -70,6 +75,7 @@ void wait_in(Stream& stream, const MarkPointer& mark);
 std::list<Stream>& all_streams();
 
 // carry_out.cpp
+inline std::atomic<std::uint64_t> host_waits{0};  // times that the host has waited for work not yet carried out
 // The host waits; other work may be carried out before what it waits for.
 void wait_for(Lock& lock, const MarkPointer& mark);
 void wait_for_device(Lock& lock, int device);

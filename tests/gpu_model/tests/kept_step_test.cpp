@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "src/config/parse.hpp"
-#include "src/config/resolve.hpp"
 #include "src/run/run_options.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
-#include "tests/gpu_model/runtime/counters.hpp"
+#include "tests/gpu_model/runtime/streams.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

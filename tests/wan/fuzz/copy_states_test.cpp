@@ -1,6 +1,5 @@
 // Copies with peers who hold the key and send well-formed messages in wrong orders, with wild numbers: nothing may
 // crash, leave the folder that it was given, or keep others from being served.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

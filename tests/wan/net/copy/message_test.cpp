@@ -12,7 +12,6 @@
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "tests/wan/net/copy/samples.hpp"
 #include "wan/net/copy/digest.hpp"
-#include "wan/net/copy/root.hpp"
 
 namespace maki::wan::copy {
 namespace {
