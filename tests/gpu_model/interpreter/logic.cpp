@@ -34,6 +34,16 @@ struct Permute {  // bytes of a and b by the selector's nibbles
     return to;
   }
 };
+struct FunnelLeft {
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return static_cast<std::uint32_t>((b * (std::uint64_t{1} << 32) | a) >> (32 - (c & 31)));
+  }
+};
+struct FunnelRight {
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return static_cast<std::uint32_t>((b * (std::uint64_t{1} << 32) | a) >> (c & 31));
+  }
+};
 struct Reverse {
   template <class T>
   static T of(T a) {
@@ -225,6 +235,10 @@ Handler logic(const Words& words, Instruction& i) {
   }
   if (op == "shl") return for_whole(type, []<class T>(T) { return shift<T, ShiftLeft>; });
   if (op == "shr") return for_whole(type, []<class T>(T) { return shift<T, ShiftRight>; });
+  if (op == "shf")
+    return has(words, "wrap")
+               ? (words[1] == "l" ? Handler{ternary<std::uint32_t, FunnelLeft>} : ternary<std::uint32_t, FunnelRight>)
+               : nullptr;
   if (op == "prmt" && words.size() == 2) return ternary<std::uint32_t, Permute>;
   if (op == "brev") return type == "b32" ? Handler{unary<std::uint32_t, Reverse>} : unary<std::uint64_t, Reverse>;
   if (op == "popc") return counted<Population>(type);

@@ -30,7 +30,7 @@ struct TwoWords {
 };
 struct Bits {
   int popc, ffs, clz, popcll, clzll, ffsll, mulhi;
-  unsigned brev, umulhi, bytes;
+  unsigned brev, umulhi, left, right, bytes;
   unsigned long long brevll, umul64hi, quotient, rest;
   long long mul64hi, shifted;
 };
@@ -46,6 +46,7 @@ __global__ void bits(const TwoWords* in, Bits* out, unsigned n) {
   b.brev = __brev(x), b.brevll = __brevll(w);
   b.umulhi = __umulhi(x, y), b.mulhi = __mulhi(static_cast<int>(x), static_cast<int>(y));
   b.umul64hi = __umul64hi(w, w), b.mul64hi = __mul64hi(s, static_cast<int>(y));
+  b.left = __funnelshift_l(y, x, k), b.right = __funnelshift_r(y, x, k);
   b.bytes = __byte_perm(x, y, 0x7250u);
   b.quotient = w / (y | 1u), b.rest = w % (y | 1u), b.shifted = s >> (k & 63u);
 }
@@ -82,6 +83,8 @@ TEST(Intrinsics, Bits) {
     ASSERT_EQ(b.mulhi, static_cast<int>(std::int64_t{static_cast<int>(x)} * static_cast<int>(y) >> 32));
     ASSERT_EQ(b.umul64hi, static_cast<std::uint64_t>(static_cast<unsigned __int128>(w) * w >> 64));
     ASSERT_EQ(b.mul64hi, static_cast<std::int64_t>(static_cast<__int128>(s) * static_cast<int>(y) >> 64));
+    ASSERT_EQ(b.left, static_cast<unsigned>(w << k % 32 >> 32));
+    ASSERT_EQ(b.right, static_cast<unsigned>(w >> k % 32));
     ASSERT_EQ(b.bytes, (y >> 24) << 24 | (x >> 16 & 255) << 16 | (y >> 8 & 255) << 8 | (x & 255));
     ASSERT_EQ(b.quotient, w / (y | 1u));
     ASSERT_EQ(b.rest, w % (y | 1u));
