@@ -79,9 +79,6 @@ void LinkCaller::retry(const std::string& reason) {
 
 namespace {
 
-using wan::seconds_since;
-using wan::WallClock;
-
 constexpr double kPollInterval = 0.02;  // seconds
 constexpr double kSilence = 30;         // seconds until a neighbour that was called and says nothing is called again
 constexpr double kFirstReport = 2, kReportInterval = 10;  // seconds between lines about sites that are waited for

@@ -281,7 +281,8 @@ void NetRing::run_visits() try {
     const bool known = link != links_.end();
     if (known) {
       const std::optional<bool> there = answers_after(link->path, visitor.begun);
-      if (there == false && comes_to_run(visitor, ours)) report_successor(*link);
+      if (there == false && comes_to_run(visitor, ours))
+        fail_by_loss(link->site, "another job of it has called, and the path to the first is down", &*link);
       if (there != true) return false;
     }
     const std::string why = known ? "the run is under way since " + since + " with another job of site " + caller.name
@@ -312,13 +313,6 @@ void NetRing::run_visits() try {
   for (Visitor& visitor : visitors) visitor.caller.path.close(0);
 } catch (const std::exception&) {
   // Callers wait in vain, as at a site that does not answer.
-}
-
-void NetRing::report_successor(const Link& link) {
-  const SiteLost lost("site " + name(link.site) + " is lost",
-                      "seen by site " + name(routes_.me) +
-                          ": another job of it has called, and the path to the first is down");
-  fail(std::make_exception_ptr(lost), lost.what(), &link);
 }
 
 wan::Path& NetRing::path_to(int neighbour) {
