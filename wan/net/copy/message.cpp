@@ -212,18 +212,14 @@ void RecordWriter::reserve(std::size_t bytes) {
   message_ = make_bytes(capacity_);
 }
 
-void RecordWriter::append(const ByteWriter& record) {
-  const auto& bytes = record.bytes();
-  reserve(bytes.size());
-  std::memcpy(message_.data.get() + used_, bytes.data(), bytes.size());
-  used_ += bytes.size();
-}
-
 void RecordWriter::put(const Record& record) {
   ByteWriter out;
   out.put(static_cast<std::uint8_t>(record.index() + 1));
   std::visit([&](const auto& one) { fields(out, one); }, record);
-  append(out);
+  const auto& bytes = out.bytes();
+  reserve(bytes.size());
+  std::memcpy(message_.data.get() + used_, bytes.data(), bytes.size());
+  used_ += bytes.size();
 }
 
 std::span<std::byte> RecordWriter::room(std::size_t least) {

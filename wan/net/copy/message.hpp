@@ -181,7 +181,6 @@ class RecordWriter {
 
  private:
   void reserve(std::size_t bytes);
-  void append(const ByteWriter& record);
 
   std::size_t capacity_;
   Send send_;
