@@ -134,7 +134,7 @@ void Listener::make_path(const Greeter& greeter, std::unique_ptr<Channel> channe
   session.settings.streams = static_cast<int>(hello.streams);
   session.settings.unmatched_limit = greeter.welcome().unmatched_limit;
   session.promised = sessions_->take_promised(session.session);
-  Accepted accepted{{}, hello.name, session.identity};
+  Accepted accepted{{}, hello.name, session.identity, greeter.peer().host()};
   EventLoop& loop = context_.next_loop();
   const auto core = PathCore::accept(loop, std::move(session));
   sessions_->settle(greeter.welcome().session, core);

@@ -41,6 +41,7 @@ struct Accepted {
   Path path;
   std::string name;      // the peer's name for itself
   std::string identity;  // as authenticated; empty when insecure
+  std::string host;      // the address that it came from, without the port; behind a relay the relay's
 };
 
 class Listener {

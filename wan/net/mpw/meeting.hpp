@@ -61,15 +61,11 @@ class SharedListener {
   std::optional<Accepted> take(const Expected& who);
 
  private:
-  struct Arrival {
-    Accepted accepted;
-    std::string address;
-  };
-  const Expected* owner(const Arrival& arrival) const;
+  const Expected* owner(const Accepted& arrival) const;
 
   std::mutex mutex_;
   Listener listener_;
-  std::list<Arrival> arrivals_;
+  std::list<Accepted> arrivals_;
   std::vector<const Expected*> expected_;
 };
 
