@@ -104,9 +104,8 @@ enum class Manner {
 struct MeetingPlan {
   std::string host;
   Manner manner = Manner::kBoth;
-  std::vector<int> ports;  // of the channels without a partner, in order; the first is called and listened on
-  PathSettings settings;   // of the path
-  Environment environment;
+  std::vector<int> ports;   // of the channels without a partner, in order; the first is called and listened on
+  Environment environment;  // its settings are those of the path
 };
 
 struct Met {
