@@ -93,7 +93,7 @@ NetRing::~NetRing() {
 void NetRing::connect_neighbours(const RingPlan& plan) {
   std::string problem;
   LinkStart start(plan, Purpose::kRun, context_);
-  if (const std::string warning = shared_key_warning(plan); !warning.empty()) report(plan, warning);
+  if (const std::string warning = shared_key_warning(plan); !warning.empty()) plan.report(warning);
   start.run(true, plan.wait_limit);
   for (const StartedLink& started : start.links())
     if (problem.empty()) problem = started.problem;
@@ -150,7 +150,7 @@ void NetRing::exchange_hellos(const RingPlan& plan, double limit) {
       if (limit > 0 && seconds_since(begun) > limit)
         throw Error("site " + name(site) + " did not join the ring in time", "its neighbours were there");
       if (seconds_since(begun) < next_report) continue;
-      report(plan, "waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
+      plan.report("waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
       next_report = seconds_since(begun) + kReportInterval;
     }
     lock.unlock();
