@@ -230,12 +230,7 @@ void TlsChannel::check_name_of_peer() {
 }
 
 std::string TlsChannel::peer() const {
-  if (!host_.empty()) return host_;
-  try {
-    return peer_address(socket_.descriptor()).text();
-  } catch (const Error&) {
-    return "a peer that has gone";
-  }
+  return host_.empty() ? peer_address(socket_.descriptor()).text() : host_;
 }
 
 IoStatus TlsChannel::handshake() {
