@@ -26,13 +26,7 @@ void fields(Io& io, Of<Io, Order>& order) {
 
 template <class Io>
 void fields(Io& io, Of<Io, Reply>& reply) {
-  constexpr std::uint8_t kRefused = 0, kAgreed = 1, kLater = 2;
-  std::uint8_t word = reply.agreed ? kAgreed : reply.later ? kLater : kRefused;
-  io.field(word, kRefused, kLater, "neither agreed nor refused");
-  if constexpr (std::is_same_v<Io, ByteReader>) {
-    reply.agreed = word == kAgreed;
-    reply.later = word == kLater;
-  }
+  io.field(reply.word, Reply::Word::kRefused, Reply::Word::kLater, "neither agreed nor refused");
   io.field(reply.sole_file);
   io.field(reply.reason, kMaxText);
 }
