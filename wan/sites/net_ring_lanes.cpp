@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <string_view>
 
 #include "wan/net/error.hpp"
