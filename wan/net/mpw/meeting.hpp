@@ -18,10 +18,9 @@
 
 namespace maki::wan::mpw {
 
-// Keys and settings from the environment, which MPWide's calls cannot express.
-struct Environment {
-  Security security;
-  PathSettings settings;
+// Keys and settings from the environment, which MPWide's calls cannot express. There is no relay: MPWide's programs call
+// each other.
+struct Environment : PathChoices {
   bool streams_given = false;  // by the settings; else the number of the program's channels
   std::string listen;          // the address to listen on; empty: every one
   double wait = 600;           // seconds until a missing peer is an error

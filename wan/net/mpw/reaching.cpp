@@ -108,7 +108,7 @@ std::vector<std::string> values_of(const PathKey& key, const std::string& text) 
   return values;
 }
 
-// A key of a [path] table, except a relay's: MPWide's programs call each other.
+// A key of a [path] table, except a relay's.
 const PathKey* find_key(const std::string& name) {
   const PathKey* key = find_path_key(name);
   return key != nullptr && !key->of_relay() ? key : nullptr;
@@ -134,10 +134,7 @@ void set_one(const std::string& entry, const std::string& source, Environment& e
     if (name == "wait") environment.wait = parse_seconds(unquoted(text));
     if (name == "listen") environment.listen = unquoted(text);
     if (key == nullptr) return;
-    PathChoices choices{environment.settings, environment.security, {}};
-    for (const std::string& value : values_of(*key, text)) key->set(choices, value);
-    environment.settings = choices.settings;
-    environment.security = choices.security;
+    for (const std::string& value : values_of(*key, text)) key->set(environment, value);
     environment.streams_given = environment.streams_given || name == "streams";
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}: {}", source, name, error.what()));
