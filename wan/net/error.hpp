@@ -96,22 +96,18 @@ class ProtocolError : public Error {
 class PathError : public Error {
  public:
   explicit PathError(const std::string& problem, const std::string& reason = "", const std::string& advice = "",
-                     double seconds_down = 0, std::uint64_t bytes_outstanding = 0)
-      : Error(problem, reason, advice), seconds_down_(seconds_down), bytes_outstanding_(bytes_outstanding) {}
+                     double seconds_down = 0, std::uint64_t bytes_outstanding = 0, bool refused = false)
+      : Error(problem, reason, advice), seconds_down_(seconds_down), bytes_outstanding_(bytes_outstanding),
+        refused_(refused) {}
   double seconds_down() const { return seconds_down_; }
   std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }  // sent or queued, not acknowledged
   // Whether the peer answered and refused the path: it would refuse another call too.
   bool refused() const { return refused_; }
-  PathError by_refusal() const {
-    PathError error = *this;
-    error.refused_ = true;
-    return error;
-  }
 
  private:
   double seconds_down_;
   std::uint64_t bytes_outstanding_;
-  bool refused_ = false;
+  bool refused_;
 };
 
 }  // namespace maki::wan

@@ -4,15 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <list>
-#include <mutex>
 
-#include "wan/net/error.hpp"
 #include "wan/net/path/greeter.hpp"
 #include "wan/net/relay/connector.hpp"
-#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 namespace {
@@ -29,53 +23,10 @@ void check(const ListenerLimits& limits) {
 
 }  // namespace
 
-// All members but the queue of accepted paths belong to the loop's thread.
-class Listener::Core {
- public:
-  Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
-       const RelayRoute& relay, Context& context);
-  ~Core();
-
-  std::optional<Accepted> next(std::optional<double> seconds);
-  const Endpoint& address() const { return address_; }
-
- private:
-  void greet(Socket socket, const Address& peer);
-  void welcomed(Greeter& greeter, std::unique_ptr<Channel> channel);
-  void make_path(const Greeter& greeter, std::unique_ptr<Channel> channel);
-  void drop(Greeter& greeter, const std::string& reason);
-  void drop_surplus();
-  void known(Greeter& greeter, const std::string& identity);
-  Welcome decide(const Hello& hello, const Channel& channel, const std::string& host);
-  void remove(Greeter& greeter);
-  bool queue_full();
-
-  Context& context_;
-  EventLoop& loop_;
-  std::shared_ptr<const SecurityContext> security_;
-  PathSettings settings_;
-  ListenerLimits limits_;
-  Endpoint address_;
-  std::unique_ptr<Acceptor> acceptor_;
-  std::unique_ptr<HiddenListener> hidden_;
-  SessionTable sessions_;
-  PeerLog refusals_{[](const std::string& line) { log(LogLevel::kWarning, line); }};
-  std::list<std::unique_ptr<Greeter>> half_open_;
-  Crowd<Greeter> strangers_, known_;  // connections by network, then by identity
-
-  std::mutex mutex_;  // guards the members below
-  std::condition_variable arrived_;
-  struct Waiting {
-    Accepted accepted;
-    EventLoop* loop;
-  };
-  std::deque<Waiting> accepted_;
-};
-
-Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings,
-                     const ListenerLimits& limits, const RelayRoute& relay, Context& context)
+Listener::Listener(const Endpoint& local, const Security& security, const PathSettings& settings,
+                   const ListenerLimits& limits, const RelayRoute& relay, Context& context)
     : context_(context), loop_(context.handshakes()), settings_(settings), limits_(limits),
-      sessions_(settings, limits) {
+      sessions_(std::make_unique<SessionTable>(settings, limits)) {
   settings.check();
   check(limits);
   security_ = SecurityContext::make(security);
@@ -93,7 +44,7 @@ Listener::Core::Core(const Endpoint& local, const Security& security, const Path
   address_ = {local.host.empty() ? "" : bound.host(), bound.port()};
 }
 
-Listener::Core::~Core() {
+Listener::~Listener() {
   loop_.call([this] {
     hidden_.reset();
     acceptor_.reset();
@@ -103,7 +54,7 @@ Listener::Core::~Core() {
   for (Waiting& waiting : accepted_) waiting.loop->call([&] { waiting.accepted.path = {}; });
 }
 
-void Listener::Core::greet(Socket socket, const Address& peer) {
+void Listener::greet(Socket socket, const Address& peer) {
   try {
     auto channel = make_channel(security_, std::move(socket), Side::kListening);
     Greeter::Events events;
@@ -127,14 +78,14 @@ void Listener::Core::greet(Socket socket, const Address& peer) {
 }
 
 // From here on unauthenticated connections cannot displace it.
-void Listener::Core::known(Greeter& greeter, const std::string& identity) {
+void Listener::known(Greeter& greeter, const std::string& identity) {
   strangers_.leave(greeter);
   known_.enter(identity, greeter);
   if (known_.size() > static_cast<std::size_t>(limits_.half_open))
     drop(known_.surplus(), "there are newer connections of the same peer that are being greeted");
 }
 
-Welcome Listener::Core::decide(const Hello& hello, const Channel& channel, const std::string& host) {
+Welcome Listener::decide(const Hello& hello, const Channel& channel, const std::string& host) {
   if (hello.version == kProtocolVersion && hello.party == security_->party() && !hello.own_machine) {
     return SessionTable::refuse(
         Answer::kRefused,
@@ -142,32 +93,32 @@ Welcome Listener::Core::decide(const Hello& hello, const Channel& channel, const
   }
   if (hello.is_new() && queue_full())
     return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
-  return sessions_.answer(hello, channel.identity(), host);
+  return sessions_->answer(hello, channel.identity(), host);
 }
 
-void Listener::Core::remove(Greeter& greeter) {
+void Listener::remove(Greeter& greeter) {
   strangers_.leave(greeter);
   known_.leave(greeter);
   half_open_.remove_if([&](const auto& one) { return one.get() == &greeter; });
 }
 
-void Listener::Core::drop(Greeter& greeter, const std::string& reason) {
+void Listener::drop(Greeter& greeter, const std::string& reason) {
   refusals_.mention(fmt::format("refused {}: {}", greeter.peer().text(), reason));
-  if (greeter.decided() && greeter.hello().is_new()) sessions_.give_up(greeter.welcome().session);
+  if (greeter.decided() && greeter.hello().is_new()) sessions_->give_up(greeter.welcome().session);
   remove(greeter);
 }
 
-void Listener::Core::drop_surplus() {
+void Listener::drop_surplus() {
   Crowd<Greeter>& crowd = strangers_.size() > 0 ? strangers_ : known_;
   drop(crowd.surplus(),
        fmt::format("there are {} other connections that have not said who they are", crowd.size() - 1));
 }
 
-void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel) {
+void Listener::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel) {
   try {
     if (greeter.hello().is_new()) {
       make_path(greeter, std::move(channel));
-    } else if (const auto core = sessions_.find(greeter.welcome().session)) {
+    } else if (const auto core = sessions_->find(greeter.welcome().session)) {
       const Hello& hello = greeter.hello();
       core->attach(static_cast<int>(hello.stream), hello.epoch, std::move(channel));
     }
@@ -177,16 +128,16 @@ void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel
   remove(greeter);
 }
 
-void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> channel) {
+void Listener::make_path(const Greeter& greeter, std::unique_ptr<Channel> channel) {
   const Hello& hello = greeter.hello();
   AcceptedSession session{greeter.welcome().session, channel->identity(), hello, greeter.peer(), settings_, {}};
   session.settings.streams = static_cast<int>(hello.streams);
   session.settings.unmatched_limit = greeter.welcome().unmatched_limit;
-  session.promised = sessions_.take_promised(session.session);
-  Accepted accepted{{}, hello.name, session.identity};
+  session.promised = sessions_->take_promised(session.session);
+  Accepted accepted{{}, hello.name, session.identity, greeter.peer().host()};
   EventLoop& loop = context_.next_loop();
   const auto core = PathCore::accept(loop, std::move(session));
-  sessions_.settle(greeter.welcome().session, core);
+  sessions_->settle(greeter.welcome().session, core);
   core->attach(static_cast<int>(hello.stream), hello.epoch, std::move(channel));
   std::lock_guard lock(mutex_);
   accepted.path = Path(core);
@@ -194,12 +145,12 @@ void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> 
   arrived_.notify_one();
 }
 
-bool Listener::Core::queue_full() {
+bool Listener::queue_full() {
   std::lock_guard lock(mutex_);
   return accepted_.size() >= static_cast<std::size_t>(limits_.sessions);
 }
 
-std::optional<Accepted> Listener::Core::next(std::optional<double> seconds) {
+std::optional<Accepted> Listener::next(std::optional<double> seconds) {
   std::unique_lock lock(mutex_);
   const auto there = [this] { return !accepted_.empty(); };
   if (!seconds) {
@@ -211,16 +162,5 @@ std::optional<Accepted> Listener::Core::next(std::optional<double> seconds) {
   accepted_.pop_front();
   return first;
 }
-
-Listener::Listener(const Endpoint& local, const Security& security, const PathSettings& settings,
-                   const ListenerLimits& limits, const RelayRoute& relay, Context& context)
-    : core_(std::make_shared<Core>(local, security, settings, limits, relay, context)) {}
-Listener::~Listener() = default;
-Listener::Listener(Listener&&) noexcept = default;
-Listener& Listener::operator=(Listener&&) noexcept = default;
-
-Endpoint Listener::address() const { return core_->address(); }
-Accepted Listener::accept() { return *core_->next(std::nullopt); }
-std::optional<Accepted> Listener::accept_for(double seconds) { return core_->next(seconds); }
 
 }  // namespace maki::wan

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -79,9 +78,6 @@ void LinkCaller::retry(const std::string& reason) {
 
 namespace {
 
-using wan::seconds_since;
-using wan::WallClock;
-
 constexpr double kPollInterval = 0.02;  // seconds
 constexpr double kSilence = 30;         // seconds until a neighbour that was called and says nothing is called again
 constexpr double kFirstReport = 2, kReportInterval = 10;  // seconds between lines about sites that are waited for
@@ -124,14 +120,6 @@ void send_notice(wan::Path& path, std::uint32_t kind, const std::string& text) {
   }
 }
 
-void report(const RingPlan& plan, const std::string& line) {
-  if (plan.report) {
-    plan.report(line);
-  } else {
-    std::fprintf(stderr, "maki: %s\n", line.c_str());
-  }
-}
-
 LinkStart::LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& context)
     : plan_(plan), ours_((check(plan), hello_of(plan, purpose))), hello_(encode(ours_)), context_(context) {
   for (const int neighbour : neighbours(plan)) {
@@ -170,7 +158,7 @@ void LinkStart::run(bool all_or_none, double wait_limit) {
         link.problem = "site " + name(link.site) + " did not come within " +
                        std::to_string(static_cast<long>(wait_limit)) + " s (" + reason_of_wait(i) + ")";
       } else if (waited > next_report) {
-        report(plan_, "waiting for site " + name(link.site) + " (" + reason_of_wait(i) + ")");
+        plan_.report("waiting for site " + name(link.site) + " (" + reason_of_wait(i) + ")");
       }
     }
     if (waited > next_report) next_report = waited + kReportInterval;
@@ -244,7 +232,7 @@ void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
                                       : "it shows the key " + accepted.identity + ", and that of this link is " + key +
                                             ": give the same sites.NAME.key at both ends";
   turned_away_.add(std::move(accepted.path), hello_, key.empty() ? "" : turned_away_text(name(plan_.me), why));
-  report(plan_, turned_away_line(accepted.name, why));
+  plan_.report(turned_away_line(accepted.name, why));
 }
 
 bool LinkStart::stands(std::size_t link) const {
@@ -338,7 +326,7 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
       const std::string why = "another job of site " + name(link.site) + " takes part already: end one of them";
       send_notice(path, Notice::kTurnedAway, turned_away_text(name(plan_.me), why));
       turned_away_.keep(std::move(path));
-      report(plan_, turned_away_line(theirs.name, why));
+      plan_.report(turned_away_line(theirs.name, why));
       return;
     }
     if (const auto found = differences(ours_, theirs); !found.empty()) {

@@ -123,7 +123,5 @@ std::string notice_text(std::span<const std::byte> notice);
 // The text of a notice for a caller that is turned away, and the line for the user.
 std::string turned_away_text(const std::string& here, const std::string& why);
 std::string turned_away_line(const std::string& caller, const std::string& why);
-// Prints a line for the user (RingPlan::report).
-void report(const RingPlan& plan, const std::string& line);
 
 }  // namespace maki::sites

@@ -93,7 +93,7 @@ NetRing::~NetRing() {
 void NetRing::connect_neighbours(const RingPlan& plan) {
   std::string problem;
   LinkStart start(plan, Purpose::kRun, context_);
-  if (const std::string warning = shared_key_warning(plan); !warning.empty()) report(plan, warning);
+  if (const std::string warning = shared_key_warning(plan); !warning.empty()) plan.report(warning);
   start.run(true, plan.wait_limit);
   for (const StartedLink& started : start.links())
     if (problem.empty()) problem = started.problem;
@@ -150,7 +150,7 @@ void NetRing::exchange_hellos(const RingPlan& plan, double limit) {
       if (limit > 0 && seconds_since(begun) > limit)
         throw Error("site " + name(site) + " did not join the ring in time", "its neighbours were there");
       if (seconds_since(begun) < next_report) continue;
-      report(plan, "waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
+      plan.report("waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
       next_report = seconds_since(begun) + kReportInterval;
     }
     lock.unlock();
@@ -281,7 +281,8 @@ void NetRing::run_visits() try {
     const bool known = link != links_.end();
     if (known) {
       const std::optional<bool> there = answers_after(link->path, visitor.begun);
-      if (there == false && comes_to_run(visitor, ours)) report_successor(*link);
+      if (there == false && comes_to_run(visitor, ours))
+        fail_by_loss(link->site, "another job of it has called, and the path to the first is down", &*link);
       if (there != true) return false;
     }
     const std::string why = known ? "the run is under way since " + since + " with another job of site " + caller.name
@@ -312,13 +313,6 @@ void NetRing::run_visits() try {
   for (Visitor& visitor : visitors) visitor.caller.path.close(0);
 } catch (const std::exception&) {
   // Callers wait in vain, as at a site that does not answer.
-}
-
-void NetRing::report_successor(const Link& link) {
-  const SiteLost lost("site " + name(link.site) + " is lost",
-                      "seen by site " + name(routes_.me) +
-                          ": another job of it has called, and the path to the first is down");
-  fail(std::make_exception_ptr(lost), lost.what(), &link);
 }
 
 wan::Path& NetRing::path_to(int neighbour) {

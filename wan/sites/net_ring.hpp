@@ -81,7 +81,6 @@ class NetRing : public Ring {
   void exchange_hellos(const RingPlan& plan, double limit);
   void stop(double seconds);
   void run_visits();
-  void report_successor(const Link& link);
 
   // net_ring_lanes.cpp: messages in transit, and the loss of a site.
   // On one link, up to the site header.last; on all links, to all sites. Both fill in the sizes in the header.
@@ -98,7 +97,9 @@ class NetRing : public Ring {
   void count_passed_on(Phase phase, std::size_t bytes);
 
   // On the first failure wakes all waiting threads with `error`, and notifies the neighbours except `informed`.
-  void fail(std::exception_ptr error, const std::string& text, const Link* informed);
+  template <class Failure>
+  void fail(const Failure& error, const Link* informed = nullptr);
+  void fail_by_loss(int site, const std::string& seen, const Link* informed = nullptr);
   void report_loss(const Link& link, const wan::PathError& error);
   void await_notice(Link& link);
   void end_reader(Link& link);

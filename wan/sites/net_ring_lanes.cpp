@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <string_view>
 
 #include "wan/net/error.hpp"
@@ -103,7 +102,7 @@ void NetRing::fail_lane(Lane& lane, const std::exception& error) {
   const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" +
                            maki::sites::name(lane.phase) + " at site " + name(routes_.me) + ": " + message_of(error) +
                            ")";
-  fail(std::make_exception_ptr(Error(text)), text, nullptr);
+  fail(Error(text));
   lane.from->path.close(kNoticeTime);  // so that nothing more is written to memory of this lane
 }
 
@@ -227,15 +226,20 @@ void NetRing::throw_if_failed() const {
   if (failed_) std::rethrow_exception(failed_);
 }
 
-void NetRing::fail(std::exception_ptr error, const std::string& text, const Link* informed) {
+template <class Failure>
+void NetRing::fail(const Failure& error, const Link* informed) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || stopping_) return;
-    failed_ = std::move(error);
+    failed_ = std::make_exception_ptr(error);
     changed_.notify_all();
   }
   for (Link& link : links_)
-    if (&link != informed) send_notice(link.path, Notice::kLost, text);
+    if (&link != informed) send_notice(link.path, Notice::kLost, error.what());
+}
+
+void NetRing::fail_by_loss(int site, const std::string& seen, const Link* informed) {
+  fail(SiteLost("site " + name(site) + " is lost", "seen by site " + name(routes_.me) + ": " + seen), informed);
 }
 
 void NetRing::report_loss(const Link& link, const wan::PathError& error) {
@@ -243,9 +247,7 @@ void NetRing::report_loss(const Link& link, const wan::PathError& error) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kReadersEnd, [&] { return failed_ || stopping_ || link.readers == 0; });
   }
-  const SiteLost lost("site " + name(link.site) + " is lost",
-                      "seen by site " + name(routes_.me) + ": " + observation(error));
-  fail(std::make_exception_ptr(lost), lost.what(), nullptr);
+  fail_by_loss(link.site, observation(error));
 }
 
 double NetRing::wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over,
@@ -284,11 +286,8 @@ void NetRing::leave_if_asked(const Awaited& awaited, double waited, double usual
     if (down == nullptr && !link.path.status().up && !has_ended(link)) down = &link;
   }
   if (down == nullptr && waited < std::max(longest, 2 * usual)) return;
-  const SiteLost lost("site " + name(down ? down->site : awaited.site) + " is lost",
-                      "seen by site " + name(routes_.me) + ": " +
-                          (down ? "the path is down" : waiting_for(awaited, waited)) +
-                          ", and the run is asked to stop");
-  fail(std::make_exception_ptr(lost), lost.what(), nullptr);
+  fail_by_loss(down ? down->site : awaited.site,
+               (down ? "the path is down" : waiting_for(awaited, waited)) + ", and the run is asked to stop");
 }
 
 void NetRing::await_notice(Link& link) {
@@ -301,7 +300,7 @@ void NetRing::await_notice(Link& link) {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, kNoticeDelay, [&] { return failed_ || stopping_; });
     }
-    fail(lost ? std::make_exception_ptr(SiteLost(text)) : std::make_exception_ptr(Error(text)), text, &link);
+    lost ? fail(SiteLost(text), &link) : fail(Error(text), &link);
   } catch (const wan::Error&) {
     // The path has ended: the calls that wait for a message judge whether that is a loss.
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <span>
@@ -44,9 +45,12 @@ struct RingPlan {
   double wait_limit = 0;  // seconds to wait for the other sites at the start; 0: no limit
   // Limit of the bytes of messages that wait here to be received or passed on, and of the parts that one call receives
   // (Sites::receive_parts()). Beyond it the run ends with an error, before this machine runs out of memory.
-  std::size_t memory_limit = 0;                    // 0: half of what is available to this job (host_memory_available())
-  double wait_lines = 60;                          // seconds between lines about a message that is waited for
-  std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
+  std::size_t memory_limit = 0;  // 0: half of what is available to this job (host_memory_available())
+  double wait_lines = 60;        // seconds between lines about a message that is waited for
+  // Lines for the user ("waiting for site ...").
+  std::function<void(const std::string&)> report = [](const std::string& line) {
+    std::fprintf(stderr, "maki: %s\n", line.c_str());
+  };
 
   const SitePlace& site(int i) const { return sites[static_cast<std::size_t>(i)]; }
   const SitePlace& here() const { return site(me); }

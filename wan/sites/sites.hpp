@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,22 @@
 #include "wan/sites/ring.hpp"
 
 namespace maki::sites {
+
+// Conversion of a value to a message and back. T has no pointers. value_of() throws Error where the size is not that of
+// T; `site`: the sender, for the error.
+template <class T>
+std::span<const std::byte> as_bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <class T>
+T value_of(const Message& message, const std::string& site = "") {
+  if (message.size() != sizeof(T))
+    throw Error("a message of another size came from " + (site.empty() ? "a site" : "site " + site), "",
+                "run the same version at all sites");
+  T value;
+  std::memcpy(&value, message.data(), sizeof value);
+  return value;
+}
 
 class Sites {
  public:
@@ -51,7 +68,13 @@ class Sites {
   // Joins the values `mine` of all sites in the order of the ring by join(T& sum, const T& one); waits for a round
   // trip.
   template <class T, class Join>
-  T joined(Phase phase, std::uint64_t number, const T& mine, Join&& join);
+  T joined(Phase phase, std::uint64_t number, const T& mine, Join&& join) {
+    T all{};
+    int site = 0;
+    for (const Message& message : gather(phase, number, as_bytes_of(mine)))
+      join(all, value_of<T>(message, name(site++)));
+    return all;
+  }
   template <class T>
   T sum(Phase phase, std::uint64_t number, T mine) {
     return joined(phase, number, mine, [](T& sum, T one) { sum += one; });
@@ -91,36 +114,6 @@ class Sites {
   std::unique_ptr<Gateway> gateway_;
 };
 
-// Conversion of a value to a message and back. T has no pointers. value_of() throws Error where the size is not that of
-// T; `site`: the sender, for the error.
-template <class T>
-std::span<const std::byte> as_bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-template <class T>
-T value_of(const Message& message, const std::string& site = "");
-
-}  // namespace maki::sites
-
-#include <cstring>
-
-namespace maki::sites {
-template <class T>
-T value_of(const Message& message, const std::string& site) {
-  if (message.size() != sizeof(T))
-    throw Error("a message of another size came from " + (site.empty() ? "a site" : "site " + site), "",
-                "run the same version at all sites");
-  T value;
-  std::memcpy(&value, message.data(), sizeof value);
-  return value;
-}
-template <class T, class Join>
-T Sites::joined(Phase phase, std::uint64_t number, const T& mine, Join&& join) {
-  T all{};
-  int site = 0;
-  for (const Message& message : gather(phase, number, as_bytes_of(mine))) join(all, value_of<T>(message, name(site++)));
-  return all;
-}
 }  // namespace maki::sites
 
 namespace maki {

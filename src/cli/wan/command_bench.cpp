@@ -48,9 +48,8 @@ std::string table(const BenchOutput& output) {
   };
   for (const wan::SizeRow& sizes : output.result.rows)
     row(fmt::format("{:.4g} MB", megabytes(double(sizes.bytes))), sizes);
-  if (output.result.after_pause.count > 0)
-    row(fmt::format("{:.4g} MB after silence", megabytes(double(output.result.after_pause.bytes))),
-        output.result.after_pause);
+  row(fmt::format("{:.4g} MB after silence", megabytes(double(output.result.after_pause.bytes))),
+      output.result.after_pause);
   for (const std::size_t bytes : output.result.left_out)
     text += fmt::format("{:>22}  left out: it would take too long here (--full)\n",
                         fmt::format("{:.4g} MB", megabytes(double(bytes))));

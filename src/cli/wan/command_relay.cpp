@@ -58,7 +58,7 @@ class Screen {
     wan::set_log_sink([this](wan::LogLevel level, const std::string& text) { say(level, text); });
   }
   ~Screen() {
-    clear();
+    progress("");
     wan::set_log_sink({});
   }
   void progress(const std::string& text) const {
@@ -71,9 +71,6 @@ class Screen {
   }
 
  private:
-  void clear() const {
-    if (terminal_) fmt::print(stderr, "\r\033[K");
-  }
   bool terminal_;
 };
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <thread>
 
-#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/io/run_directory.hpp"

@@ -63,9 +63,10 @@ class CopyMaker {
     return {copy::kControlTag, block(copy::encode(order).view())};
   }
   Made agreement() {
-    const copy::Reply reply{.agreed = !one_in(random_, 20),
+    using Word = copy::Reply::Word;
+    const Word refused = one_in(random_, 20) ? Word::kLater : Word::kRefused;
+    const copy::Reply reply{.word = one_in(random_, 20) ? refused : Word::kAgreed,
                             .sole_file = one_in(random_, 3),
-                            .later = one_in(random_, 20),
                             .reason = path()};
     return {copy::kControlTag, block(copy::encode(reply).view())};
   }

@@ -33,10 +33,7 @@ class Proxy {
   ~Proxy() {
     set(ending_, true);
     thread_.join();
-    close(wake_);
   }
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
 
   Endpoint address() const { return {"127.0.0.1", local_address(listener_.descriptor()).port()}; }
   // Connections from now on.
@@ -104,7 +101,7 @@ class Proxy {
     links_.clear();
   }
   void wait() {
-    std::vector<pollfd> waiting{{wake_, POLLIN, 0}};
+    std::vector<pollfd> waiting{{wake_.descriptor(), POLLIN, 0}};
     const auto add = [&](const Flow& flow) {
       if (flow.first < flow.last) waiting.push_back({flow.to->descriptor(), POLLOUT, 0});
       if (flow.first == flow.last && !flow.ended) waiting.push_back({flow.from->descriptor(), POLLIN, 0});
@@ -118,7 +115,7 @@ class Proxy {
     }
     poll(waiting.data(), waiting.size(), 1000);
     std::uint64_t count;
-    [[maybe_unused]] const auto got = read(wake_, &count, sizeof(count));
+    [[maybe_unused]] const auto got = read(wake_.descriptor(), &count, sizeof(count));
   }
   void take_new() {
     for (;;) {
@@ -181,7 +178,7 @@ class Proxy {
   void set(std::atomic<bool>& flag, bool value) {
     flag = value;
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(wake_, &one, sizeof(one));
+    [[maybe_unused]] const auto written = write(wake_.descriptor(), &one, sizeof(one));
   }
 
   std::function<void()> before_each_;
@@ -191,7 +188,7 @@ class Proxy {
   std::atomic<int> cut_one_{0}, alter_{0}, connections_{0};
   unsigned altered_ = 0;
   std::atomic<std::uint64_t> bytes_{0};
-  int wake_ = -1;
+  const Descriptor wake_;
   const Socket listener_ = listen_on({"127.0.0.1", 0}, {});
   std::list<Link> links_;
   std::thread thread_;

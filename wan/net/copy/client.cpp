@@ -26,9 +26,9 @@ Reply ask(MessageChannel& channel, const Order& order) {
                       "see that 'maki wan serve' runs there, and what it says");
     }
   }();
-  if (reply.agreed) return reply;
+  if (reply.word == Reply::Word::kAgreed) return reply;
   const std::string reason = printable(reply.reason);
-  if (reply.later)
+  if (reply.word == Reply::Word::kLater)
     throw PathError(fmt::format("{} cannot take the copy now", channel.peer()), reason, "try again later");
   throw Error(fmt::format("{} refuses the copy", channel.peer()), reason);
 }

@@ -26,13 +26,7 @@ void fields(Io& io, Of<Io, Order>& order) {
 
 template <class Io>
 void fields(Io& io, Of<Io, Reply>& reply) {
-  constexpr std::uint8_t kRefused = 0, kAgreed = 1, kLater = 2;
-  std::uint8_t word = reply.agreed ? kAgreed : reply.later ? kLater : kRefused;
-  io.field(word, kRefused, kLater, "neither agreed nor refused");
-  if constexpr (std::is_same_v<Io, ByteReader>) {
-    reply.agreed = word == kAgreed;
-    reply.later = word == kLater;
-  }
+  io.field(reply.word, Reply::Word::kRefused, Reply::Word::kLater, "neither agreed nor refused");
   io.field(reply.sole_file);
   io.field(reply.reason, kMaxText);
 }
@@ -212,18 +206,14 @@ void RecordWriter::reserve(std::size_t bytes) {
   message_ = make_bytes(capacity_);
 }
 
-void RecordWriter::append(const ByteWriter& record) {
-  const auto& bytes = record.bytes();
-  reserve(bytes.size());
-  std::memcpy(message_.data.get() + used_, bytes.data(), bytes.size());
-  used_ += bytes.size();
-}
-
 void RecordWriter::put(const Record& record) {
   ByteWriter out;
   out.put(static_cast<std::uint8_t>(record.index() + 1));
   std::visit([&](const auto& one) { fields(out, one); }, record);
-  append(out);
+  const auto& bytes = out.bytes();
+  reserve(bytes.size());
+  std::memcpy(message_.data.get() + used_, bytes.data(), bytes.size());
+  used_ += bytes.size();
 }
 
 std::span<std::byte> RecordWriter::room(std::size_t least) {

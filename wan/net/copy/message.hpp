@@ -46,9 +46,9 @@ struct Order {
 };
 
 struct Reply {
-  bool agreed = false;
+  enum class Word : std::uint8_t { kRefused = 0, kAgreed = 1, kLater = 2 };  // kLater: refused for now
+  Word word = Word::kRefused;
   bool sole_file = false;  // pull, as above
-  bool later = false;      // refused for now: the same order may succeed later
   std::string reason = {};
   bool operator==(const Reply&) const = default;
 };
@@ -181,7 +181,6 @@ class RecordWriter {
 
  private:
   void reserve(std::size_t bytes);
-  void append(const ByteWriter& record);
 
   std::size_t capacity_;
   Send send_;

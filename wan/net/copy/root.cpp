@@ -145,14 +145,6 @@ int Root::open_by_parts(const std::string& path, int flags) const {
   }
 }
 
-Folder Root::keep(std::string_view path, int descriptor) const {
-  auto folder = std::make_shared<const Descriptor>(descriptor);
-  const std::lock_guard lock(mutex_);
-  if (known_.size() >= kKnownFolders) known_.clear();
-  known_.insert_or_assign(std::string(path), folder);
-  return folder;
-}
-
 Folder Root::find_folder(std::string_view path) const {
   if (path.empty()) return root_;
   {
@@ -161,9 +153,12 @@ Folder Root::find_folder(std::string_view path) const {
     if (found != known_.end()) return found->second;
   }
   const int descriptor = open_below(path, kFolderFlags);
-  if (descriptor >= 0) return keep(path, descriptor);
-  if (errno == ENOENT) return nullptr;
-  throw_problem("cannot open the folder", path, errno);
+  if (descriptor < 0 && errno == ENOENT) return nullptr;
+  if (descriptor < 0) throw_problem("cannot open the folder", path, errno);
+  auto folder = std::make_shared<const Descriptor>(descriptor);
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kKnownFolders) known_.clear();
+  return known_.insert_or_assign(std::string(path), std::move(folder)).first->second;
 }
 
 Folder Root::folder(std::string_view path) const {

@@ -79,7 +79,6 @@ class Root {
   Folder find_folder(std::string_view path) const;  // null if it does not exist
   int open_below(std::string_view path, int flags) const;
   int open_by_parts(const std::string& path, int flags) const;
-  Folder keep(std::string_view path, int descriptor) const;
 
   Folder root_;
   Resolve resolve_;

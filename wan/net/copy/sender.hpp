@@ -72,8 +72,7 @@ class Listing {
 // One copy: one thread lists, one receives answers, the caller's reads and sends.
 class Sender {
  public:
-  Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note,
-         std::size_t batch = 8 << 20);
+  Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note, std::size_t batch);
   bool sole_file() const { return listing_.sole_file(); }
   // Reports something that will not be copied, before run().
   void report_problem(const std::string& text) { listing_notes_.add(true, text); }

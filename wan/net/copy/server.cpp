@@ -180,7 +180,7 @@ bool Server::serve_one(MessageChannel& channel, ClientState& client) {
   if (order.action == Order::Action::kBye && order.version == kVersion) return false;
   wait_for_turn(channel, client);
   const Reply reply = check(order, client);
-  if (!reply.agreed) {
+  if (reply.word != Reply::Word::kAgreed) {
     channel.send(kControlTag, encode(reply));
     log_.mention(fmt::format("{} is refused: {}", client.name, reply.reason), client.identity);
     return true;
@@ -224,9 +224,9 @@ Reply Server::check(const Order& order, const ClientState& client) const {
     reply.reason = "it serves for reading only";
   } else if (client.surplus) {
     reply.reason = "it has as many copies under way as it takes";
-    reply.later = true;
+    reply.word = Reply::Word::kLater;
   } else {
-    reply.agreed = true;
+    reply.word = Reply::Word::kAgreed;
   }
   return reply;
 }
@@ -243,7 +243,7 @@ void Server::take_push(MessageChannel& channel, const ClientState& client, const
   const Root root(opened(client)->root.folder(""));
   Progress progress;
   std::optional<Receiver> receiver;
-  Reply reply{.agreed = true};
+  Reply reply{.word = Reply::Word::kAgreed};
   try {
     receiver.emplace(channel, root, leases_,
                      Destination{.path = order.destination,
@@ -252,7 +252,7 @@ void Server::take_push(MessageChannel& channel, const ClientState& client, const
                                  .perms = options_.perms},
                      progress, failures_of(client, "from"));
   } catch (const FileProblem& problem) {
-    reply = {.agreed = false, .reason = problem.what()};
+    reply = {.word = Reply::Word::kRefused, .reason = problem.what()};
   }
   channel.send(kControlTag, encode(reply));
   if (receiver) log_.record(fmt::format("from {}: {}", client.name, summary(receiver->run())));
@@ -270,13 +270,14 @@ void Server::give_pull(MessageChannel& channel, const ClientState& client, const
     }
   if (sources.empty()) {
     const std::string reason = problems.empty() ? "no file was named" : problems[0];
-    channel.send(kControlTag, encode(Reply{.agreed = false, .reason = reason}));
+    channel.send(kControlTag, encode(Reply{.reason = reason}));
     return;
   }
   Progress progress;
   Sender sender(channel, std::move(sources), progress, failures_of(client, "to"), options_.batch);
   for (const std::string& problem : problems) sender.report_problem(problem);
-  channel.send(kControlTag, encode(Reply{.agreed = true, .sole_file = sender.sole_file() && problems.empty()}));
+  channel.send(kControlTag,
+               encode(Reply{.word = Reply::Word::kAgreed, .sole_file = sender.sole_file() && problems.empty()}));
   log_.record(fmt::format("to {}: {}", client.name, summary(sender.run())));
 }
 

@@ -217,7 +217,8 @@ std::vector<std::string> Watch::ready(double seconds, std::size_t most) {
 namespace {
 
 constexpr double kLongestPause = 30;
-constexpr double kIdle = 10;  // seconds; a server drops idle clients
+constexpr double kScanEvery = 60;  // seconds between full scans
+constexpr double kIdle = 10;       // seconds; a server drops idle clients
 
 void add(Counts& total, const Counts& counts) {
   total.files += counts.files;
@@ -365,7 +366,7 @@ void Sync::run_until_stopped() {
   while (!stopped()) {
     ship_until_there(still_there(watch_.ready(0.5)));
     if (client_ && seconds_since(shipped_) > kIdle) leave();
-    if (seconds_since(scanned) < options_.scan_every) continue;
+    if (seconds_since(scanned) < kScanEvery) continue;
     watch_.scan();
     scanned = WallClock::now();
   }

@@ -72,7 +72,6 @@ struct SyncOptions {
   std::string folder;
   std::string destination;  // below the server's root
   double settle = 2;        // seconds without change after which a file is complete
-  double scan_every = 60;   // seconds between full scans
   bool once = false;        // ship what is there, then end
   bool checksum = false;
   std::function<Path()> connect;  // called again whenever the path was lost, or closed since it was not needed

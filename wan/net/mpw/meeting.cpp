@@ -148,7 +148,7 @@ Meeting::~Meeting() {
 
 // A side that both calls and listens may be called meanwhile.
 void Meeting::start_calling(const std::string& host) {
-  const PathSettings& settings = plan_.settings;
+  const PathSettings& settings = plan_.environment.settings;
   const bool once = plan_.manner == Manner::kCall;
   const double attempt = once ? settings.connect_timeout : std::min(5.0, settings.connect_timeout);
   const Endpoint peer{host, static_cast<std::uint16_t>(plan_.ports.front())};
@@ -163,9 +163,7 @@ void Meeting::start_calling(const std::string& host) {
 
 void Meeting::open_door() {
   try {
-    Environment environment = plan_.environment;
-    environment.settings = plan_.settings;
-    shared_listener_ = SharedListener::open(plan_.ports.front(), environment);
+    shared_listener_ = SharedListener::open(plan_.ports.front(), plan_.environment);
     shared_listener_->expect(expected_);
   } catch (const SecurityError&) {
     throw;
@@ -240,7 +238,7 @@ bool Meeting::settled(Candidate& candidate) {
 Met Meeting::take(Candidate& candidate) {
   Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports),
           candidate.called ? nullptr : shared_listener_};
-  met.path.change(plan_.settings);
+  met.path.change(plan_.environment.settings);
   return met;
 }
 

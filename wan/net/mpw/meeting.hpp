@@ -18,10 +18,9 @@
 
 namespace maki::wan::mpw {
 
-// Keys and settings from the environment, which MPWide's calls cannot express.
-struct Environment {
-  Security security;
-  PathSettings settings;
+// Keys and settings from the environment, which MPWide's calls cannot express. There is no relay: MPWide's programs call
+// each other.
+struct Environment : PathChoices {
   bool streams_given = false;  // by the settings; else the number of the program's channels
   std::string listen;          // the address to listen on; empty: every one
   double wait = 600;           // seconds until a missing peer is an error
@@ -61,15 +60,11 @@ class SharedListener {
   std::optional<Accepted> take(const Expected& who);
 
  private:
-  struct Arrival {
-    Accepted accepted;
-    std::string address;
-  };
-  const Expected* owner(const Arrival& arrival) const;
+  const Expected* owner(const Accepted& arrival) const;
 
   std::mutex mutex_;
   Listener listener_;
-  std::list<Arrival> arrivals_;
+  std::list<Accepted> arrivals_;
   std::vector<const Expected*> expected_;
 };
 
@@ -108,9 +103,8 @@ enum class Manner {
 struct MeetingPlan {
   std::string host;
   Manner manner = Manner::kBoth;
-  std::vector<int> ports;  // of the channels without a partner, in order; the first is called and listened on
-  PathSettings settings;   // of the path
-  Environment environment;
+  std::vector<int> ports;   // of the channels without a partner, in order; the first is called and listened on
+  Environment environment;  // its settings are those of the path
 };
 
 struct Met {

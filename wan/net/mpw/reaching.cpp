@@ -16,21 +16,6 @@ namespace maki::wan::mpw {
 
 // ---- being called --------------------------------------------------------------------------------------------------
 
-namespace {
-
-// The host in "name at 1.2.3.4:6000": 1.2.3.4.
-std::string address_of(const Path& path) {
-  const std::string peer = path.status().peer;
-  const std::size_t space = peer.rfind(' ');
-  try {
-    return Endpoint::parse(space == std::string::npos ? peer : peer.substr(space + 1)).host;
-  } catch (const Error&) {
-    return "";
-  }
-}
-
-}  // namespace
-
 std::shared_ptr<SharedListener> SharedListener::open(int port, const Environment& environment) {
   static std::mutex mutex;
   static std::map<int, std::weak_ptr<SharedListener>> listeners;
@@ -57,11 +42,11 @@ void SharedListener::forget(const Expected& who) {
   std::erase(expected_, &who);
 }
 
-const Expected* SharedListener::owner(const Arrival& arrival) const {
+const Expected* SharedListener::owner(const Accepted& arrival) const {
   std::vector<const Expected*> others = expected_;
-  std::erase_if(others, [&](const Expected* one) { return one->caller == arrival.accepted.name; });
+  std::erase_if(others, [&](const Expected* one) { return one->caller == arrival.name; });
   const auto named = [&](const Expected* one) {
-    return std::find(one->addresses.begin(), one->addresses.end(), arrival.address) != one->addresses.end();
+    return std::find(one->addresses.begin(), one->addresses.end(), arrival.host) != one->addresses.end();
   };
   const auto anyone = [](const Expected* one) { return one->addresses.empty(); };
   if (const auto at = std::find_if(others.begin(), others.end(), named); at != others.end()) return *at;
@@ -71,16 +56,13 @@ const Expected* SharedListener::owner(const Arrival& arrival) const {
 
 std::optional<Accepted> SharedListener::take(const Expected& who) {
   const std::lock_guard lock(mutex_);
-  while (auto accepted = listener_.accept_for(0)) {
-    const std::string address = address_of(accepted->path);
-    arrivals_.push_back({std::move(*accepted), address});
-  }
+  while (auto accepted = listener_.accept_for(0)) arrivals_.push_back(std::move(*accepted));
   // Only its own caller is here: it is rejected, and calls again.
-  arrivals_.remove_if([&](const Arrival& one) { return one.accepted.name == who.caller && owner(one) == nullptr; });
+  arrivals_.remove_if([&](const Accepted& one) { return one.name == who.caller && owner(one) == nullptr; });
   const auto mine =
-      std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one) == &who; });
+      std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Accepted& one) { return owner(one) == &who; });
   if (mine == arrivals_.end()) return std::nullopt;
-  std::optional<Accepted> accepted = std::move(mine->accepted);
+  std::optional<Accepted> accepted = std::move(*mine);
   arrivals_.erase(mine);
   return accepted;
 }
@@ -126,7 +108,7 @@ std::vector<std::string> values_of(const PathKey& key, const std::string& text) 
   return values;
 }
 
-// A key of a [path] table, except a relay's: MPWide's programs call each other.
+// A key of a [path] table, except a relay's.
 const PathKey* find_key(const std::string& name) {
   const PathKey* key = find_path_key(name);
   return key != nullptr && !key->of_relay() ? key : nullptr;
@@ -152,10 +134,7 @@ void set_one(const std::string& entry, const std::string& source, Environment& e
     if (name == "wait") environment.wait = parse_seconds(unquoted(text));
     if (name == "listen") environment.listen = unquoted(text);
     if (key == nullptr) return;
-    PathChoices choices{environment.settings, environment.security, {}};
-    for (const std::string& value : values_of(*key, text)) key->set(choices, value);
-    environment.settings = choices.settings;
-    environment.security = choices.security;
+    for (const std::string& value : values_of(*key, text)) key->set(environment, value);
     environment.streams_given = environment.streams_given || name == "streams";
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}: {}", source, name, error.what()));

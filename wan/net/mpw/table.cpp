@@ -230,7 +230,7 @@ MeetingPlan Table::plan_for(const std::string& host, const std::vector<int>& cha
   plan.host = host;
   plan.manner = waits_only(host) ? Manner::kWait : wait_as_server ? Manner::kBoth : Manner::kCall;
   for (const int number : channels) plan.ports.push_back(channel(number).port);
-  plan.settings = settings_for(channels);
+  plan.environment.settings = settings_for(channels);
   return plan;
 }
 

@@ -372,10 +372,7 @@ void Outbox::acknowledge(const ReceivedSet& set) {
   const auto settle_range = [&](auto first, auto last) {
     for (auto at = first; at != last; at = outstanding_.erase(at)) settle(*at->second);
   };
-  if (set.all_up_to() > acknowledged_up_to_) {
-    acknowledged_up_to_ = set.all_up_to();
-    settle_range(outstanding_.begin(), outstanding_.upper_bound(acknowledged_up_to_));
-  }
+  settle_range(outstanding_.begin(), outstanding_.upper_bound(set.all_up_to()));
   for (const auto& [first, last] : set.ranges())
     settle_range(outstanding_.lower_bound(first), outstanding_.upper_bound(last));
 }

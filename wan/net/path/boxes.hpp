@@ -197,7 +197,6 @@ class Outbox {
   void finish_if_done(OutMessage& message);
 
   std::uint64_t next_sequence_ = 1;
-  std::uint64_t acknowledged_up_to_ = 0;
   std::map<Tag, std::uint64_t> next_index_;
   Messages small_, bulk_;
   std::deque<Frame> control_;

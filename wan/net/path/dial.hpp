@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "wan/net/path/wire.hpp"
 #include "wan/net/relay/connector.hpp"

@@ -62,7 +62,6 @@ class Holding {
   // Grows to `bytes` in all, in multiples of `step`. False above the limits; true without a `memory`.
   bool grow_to(std::uint64_t bytes, const std::shared_ptr<HeldMemory>& memory, std::uint64_t step = 1);
   void shrink_to(std::uint64_t bytes);
-  std::uint64_t bytes() const { return bytes_; }
 
  private:
   void swap(Holding& other) {

@@ -94,8 +94,7 @@ void PathCore::dial_failed(int number, DialFailure failure, const std::string& r
   last_failure_ = reason;
   if (failure == DialFailure::kFinal) {
     give_up(PathError(fmt::format("{} refuses the path", peer_), reason, "", seconds(Clock::now() - last_heard_),
-                      outbox_.bytes_outstanding())
-                .by_refusal(),
+                      outbox_.bytes_outstanding(), true),
             false);
     return;
   }

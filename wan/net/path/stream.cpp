@@ -36,11 +36,7 @@ void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
 void Stream::break_off() { ::shutdown(channel_->descriptor(), SHUT_RDWR); }
 
 void Stream::finish() {
-  try {
-    if (channel_->flush() == IoStatus::kDone) channel_->finish_writing();
-  } catch (const Error&) {
-    // The peer is gone: nobody to tell.
-  }
+  if (channel_->flush() == IoStatus::kDone) channel_->finish_writing();
   stop();
 }
 

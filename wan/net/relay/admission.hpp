@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan::admission {
 

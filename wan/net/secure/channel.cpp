@@ -229,14 +229,7 @@ void TlsChannel::check_name_of_peer() {
   if (!address && side_ == Side::kConnecting) SSL_set_tlsext_host_name(ssl_.get(), name.c_str());
 }
 
-std::string TlsChannel::peer() const {
-  if (!host_.empty()) return host_;
-  try {
-    return peer_address(socket_.descriptor()).text();
-  } catch (const Error&) {
-    return "a peer that has gone";
-  }
-}
+std::string TlsChannel::peer() const { return host_.empty() ? peer_address(socket_.descriptor()).text() : host_; }
 
 IoStatus TlsChannel::handshake() {
   ERR_clear_error();

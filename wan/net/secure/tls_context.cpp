@@ -352,8 +352,7 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
   }
   if (reason == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC)
     return {"what came does not decrypt", "it was changed on the way"};
-  const char* text = ERR_reason_error_string(ERR_peek_last_error());
-  return {text != nullptr ? text : "no reason given by OpenSSL", ""};
+  return {openssl_reason(), ""};
 }
 
 }  // namespace

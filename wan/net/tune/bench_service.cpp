@@ -85,61 +85,6 @@ class CallerPath {
   const BenchService& service_;
 };
 
-struct Buffers {
-  PayloadBuffer in, out;
-};
-
-class Session {
- public:
-  // `buffers` has to outlive the path, whose transfers may be under way where the session ends by an error.
-  Session(CallerPath& path, Buffers& buffers) : path_(path), in_(buffers.in), out_(buffers.out) {}
-
-  // Until the caller has finished: true, or leaves to call again with other settings: false.
-  bool run() {
-    for (;;) {
-      const BenchOrder order = path_.hear();
-      if (order.action == Action::kBye || order.action == Action::kLater) return order.action == Action::kBye;
-      carry_out(order);
-    }
-  }
-
- private:
-  void carry_out(const BenchOrder& order) {
-    switch (order.action) {
-      case Action::kChange: adopt(*path_, order); return path_.reply({.what = What::kChanged});
-      case Action::kEcho: return echo(order.transfer.count);
-      case Action::kMove: return move(order);
-      case Action::kCpu: return path_.reply({.what = What::kUsed, .seconds = cpu_seconds()});
-      default: throw ProtocolError("the peer's measurement began a second time");
-    }
-  }
-
-  void echo(std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::uint64_t word = 0;
-      path_.finish(path_->start_receive(kEchoes, std::as_writable_bytes(std::span(&word, 1))));
-      word = nanoseconds_now();
-      path_.send(kEchoes, std::as_bytes(std::span(&word, 1)));
-    }
-  }
-
-  void move(const BenchOrder& order) {
-    const auto payload = out_.of(order.back);
-    TransferQueue arrivals(order.transfer, in_,
-                           [&](std::span<std::byte> place) { return path_->start_receive(kPayload, place); });
-    path_.reply({.what = What::kReady});
-    path_.sleep_until(std::min(order.at, nanoseconds_now() + 60 * kNanosecond));
-    const std::uint64_t began = nanoseconds_now();
-    const Request sending = order.back > 0 ? path_->start_send(kPayload, payload) : Request();
-    const auto at = arrivals.finish([&](const Request& one) { path_.finish(one); });
-    path_.reply({.what = What::kDone, .at = nanoseconds(at), .began = began});
-    path_.finish(sending);
-  }
-
-  CallerPath& path_;
-  PayloadBuffer &in_, &out_;
-};
-
 class Server {
  public:
   explicit Server(const BenchService& service) : service_(service), settings_(service.settings), local_(service.local) {
@@ -199,16 +144,58 @@ class Server {
     adopt(*path, hello);
     path.reply({.what = What::kWelcome, .kernel = KernelLimits::of_this_machine()});
     if (finished_) service_.report(fmt::format("{} measures", path->status().peer));  // else it goes on
-    finished_ = Session(path, buffers_).run();
+    finished_ = follow(path);
     path->close(10);
     return finished_;
+  }
+
+  // Until the caller has finished: true, or leaves to call again with other settings: false.
+  bool follow(CallerPath& path) {
+    for (;;) {
+      const BenchOrder order = path.hear();
+      if (order.action == Action::kBye || order.action == Action::kLater) return order.action == Action::kBye;
+      carry_out(order, path);
+    }
+  }
+
+  void carry_out(const BenchOrder& order, CallerPath& path) {
+    switch (order.action) {
+      case Action::kChange: adopt(*path, order); return path.reply({.what = What::kChanged});
+      case Action::kEcho: return echo(order.transfer.count, path);
+      case Action::kMove: return move(order, path);
+      case Action::kCpu: return path.reply({.what = What::kUsed, .seconds = cpu_seconds()});
+      default: throw ProtocolError("the peer's measurement began a second time");
+    }
+  }
+
+  static void echo(std::uint64_t count, CallerPath& path) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::uint64_t word = 0;
+      path.finish(path->start_receive(kEchoes, std::as_writable_bytes(std::span(&word, 1))));
+      word = nanoseconds_now();
+      path.send(kEchoes, std::as_bytes(std::span(&word, 1)));
+    }
+  }
+
+  void move(const BenchOrder& order, CallerPath& path) {
+    const auto payload = out_.of(order.back);
+    TransferQueue arrivals(order.transfer, in_,
+                           [&](std::span<std::byte> place) { return path->start_receive(kPayload, place); });
+    path.reply({.what = What::kReady});
+    path.sleep_until(std::min(order.at, nanoseconds_now() + 60 * kNanosecond));
+    const std::uint64_t began = nanoseconds_now();
+    const Request sending = order.back > 0 ? path->start_send(kPayload, payload) : Request();
+    const auto at = arrivals.finish([&](const Request& one) { path.finish(one); });
+    path.reply({.what = What::kDone, .at = nanoseconds(at), .began = began});
+    path.finish(sending);
   }
 
   const BenchService& service_;
   PathSettings settings_;
   Endpoint local_;
   bool finished_ = true;  // the last caller, if any
-  Buffers buffers_;
+  // They outlive the path, whose transfers may be under way where a measurement ends by an error.
+  PayloadBuffer in_, out_;
   std::unique_ptr<Listener> listener_;
 };
 

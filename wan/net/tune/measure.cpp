@@ -135,6 +135,9 @@ double median(std::vector<double> values) {
 
 namespace {
 
+constexpr std::size_t kSizes[] = {1'000'000, 8'000'000, 64'000'000, 512'000'000};
+constexpr std::size_t kBytesAfterPause = 64'000'000;
+
 std::string megabytes(std::size_t bytes) { return fmt::format("{:.4g} MB", 1e-6 * static_cast<double>(bytes)); }
 
 class Measurement {
@@ -146,7 +149,7 @@ class Measurement {
     latency();
     warm_up();
     const CpuUse before = link_.cpu();
-    for (const std::size_t bytes : options_.sizes) {
+    for (const std::size_t bytes : kSizes) {
       if (!measure_size(bytes)) result_.left_out.push_back(bytes);
     }
     const CpuUse after = link_.cpu();
@@ -176,7 +179,7 @@ class Measurement {
     double seconds = 0;
     for (;;) {
       seconds = link_.transfer(Way::kBoth, bytes).slower();
-      if (seconds > std::max(0.3, 4 * result_.latency.least) || bytes * 2 > options_.bytes_after_pause) break;
+      if (seconds > std::max(0.3, 4 * result_.latency.least) || bytes * 2 > kBytesAfterPause) break;
       bytes *= 2;
     }
     rate_ = static_cast<double>(bytes) / std::max(seconds - result_.latency.least / 2, 1e-6);
@@ -211,17 +214,16 @@ class Measurement {
   }
 
   void after_pause() {
-    std::size_t bytes = options_.bytes_after_pause;
+    std::size_t bytes = kBytesAfterPause;
     while (bytes > 1'000'000 && expected(bytes) > 5) bytes /= 2;
-    if (options_.pause <= 0) return;
     const auto once = [&](Way way) {
-      link_.rest(options_.pause);
+      link_.rest(kSilence);
       return link_.transfer(way, bytes).slower();
     };
     result_.after_pause = {bytes, 1, once(Way::kOut), once(Way::kIn), 0};
     result_.after_pause.both = once(Way::kBoth);
     options_.progress(fmt::format("  {} after {:.3g} s of silence: {:.4g} s out, {:.4g} s in", megabytes(bytes),
-                                  options_.pause, result_.after_pause.out, result_.after_pause.in));
+                                  kSilence, result_.after_pause.out, result_.after_pause.in));
   }
 
   MeasuredLink& link_;

@@ -73,11 +73,11 @@ class MeasuredLink {
   virtual const KernelLimits& kernel_there() const = 0;
 };
 
+// Seconds of silence before a message, as of programs that compute between their messages.
+inline constexpr double kSilence = 3;
+
 struct BenchOptions {
   double seconds = 40;  // approximate; larger messages are left out if they would exceed it
-  double pause = 3;
-  std::vector<std::size_t> sizes = {1'000'000, 8'000'000, 64'000'000, 512'000'000};
-  std::size_t bytes_after_pause = 64'000'000;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
@@ -96,7 +96,7 @@ struct SizeRow {
 struct BenchResult {
   Latency latency;
   std::vector<SizeRow> rows;
-  SizeRow after_pause;                 // count 0: not measured
+  SizeRow after_pause;
   double cpu_here = 0, cpu_there = 0;  // processor seconds per 10^9 bytes that one end sends and the other receives
   std::vector<std::size_t> left_out;
 };
@@ -107,11 +107,9 @@ double median(std::vector<double> values);  // 0 of none
 BenchResult measure(MeasuredLink& link, const Trial& trial, const BenchOptions& options);
 
 struct TuneOptions {
-  double seconds = 90;             // approximate
-  std::size_t bytes = 64'000'000;  // the largest message tried; slower links use smaller ones
-  double pause = 3;                // of the test after silence
-  bool thorough = false;           // more repetitions
-  Trial base;                      // begin of the search; of its settings these are kept:
+  double seconds = 90;    // approximate
+  bool thorough = false;  // more repetitions
+  Trial base;             // begin of the search; of its settings these are kept:
   bool keep_streams = false, keep_window = false, keep_pacing = false, keep_congestion = false;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
@@ -120,7 +118,7 @@ struct Tried {
   Trial trial;
   std::size_t bytes = 0;
   Timing warm;             // sent both ways at once, after a first message; medians of the repetitions
-  double after_pause = 0;  // the slower direction of a message after silence; 0: not tried
+  double after_pause = 0;  // the slower direction of a message after kSilence; 0: not tried
 };
 
 struct Tuned {

@@ -14,7 +14,7 @@ constexpr double kWorthIt = 0.97;
 // silence.
 constexpr double kLongWay = 0.002, kVeryLongWay = 0.01;
 constexpr double kOneLine = 0.7;  // of the higher rate: a lower one above it is of the same line
-constexpr std::size_t kFirstSize = 256 << 10;
+constexpr std::size_t kFirstSize = 256 << 10, kLargestSize = 64'000'000;  // of messages tried; slower links use less
 
 // Rounded to three digits.
 double rounded(double value) {
@@ -50,18 +50,17 @@ class Tuner {
     const std::vector<double> times = link_.round_trips(4);
     result_.round_trip = *std::min_element(times.begin(), times.end());
     const double enough = std::max(0.5, 4 * result_.round_trip);
-    bytes_ = std::min(kFirstSize, options_.bytes);
     double rate = 0;
     for (int warm = 0; warm < 2 && time_for(0.2);) {
       const double seconds = transfer().slower();
       rate = std::max(rate, rate_of(bytes_, seconds));
-      const bool grows = seconds < 0.7 * enough && bytes_ < options_.bytes;
+      const bool grows = seconds < 0.7 * enough && bytes_ < kLargestSize;
       if (grows)
-        bytes_ = std::min(bytes_ * 4, options_.bytes);
+        bytes_ = std::min(bytes_ * 4, kLargestSize);
       else
         ++warm;
     }
-    bytes_ = std::min(options_.bytes, static_cast<std::size_t>(std::max(rate * enough, double{kFirstSize})));
+    bytes_ = std::min(kLargestSize, static_cast<std::size_t>(std::max(rate * enough, double{kFirstSize})));
     options_.progress(fmt::format("round trip {:.2f} ms; trying messages of {:.3g} MB both ways at once",
                                   1e3 * result_.round_trip, 1e-6 * static_cast<double>(bytes_)));
   }
@@ -207,14 +206,13 @@ class Tuner {
     return consider(trial, false, worth);
   }
 
-  // As for programs that compute between their messages.
   void test_silence() {
     link_.use(result_.best.trial);
     link_.transfer(Way::kBoth, bytes_);
-    link_.rest(options_.pause);
+    link_.rest(kSilence);
     result_.best.after_pause = link_.transfer(Way::kBoth, bytes_).slower();
     options_.progress(fmt::format("  {}: {:.0f} ms after {:.3g} s of silence", describe(result_.best.trial),
-                                  1e3 * result_.best.after_pause, options_.pause));
+                                  1e3 * result_.best.after_pause, kSilence));
     for (Tried& tried : result_.tried)
       if (tried.trial == result_.best.trial) tried.after_pause = result_.best.after_pause;
   }
@@ -222,7 +220,7 @@ class Tuner {
   MeasuredLink& link_;
   const TuneOptions& options_;
   const double begin_;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = kFirstSize;
   double peak_out_ = 0, peak_in_ = 0;  // the highest rates of single messages
   Tuned result_;
 };

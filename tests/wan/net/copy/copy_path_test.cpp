@@ -354,7 +354,7 @@ class CopyServer : public ::testing::Test {
   void begin(const char* key) {
     auto& channel = held_.emplace_back(std::make_unique<MessageChannel>(path(key)));
     channel->send(kControlTag, encode(Order{.action = Order::Action::kPush, .destination = "", .sources = {}}));
-    EXPECT_TRUE(decode_reply(channel->receive(kControlTag).view()).agreed);
+    EXPECT_EQ(decode_reply(channel->receive(kControlTag).view()).word, Reply::Word::kAgreed);
   }
 
   test::TemporaryFolder keys_;

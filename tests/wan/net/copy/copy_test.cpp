@@ -297,7 +297,7 @@ TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
   ClientState client;
   std::thread serving([&] { server_->serve(stuck.ours(), client); });
   stuck.say(kControlTag, Order{.action = Order::Action::kPush, .sole_file = true, .destination = "f", .sources = {}});
-  ASSERT_TRUE(decode_reply(stuck.theirs().receive(kControlTag).view()).agreed);
+  ASSERT_EQ(decode_reply(stuck.theirs().receive(kControlTag).view()).word, Reply::Word::kAgreed);
   stuck.say(kPlanTag, Piece{.entries = {file_entry("f", text.size(), 0600)}});
   stuck.theirs().receive(kBackTag);
   stuck.send_records([&](RecordWriter& writer) {

@@ -30,7 +30,7 @@ class HostileClient : public ::testing::Test {
   void ask(const Order& order) {
     if (!server_) serve();
     peer_.say(kControlTag, order);
-    ASSERT_TRUE(decode_reply(peer_.theirs().receive(kControlTag).view()).agreed);
+    ASSERT_EQ(decode_reply(peer_.theirs().receive(kControlTag).view()).word, Reply::Word::kAgreed);
   }
   Results results() {
     for (;;) {
@@ -173,7 +173,7 @@ class HostileServer : public ::testing::Test {
     auto serving = std::async(std::launch::async, [&] {
       try {
         decode_order(peer.theirs().receive(kControlTag).view());
-        peer.say(kControlTag, Reply{.agreed = true, .sole_file = sole_file, .reason = ""});
+        peer.say(kControlTag, Reply{.word = Reply::Word::kAgreed, .sole_file = sole_file, .reason = ""});
         peer.say(kPlanTag, Piece{.first = 0, .last = true, .entries = entries});
         const Answers answers = decode_answers(peer.theirs().receive(kBackTag).view());
         peer.send_records([&](RecordWriter& writer) {
@@ -265,7 +265,7 @@ TEST_F(HostileServer, ThatIsNoServerIsNamed) {
 
 TEST_F(HostileServer, FilesThatWereAnnouncedHaveToCome) {
   HostilePeer peer;
-  peer.say(kControlTag, Reply{.agreed = true});
+  peer.say(kControlTag, Reply{.word = Reply::Word::kAgreed});
   peer.say(kPlanTag, Piece{.first = 0, .last = true, .entries = {file_entry("data", 8)}});
   auto ending = std::async(std::launch::async, [&] {
     decode_answers(peer.theirs().receive(kBackTag).view());

@@ -19,7 +19,8 @@ namespace {
 TEST(CopyMessage, EachComesBackAsItWas) {
   EXPECT_EQ(decode_order(encode(some_order()).view()), some_order());
   EXPECT_EQ(decode_piece(encode(some_piece()).view()), some_piece());
-  for (const Reply& reply : {Reply{.agreed = true, .sole_file = true}, Reply{.later = true, .reason = "why"}, Reply{}})
+  for (const Reply& reply : {Reply{.word = Reply::Word::kAgreed, .sole_file = true},
+                             Reply{.word = Reply::Word::kLater, .reason = "why"}, Reply{}})
     EXPECT_EQ(decode_reply(encode(reply).view()), reply);
   const Bytes answers = encode(some_answers()), results = encode(some_results());
   EXPECT_EQ(decode_answers(answers.view()), some_answers());
@@ -73,7 +74,7 @@ TEST(CopyMessage, EveryCutIsRefused) {
     EXPECT_THROW(decode(longer.view()), ProtocolError);
   };
   refused(encode(some_order()), decode_order);
-  refused(encode(Reply{.later = true, .reason = "no"}), decode_reply);
+  refused(encode(Reply{.word = Reply::Word::kLater, .reason = "no"}), decode_reply);
   refused(encode(some_piece()), decode_piece);
   refused(encode(some_answers()), decode_answers);
   refused(encode(some_results()), decode_results);

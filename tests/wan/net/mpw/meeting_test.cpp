@@ -26,7 +26,7 @@ MeetingPlan plan(const std::string& host, Manner manner, std::vector<int> ports,
   plan.ports = std::move(ports);
   plan.environment.security.insecure = true;
   plan.environment.wait = wait;
-  plan.settings = plan.environment.settings = streams(2);
+  plan.environment.settings = streams(2);
   return plan;
 }
 
@@ -73,10 +73,10 @@ TEST_F(Meetings, BothWaitAndTheErrorSaysSo) {
 TEST_F(Meetings, NobodyThere) {
   const int port = free_base({0});
   MeetingPlan both = plan("127.0.0.1", Manner::kBoth, {port}, 1);
-  both.settings.patience = 0.2;  // of a path, not of waiting for one
+  both.environment.settings.patience = 0.2;  // of a path, not of waiting for one
   EXPECT_TRUE(says(error_of([&] { meet(both); }), "came about within 1 s"));
   MeetingPlan once = plan("127.0.0.1", Manner::kCall, {port});
-  once.settings.connect_timeout = 0.3;
+  once.environment.settings.connect_timeout = 0.3;
   EXPECT_THROW(meet(once), PathError);
 }
 
@@ -87,8 +87,8 @@ TEST_F(Meetings, ChannelsThatDoNotMatchAreAnErrorOnBothSides) {
   });
   // Forwarded from other ports, and more of them.
   const MeetingPlan caller = plan("127.0.0.1", Manner::kCall, {port});
-  Path path =
-      Path::connect({"127.0.0.1", static_cast<std::uint16_t>(port)}, caller.environment.security, caller.settings);
+  Path path = Path::connect({"127.0.0.1", static_cast<std::uint16_t>(port)}, caller.environment.security,
+                            caller.environment.settings);
   path.send(kGreetingTag, encode(Greeting{1, {port + 1, port + 2, port + 3}}));
   other.get();
 }
