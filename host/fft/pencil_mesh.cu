@@ -160,12 +160,9 @@ class PencilStorage : public MeshStorage {
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
 
-  void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
+  void interpolate(const Stream& stream, const float* mesh, const Target& target,
+                   const InterpolationOutput& out) override {
     maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
-  }
-  void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
-                            const GradientOutput& out) override {
-    maki::interpolate_gradient(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
   }
 
  private:

@@ -94,7 +94,7 @@ void MeshSolver::potentials_in_place(const Stream& stream) {
 }
 
 void MeshSolver::add_output(const Stream& stream, const float* values, int output, float* out) {
-  storage_->interpolate(stream, values, target(output), {out, share(), output == 1});
+  storage_->interpolate(stream, values, target(output), {{}, 0, out, share(), output == 1});
   clock_.end(stream, &MeshPhases::interpolate);
 }
 
@@ -122,8 +122,8 @@ void MeshSolver::spectral(const Stream& stream, VectorView acceleration) {
 void MeshSolver::analytic(const Stream& stream, VectorView acceleration, float* potential) {
   potentials_in_place(stream);
   for (int output = 0; output < outputs(); ++output)
-    storage_->interpolate_gradient(stream, potential_of(output), target(output),
-                                   {acceleration, -share(), potential, share(), output == 1});
+    storage_->interpolate(stream, potential_of(output), target(output),
+                          {acceleration, -share(), potential, share(), output == 1});
   if (has_lone_) lone_.replace(stream, particles_, n_, outputs(), *storage_, acceleration);
   clock_.end(stream, &MeshPhases::interpolate);
 }
@@ -208,22 +208,15 @@ class WholeMesh : public MeshStorage {
     solve_in_blocks(stream, *fft_.blocks(), pass, modes(), planes, clock);
     return true;
   }
-  void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
-    maki::interpolate(stream, cloud_, view(mesh, target), target.particles, target.n, out);
-  }
-  void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
-                            const GradientOutput& out) override {
-    maki::interpolate_gradient(stream, cloud_, view(mesh, target), target.particles, target.n, out);
-  }
-
- private:
-  MeshView view(const float* mesh, const Target& target) const {
+  void interpolate(const Stream& stream, const float* mesh, const Target& target,
+                   const InterpolationOutput& out) override {
     MeshView view(mesh, MeshBox::whole(fft_.cells()), target.shifted);
     view.row = fft_.row();
     view.lines = fft_.lines();
-    return view;
+    maki::interpolate(stream, cloud_, view, target.particles, target.n, out);
   }
 
+ private:
   Assignment cloud_;
   RealFft3d fft_;
   MassAssigner assigner_;

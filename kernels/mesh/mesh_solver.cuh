@@ -222,9 +222,8 @@ class MeshStorage {
     const SourceParticle* particles;
     std::size_t n;
   };
-  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) = 0;
-  virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
-                                    const GradientOutput& out) = 0;
+  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target,
+                           const InterpolationOutput& out) = 0;
 };
 
 // MeshStorage::solve() in blocks: `block` has all modes, `planes` are those that particles need. The transforms along x
@@ -259,7 +258,7 @@ class SelfForce {
 // Transforms in single precision round a potential to some 1e-7 of its peak, which is at the heaviest particle. If that
 // weighs MassUnit::kLone mean particles or more, the rounding can be per cents of the force of all others on it. So the
 // modes are summed again at its place, in double: this gives the potential in the cells of its cloud, and from these
-// its acceleration as in interpolate_gradient(). The pull of its own cloud stays included (SelfForce). The sums are the
+// its acceleration as in interpolate(). The pull of its own cloud stays included (SelfForce). The sums are the
 // same bits for any number of ranks.
 //
 // With the analytic gradient alone: where each component is transformed back, the peak is not part of the mesh. A
