@@ -182,8 +182,7 @@ namespace {
 
 class WholeMesh : public MeshStorage {
  public:
-  explicit WholeMesh(const MeshOptions& o)
-      : cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {}
+  explicit WholeMesh(const MeshOptions& o) : cloud_(o.assignment), fft_(o.cells), assigner_(o.assignment, fft_) {}
 
   std::size_t size() const override { return fft_.size(); }
   ModeBlock modes() const override {
