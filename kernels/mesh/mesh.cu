@@ -72,11 +72,6 @@ void MeshSolver::backward(const Stream& stream, float* values) {
   clock_.end(stream, &MeshPhases::backward);
 }
 
-void MeshSolver::to_scratch(const Stream& stream, const float* table, int axis, int output, bool last) {
-  pass(stream, table, axis, output ? nullptr : scratch_.data(), output ? scratch_.data() : nullptr, last);
-  backward(stream, scratch_.data());
-}
-
 // One pass turns the masses' modes into those of all potentials; the gradient is taken later.
 void MeshSolver::potentials_in_place(const Stream& stream) {
   float* const shifted = full() ? scratch_.data() : nullptr;
@@ -93,28 +88,15 @@ void MeshSolver::potentials_in_place(const Stream& stream) {
   }
 }
 
-void MeshSolver::add_output(const Stream& stream, const float* values, int output, float* out) {
-  storage_->interpolate(stream, values, target(output), {{}, 0, out, share(), output == 1});
-  clock_.end(stream, &MeshPhases::interpolate);
-}
-
-void MeshSolver::potential(const Stream& stream, float* out) {
-  if (!has_potential_) influence_potential_.upload(stream, storage_->influence(options_, law_, Influence::kPotential));
-  has_potential_ = true;
+// The potential, or one component of the acceleration, transformed back by itself: a gradient is a factor of the modes.
+// `last`: no field follows.
+void MeshSolver::field(const Stream& stream, const float* table, int axis, bool last, float* out) {
+  float* const scratch = scratch_.data();
   for (int output = 0; output < outputs(); ++output) {
-    to_scratch(stream, influence_potential_.data(), kPotentialAxis, output, false);
-    add_output(stream, scratch_.data(), output, out);
-  }
-}
-
-// Each component is transformed back by itself; its gradient is a factor of the modes.
-void MeshSolver::spectral(const Stream& stream, VectorView acceleration) {
-  float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
-  for (int axis = 0; axis < 3; ++axis) {
-    for (int output = 0; output < outputs(); ++output) {
-      to_scratch(stream, influence_.data(), axis, output, axis == 2 && output == outputs() - 1);
-      add_output(stream, scratch_.data(), output, out[axis]);
-    }
+    pass(stream, table, axis, output ? nullptr : scratch, output ? scratch : nullptr, last && output == outputs() - 1);
+    backward(stream, scratch);
+    storage_->interpolate(stream, scratch, target(output), {{}, 0, out, share(), output == 1});
+    clock_.end(stream, &MeshPhases::interpolate);
   }
 }
 
@@ -152,8 +134,14 @@ void MeshSolver::long_range_at(const Stream& stream, const MeshParticles& source
 
 void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* potential_out) {
   if (options_.gradient == Gradient::kAnalytic) return analytic(stream, acceleration, potential_out);
-  if (storage_->any(potential_out != nullptr)) potential(stream, potential_out);
-  spectral(stream, acceleration);
+  if (storage_->any(potential_out != nullptr)) {
+    if (!has_potential_)
+      influence_potential_.upload(stream, storage_->influence(options_, law_, Influence::kPotential));
+    has_potential_ = true;
+    field(stream, influence_potential_.data(), kPotentialAxis, false, potential_out);
+  }
+  float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
+  for (int axis = 0; axis < 3; ++axis) field(stream, influence_.data(), axis, axis == 2, out[axis]);
 }
 
 void solve_in_blocks(const Stream& stream, BlockedFft& fft, const InfluencePass& pass, const ModeBlock& block,

@@ -318,13 +318,10 @@ class MeshSolver {
   InfluencePass pass_of(const float* table, int axis, float* out, float* out_shifted, bool last);
   void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
   void backward(const Stream& stream, float* values);
-  void to_scratch(const Stream& stream, const float* table, int axis, int output, bool last);
   void potentials_in_place(const Stream& stream);
   Target target(int output) const { return {output == 1, particles_, n_}; }
-  void add_output(const Stream& stream, const float* values, int output, float* out);
+  void field(const Stream& stream, const float* table, int axis, bool last, float* out);
   void forces(const Stream& stream, VectorView acceleration, float* potential);
-  void potential(const Stream& stream, float* out);
-  void spectral(const Stream& stream, VectorView acceleration);
   void analytic(const Stream& stream, VectorView acceleration, float* potential);
 
   MeshOptions options_;
