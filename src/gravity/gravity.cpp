@@ -160,9 +160,8 @@ void Gravity::level_potential(const Stream& stream, const Particles& particles) 
 // Summed once: masses in a periodic box do not change.
 double Gravity::mass_of_all(const Stream& stream, const Particles& particles) {
   if (total_mass_) return *total_mass_;
-  DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
-  sum_over_ranks(ranks_, {&mass, 1});
-  return total_mass_.emplace(agreement_.sites().sum(sites::Phase::kOutput, 0, mass.value()));
+  const double mass = over_ranks(ranks_, mass_sum(stream, particles.source.data(), particles.size()));
+  return total_mass_.emplace(agreement_.sites().sum(sites::Phase::kOutput, 0, mass));
 }
 
 void Gravity::evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
