@@ -247,10 +247,6 @@ ParticleMesh::~ParticleMesh() = default;
 
 bool ParticleMesh::has_bits_of_pencils() { return std::string(backend_name()) == "cpu"; }
 
-void ParticleMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
-  solver_->begin(stream, particles, n, unit);
-}
-
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               VectorView acceleration, float* potential) {
   const MassUnit unit =

@@ -119,10 +119,6 @@ class ParticleMesh {
   // Whether its results have the same bits as those of PencilMesh (host/fft): on the CPU.
   static bool has_bits_of_pencils();
 
-  // The first half of long_range(), which must follow with the same arguments. Where other sites share the mesh
-  // (PencilMesh::set_outside), it starts to send them the masses of these particles, so that work until long_range()
-  // hides the transfer. Elsewhere it does nothing. Collective over ranks.
-  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   // Overwrites the long-range acceleration (mass/side^2) and, where not null, potential (mass/side) of this rank's n
   // particles (n may be 0): G = 1, lengths in sides, the k = 0 mode is 0. The sum of both ranges is the periodic force.
   // The potential includes the particle's own cloud; evaluate_lists subtracts it again. `unit` is choose_mass_unit() of

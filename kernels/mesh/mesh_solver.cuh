@@ -202,8 +202,6 @@ class MeshStorage {
   // The part of the influence function for these modes.
   virtual std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const = 0;
 
-  // The part of assign() that can be done early, with the same arguments.
-  virtual void begin_assign(const Stream&, const SourceParticle*, std::size_t, const MassUnit&) {}
   // Overwrites `mesh` with the mass in each cell less the mean, and where interlaced `shifted` with the same for
   // particles at +1/2 cell along each axis.
   virtual void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
@@ -296,9 +294,6 @@ class MeshSolver {
   MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
   // As in ParticleMesh.
-  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
-    storage_->begin_assign(stream, particles, n, unit);
-  }
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
   void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,

@@ -186,8 +186,9 @@ void Gravity::begin_mesh(const Particles& particles) {
   const PoolLane lane(kMeshLane);
   const PhaseTimers::Scope scope(timers_, "mesh", mesh_stream_);
   know_mass_unit(mesh_stream_, particles);
-  if (site_mesh_) site_mesh_->set_slabs(tree_.sites().slabs(), 1.0 / options_.mesh.cells);
-  mesh_->begin(mesh_stream_, particles.source.data(), particles.size(), *mass_unit_);
+  if (!site_mesh_) return;
+  site_mesh_->set_slabs(tree_.sites().slabs(), 1.0 / options_.mesh.cells);
+  mesh_of_sites_->begin(mesh_stream_, particles.source.data(), particles.size(), *mass_unit_);
 }
 
 // The caller has allocated the results, on the main stream.
