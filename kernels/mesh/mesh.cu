@@ -248,13 +248,6 @@ ParticleMesh::~ParticleMesh() = default;
 bool ParticleMesh::has_bits_of_pencils() { return std::string(backend_name()) == "cpu"; }
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                              VectorView acceleration, float* potential) {
-  const MassUnit unit =
-      choose_mass_unit(stream, options().assignment, options().cells, particles, n, options().mass_bits);
-  long_range(stream, particles, n, unit, acceleration, potential);
-}
-
-void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               const MassUnit& unit, VectorView acceleration, float* potential) {
   solver_->long_range(stream, particles, n, unit, acceleration, potential);
 }

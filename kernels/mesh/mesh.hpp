@@ -126,10 +126,6 @@ class ParticleMesh {
   // either all ranks with particles ask for the potential or none does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
-  // As the first long_range(), but chooses the unit first; all particles are on this rank. Waits for the device; throws
-  // Error as choose_mass_unit() does.
-  void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
-                  float* potential);
 
   // The long-range force of `sources` at `points`, whose own masses do not count; by point. At the position of a
   // source, its own cloud contributes to the potential, as in long_range(), and a little to the force (SelfForce). Only
