@@ -233,7 +233,12 @@ Communicator::Transfer& Communicator::Transfer::operator=(Transfer&&) noexcept =
 Communicator::Transfer::~Transfer() = default;
 Communicator::Look Communicator::Transfer::look() { return parts_->exchange.look(); }
 std::vector<int> Communicator::Transfer::pending() const { return parts_->exchange.pending(); }
-void Communicator::Transfer::wait() { parts_->exchange.run(); }
+void Communicator::Transfer::wait() {
+  const auto still_pending = [this] { return pending(); };
+  Communicator(parts_->state)
+      .wait(
+          "an exchange of messages", [this] { return look(); }, still_pending);
+}
 
 Communicator::Transfer Communicator::begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
                                                     int tag) const {

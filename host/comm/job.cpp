@@ -181,7 +181,6 @@ Machines find_machines(const Communicator& ranks) {
   Machines machines;
   machines.name = name.data();
   machines.ranks_here = here.size();
-  machines.number_here = here.rank();
   std::uint64_t lowest = static_cast<std::uint64_t>(ranks.rank());
   here.broadcast(&lowest, sizeof lowest, 0);
   const std::vector<std::uint64_t> lowest_of = gathered(ranks, lowest);

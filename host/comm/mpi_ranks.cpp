@@ -160,9 +160,7 @@ Ranks describe(MPI_Comm comm, const Ranks& like) {
 }
 
 void release(Ranks& ranks) {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (ranks.comm != MPI_COMM_NULL && !finalized) MPI_Comm_free(&ranks.comm);
+  if (ranks.comm != MPI_COMM_NULL && under_mpi()) MPI_Comm_free(&ranks.comm);
 }
 
 void finish(const Ranks& ranks, MPI_Request request, const char* what) {
@@ -377,9 +375,8 @@ std::vector<int> Exchange::pending() const {
 }
 
 Exchange::~Exchange() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  for (std::size_t i = 0; i < requests_.size() && !finalized; ++i) {
+  const bool under_way = under_mpi();
+  for (std::size_t i = 0; i < requests_.size() && under_way; ++i) {
     if (requests_[i] == MPI_REQUEST_NULL) continue;
     if (!posted_[i].sends) MPI_Cancel(&requests_[i]);
     MPI_Request_free(&requests_[i]);
@@ -391,18 +388,6 @@ Communicator::Look Exchange::look() {
   const bool moved = !requests_.empty() && test();
   if (moved) send_more();
   return requests_.empty() ? Look::kDone : moved ? Look::kMoved : Look::kNothing;
-}
-
-void Exchange::run() {
-  Patience patience(ranks_, "an exchange of messages");
-  while (!requests_.empty()) {
-    if (test()) {
-      patience.refresh();
-      send_more();
-    } else {
-      patience.pause([this] { return pending(); });
-    }
-  }
 }
 
 }  // namespace maki::mpi

@@ -83,12 +83,10 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Advances the messages without waiting.
+  // Advances the messages without waiting. Throws Error where a peer sends another size.
   Communicator::Look look();
   // Ranks that are still waited for.
   std::vector<int> pending() const;
-  // Returns when all messages are complete. Throws Error for a missing peer, or one that sends another size.
-  void run();
 
  private:
   struct Piece {

@@ -52,13 +52,6 @@ struct Factors {
 // slabs.
 Factors choose_factors(int ranks);
 
-// Half open: low <= position < high on each axis, high up to 2^32.
-struct DomainBox {
-  std::array<std::uint32_t, 3> low;
-  std::array<std::uint64_t, 3> high;
-  bool empty() const { return low[0] >= high[0] || low[1] >= high[1] || low[2] >= high[2]; }
-};
-
 // The domains of all ranks: rank = (slab ny + column) nz + cell. Every position of the box, periodic or not, has
 // exactly one owner; a domain may be empty.
 class Domains {

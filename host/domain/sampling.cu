@@ -174,7 +174,7 @@ std::uint64_t sample_cost(std::uint64_t k, std::uint64_t count, std::uint64_t to
 }
 
 Samples gather_samples(const Stream& stream, const Communicator& communicator, const Particles& particles,
-                       const Costs& costs, std::uint64_t step, const SamplingRate& rate) {
+                       const Costs& costs, std::uint64_t step, std::uint64_t per_rank) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const auto self = static_cast<std::size_t>(communicator.rank());
   CostSums sums(stream, costs, particles.size());
@@ -188,7 +188,8 @@ Samples gather_samples(const Stream& stream, const Communicator& communicator, c
   Samples samples;
   samples.cost = strata.total = strata.below.back();
   if (strata.total == 0) return samples;
-  strata.count = std::min(rate.samples(ranks), strata.total);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 18, kLeastPerRank = 500;
+  strata.count = std::min({per_rank * ranks, std::max(kMost, kLeastPerRank * ranks), strata.total});
   samples.imbalance =
       static_cast<double>(std::ranges::max(weight)) * static_cast<double>(ranks) / static_cast<double>(strata.total);
 

@@ -52,18 +52,6 @@ class CostSums {
 void group_costs(const Stream& stream, const std::uint32_t* cell_count, const ListView& lists, std::uint32_t cell_cost,
                  std::uint32_t* cost, bool add = false);
 
-// The number of samples. Largest over mean cost after five steps, 8 ranks, 200 000 particles in clumps or one Plummer
-// sphere: 1.001 with 2000 samples a rank, 1.006 with 500, 1.012 with 100, 1.04 with 30; on 4096 ranks (a model of the
-// cuts alone) 1.06 with 500 and 1.27 with 64. Cutting 2^18 samples takes about 0.1 s.
-struct SamplingRate {
-  std::uint64_t per_rank = 2000;       // for each rank,
-  std::uint64_t most = 1ull << 18;     // but at most so many in all,
-  std::uint64_t least_per_rank = 500;  // unless a rank would then have fewer than these
-  std::uint64_t samples(std::uint64_t ranks) const {
-    return std::min(per_rank * ranks, std::max(most, least_per_rank * ranks));
-  }
-};
-
 struct Samples {
   std::vector<SamplePoint> points;  // of all ranks, each of the same cost
   std::uint64_t cost = 0;           // of all particles of all ranks; in nanoseconds where times count
@@ -76,8 +64,13 @@ struct Samples {
 // sample represents a region of space, with far less noise than independent samples. There are fewer samples where the
 // total cost is below their number; where the cost is 0, all particles cost the same. Collective: all ranks get the
 // same samples in the same order.
+//
+// `per_rank`: the number of samples for each rank, but at most 2^18 in all, unless a rank would then have fewer than
+// 500. Largest over mean cost after five steps, 8 ranks, 200 000 particles in clumps or one Plummer sphere: 1.001 with
+// 2000 samples a rank, 1.006 with 500, 1.012 with 100, 1.04 with 30; on 4096 ranks (a model of the cuts alone) 1.06
+// with 500 and 1.27 with 64. Cutting 2^18 samples takes about 0.1 s.
 Samples gather_samples(const Stream& stream, const Communicator& communicator, const Particles& particles,
-                       const Costs& costs, std::uint64_t step, const SamplingRate& rate = {});
+                       const Costs& costs, std::uint64_t step, std::uint64_t per_rank = 2000);
 
 // The cumulated cost at which the sample of stratum k lies: one of `count` equal strata of `total` >= count. Increases
 // with k.

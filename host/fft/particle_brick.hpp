@@ -43,7 +43,6 @@ class BrickExchange {
   // Messages go by a copy of `path`, which shares its staging memory: choosing a path again would be an exchange.
   BrickExchange(const DevicePayload& path, const PencilLayout& layout, const PencilBox& brick);
 
-  const PencilBox& brick() const { return brick_; }
   std::size_t size() const { return brick_.cells(); }  // cells of the brick, lines [x][y][z] without padding
 
   // Overwrites `mesh` with the sum over all bricks, exact and so the same for any division into bricks. `mesh`: lines

@@ -184,21 +184,11 @@ auto PencilFft::plan(Pencils from, Pencils to, int tag) const -> Transpose {
 
 // Sends messages from `out` and receives in `in`, which also gets a copy of this rank's own part.
 void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in) {
-  const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
-  for (const Part& part : transpose.out) {
-    if (part.peer == rank())
-      own = out + part.first;
-    else
-      outgoing.push_back({part.peer, out + part.first, part.cells * sizeof(Complex)});
-  }
-  for (const Part& part : transpose.in) {
-    if (part.peer == rank())
-      copy_on_device(stream, in + part.first, own, part.cells * sizeof(Complex));
-    else
-      incoming.push_back({part.peer, in + part.first, part.cells * sizeof(Complex)});
-  }
+  for (const Part& part : transpose.out)
+    outgoing.push_back({part.peer, out + part.first, part.cells * sizeof(Complex)});
+  for (const Part& part : transpose.in) incoming.push_back({part.peer, in + part.first, part.cells * sizeof(Complex)});
   messages_.exchange(stream, outgoing, incoming, transpose.tag);
 }
 

@@ -137,8 +137,7 @@ class PencilStorage : public MeshStorage {
     begin_assign(stream, particles, n, unit);
     shared_->take(stream, unit, mesh, shifted);
   }
-  void begin_assign(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                    const MassUnit& unit) override {
+  void begin_assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
     if (shared_ && !shared_->given()) shared_->give(stream, particles, n, unit);
   }
   void set_outside(OutsideMasses* outside) {
@@ -160,12 +159,9 @@ class PencilStorage : public MeshStorage {
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
 
-  void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
+  void interpolate(const Stream& stream, const float* mesh, const Target& target,
+                   const InterpolationOutput& out) override {
     maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
-  }
-  void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
-                            const GradientOutput& out) override {
-    maki::interpolate_gradient(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
   }
 
  private:
@@ -211,5 +207,9 @@ PencilMesh::PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilSt
     : ParticleMesh(options, law, std::unique_ptr<MeshStorage>(storage)), storage_(*storage) {}
 
 void PencilMesh::set_outside(OutsideMasses* outside) { storage_.set_outside(outside); }
+
+void PencilMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
+  storage_.begin_assign(stream, particles, n, unit);
+}
 
 }  // namespace maki

@@ -47,6 +47,9 @@ class PencilMesh : public ParticleMesh {
   // `outside` outlives this object, or is reset to null. Its start_sum() is called in begin() and its finish_sum() in
   // long_range(), or both there if begin() was not called. The unit of mass is that of all sites' particles.
   void set_outside(OutsideMasses* outside);
+  // The first half of long_range(), which must follow with the same arguments: starts to send the masses to other sites
+  // (set_outside()), so that work until long_range() hides the transfer. Without others it does nothing. Collective.
+  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
 
  private:
   PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilStorage* storage);

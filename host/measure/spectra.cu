@@ -16,13 +16,20 @@
 namespace maki {
 namespace {
 
+void check(const MeasurePowerOptions& o) {
+  if (o.folding < 1 || o.folding > 4096 || !(o.bin_width > 0))
+    throw Error("cannot bin the power spectrum",
+                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width),
+                "use a folding from 1 to 4096 and a bin width above 0");
+  check_mesh_cells(o.cells);
+}
+
 MassMoments moments_of_all(const Communicator& communicator, const Stream& stream, const MeshParticles& mine) {
   const MassMoments here = mass_moments(stream, mine.particles, mine.n);
   std::array<double, 3> all = {here.mass, here.square, here.cube};
   communicator.sum(all);
-  const MassMoments moments{all[0], all[1], all[2]};
-  check_mass(moments);
-  return moments;
+  if (!(all[0] > 0)) throw Error("cannot measure a power spectrum", "the particles have no mass");
+  return {all[0], all[1], all[2]};
 }
 
 Complex* complex_of(float* values) { return reinterpret_cast<Complex*>(values); }
@@ -48,9 +55,7 @@ class DensityModes {
 
 DensityModes::DensityModes(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
                            const MeasurePowerOptions& options)
-    : moments_(
-          (check_power_options(options), check_mesh_cells(options.cells), moments_of_all(communicator, stream, mine))),
-      fft_(communicator, options.cells) {
+    : moments_((check(options), moments_of_all(communicator, stream, mine))), fft_(communicator, options.cells) {
   DeviceBuffer<SourceParticle> folded("power.folded");
   const SourceParticle* particles = fold_particles(stream, mine.particles, mine.n, options.folding, folded);
   std::size_t n = mine.n;

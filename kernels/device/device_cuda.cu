@@ -217,12 +217,6 @@ Stream::Stream(StreamPriority priority) {
                                           priority == StreamPriority::kNormal ? greatest : least),
              "making a stream");
   native_ = stream;
-  cudaEvent_t event = nullptr;
-  if (const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); code != cudaSuccess) {
-    succeeded(cudaStreamDestroy(stream));
-    check_cuda(code, "making an event");
-  }
-  reached_ = event;
 }
 
 // After this, other streams reuse the blocks that this one's work has used. Failures here cannot be reported.
@@ -231,29 +225,22 @@ Stream::~Stream() {
     synchronize();
   } catch (const Error&) {
   }
-  succeeded(cudaEventDestroy(event_of(reached_)));
   succeeded(cudaStreamDestroy(static_cast<cudaStream_t>(native_)));
 }
 
 void set_stream_waiter(StreamWaiter waiter) { stream_waiter = waiter; }
 
-void look_after_others(cudaEvent_t event) {
-  if (stream_waiter) stream_waiter([event] { return is_reached(event); });
-}
-
 void Stream::synchronize() const {
   if (stream_waiter) {
-    const cudaEvent_t event = event_of(reached_);
-    check_cuda(cudaEventRecord(event, maki::native(*this)), "marking a stream's place");
-    look_after_others(event);
+    reached_.set(*this);
+    stream_waiter([this] { return reached_.reached(); });
   }
   check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU");
 }
 
 void Stream::wait_for(const Stream& other) const {
-  const cudaEvent_t event = event_of(other.reached_);
-  check_cuda(cudaEventRecord(event, maki::native(other)), "marking a stream's place");
-  check_cuda(cudaStreamWaitEvent(maki::native(*this), event, 0), "waiting for another stream");
+  other.reached_.set(other);
+  other.reached_.hold_back(*this);
 }
 
 StreamMark::StreamMark() {
@@ -317,7 +304,7 @@ std::size_t StreamClock::mark(const Stream& stream) noexcept {
 double StreamClock::seconds(std::size_t from, std::size_t to) const {
   const Marks& m = *marks_;
   if (!m.recorded[from] || !m.recorded[to]) return 0;
-  look_after_others(m.events[to]);
+  if (stream_waiter) stream_waiter([event = m.events[to]] { return is_reached(event); });
   float milliseconds = 0;
   if (!succeeded(cudaEventSynchronize(m.events[from])) || !succeeded(cudaEventSynchronize(m.events[to]))) return 0;
   return succeeded(cudaEventElapsedTime(&milliseconds, m.events[from], m.events[to])) ? 1e-3 * milliseconds : 0;

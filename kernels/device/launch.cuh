@@ -108,9 +108,6 @@ inline bool is_reached(cudaEvent_t event) {
   return true;
 }
 
-// Calls the thread's StreamWaiter, before the host waits for the event (set_stream_waiter).
-void look_after_others(cudaEvent_t event);
-
 inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 #else

@@ -9,6 +9,27 @@
 
 namespace maki {
 
+class Stream;
+
+// A place in a stream's queue, which the host can poll without waiting.
+class StreamMark {
+ public:
+  StreamMark();  // reached from the start; throws DeviceError
+  ~StreamMark();
+  StreamMark(StreamMark&& other) noexcept;
+  StreamMark& operator=(StreamMark&& other) noexcept;
+
+  // Puts the mark behind all work that `stream` holds now. Throws DeviceError.
+  void set(const Stream& stream);
+  // Whether the work before the mark is complete. Throws DeviceError where that work failed.
+  bool reached() const;
+  // Work queued on `later` from now on begins after the mark is reached. The host does not wait. Throws DeviceError.
+  void hold_back(const Stream& later) const;
+
+ private:
+  void* event_ = nullptr;  // cudaEvent_t, or nullptr
+};
+
 // Where several streams have work ready, kBackground work yields to the others.
 enum class StreamPriority { kNormal, kBackground };
 
@@ -28,26 +49,7 @@ class Stream {
 
  private:
   void* native_ = nullptr;
-  void* reached_ = nullptr;  // the event that others wait for
-};
-
-// A place in a stream's queue, which the host can poll without waiting.
-class StreamMark {
- public:
-  StreamMark();  // reached from the start; throws DeviceError
-  ~StreamMark();
-  StreamMark(StreamMark&& other) noexcept;
-  StreamMark& operator=(StreamMark&& other) noexcept;
-
-  // Puts the mark behind all work that `stream` holds now. Throws DeviceError.
-  void set(const Stream& stream);
-  // Whether the work before the mark is complete. Throws DeviceError where that work failed.
-  bool reached() const;
-  // Work queued on `later` from now on begins after the mark is reached. The host does not wait. Throws DeviceError.
-  void hold_back(const Stream& later) const;
-
- private:
-  void* event_ = nullptr;  // cudaEvent_t, or nullptr
+  mutable StreamMark reached_;  // for which others wait
 };
 
 // Queued work may wait for other processes (NCCL), and these may be lost. The code that queues such work installs a

@@ -13,13 +13,12 @@ namespace {
 GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrupoles, const ForceOutput& out,
                   std::size_t i) {
   const std::size_t index = lists.selected ? lists.selected[i] : i;
-  const ListRange& range = lists.ranges[index];
-  // clang-format off
-  return {sources.particles, sources.cells,      sources.cell_first,      sources.cell_count,
-          lists.words + range.begin, range.cells, range.leaves,            lists.groups[index],
-          quadrupoles,       out.acceleration.x, out.acceleration.y,      out.acceleration.z,
-          out.potential,     sources.group_particles(), sources.at_points, out.add};
-  // clang-format on
+  const ListRange& list = lists.ranges[index];
+  const VectorView& a = out.acceleration;
+  GroupTask task{
+      sources, lists.words + list.begin, list, lists.groups[index], quadrupoles, a.x, a.y, a.z, out.potential, out.add};
+  task.targets = sources.group_particles();
+  return task;
 }
 
 }  // namespace

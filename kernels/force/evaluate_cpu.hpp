@@ -15,20 +15,14 @@ struct GroupParameters {
   float force_scale, potential_scale;  // factors on the sums
 };
 
-// One group's evaluation. Output arrays are by particle index; `potential` may be nullptr.
-struct GroupTask {
-  const SourceParticle* particles;
-  const CellMoments* cells;
-  const std::uint32_t* cell_first;
-  const std::uint32_t* cell_count;
-  const std::uint32_t* words;  // of this group: `cell_words` cells, then `leaf_words` leaves
-  std::uint32_t cell_words, leaf_words;
+// One group's evaluation. `targets` is never null. Output arrays are by particle index; `potential` may be nullptr.
+struct GroupTask : SourceView {
+  const std::uint32_t* words;  // of this group
+  ListRange list;
   Group group;
   bool quadrupoles;
   float *ax, *ay, *az, *potential;
-  const SourceParticle* targets;  // the array that holds the group's particles: `particles`, or another
-  bool at_points;                 // as in SourceView
-  bool add;                       // to the output arrays, instead of overwriting
+  bool add;  // to the output arrays, instead of overwriting
 };
 
 // Targets [first, first + count) against all n particles; outputs are indexed from 0 at `first`.

@@ -174,7 +174,7 @@ class GroupEvaluation {
 
   void run() {
     const std::uint32_t* cells = task_.words;
-    const std::uint32_t* leaves = task_.words + task_.cell_words;
+    const std::uint32_t* leaves = task_.words + task_.list.cells;
     if (task_.quadrupoles)
       add_cells(cells);
     else
@@ -200,7 +200,7 @@ class GroupEvaluation {
   void add_cells(const std::uint32_t* words) {
     Block<kCellFloats, kCellBlock> far, near;
     const float moment_scale = 1 / (k_.unit * k_.unit);
-    for (unsigned w = 0; w < task_.cell_words; ++w) {
+    for (unsigned w = 0; w < task_.list.cells; ++w) {
       prefetch_cell(words, w);
       float* const cell = far.data + kCellFloats * far.n;
       gather_cell(task_.cells[words[w]], centre_, k_.bits_to_unit, moment_scale, cell);
@@ -217,9 +217,9 @@ class GroupEvaluation {
 
   void add_cells_as_points(const std::uint32_t* words) {
     SourceParticle points[16];
-    for (unsigned w = 0; w < task_.cell_words;) {
+    for (unsigned w = 0; w < task_.list.cells;) {
       unsigned n = 0;
-      for (; n < 16 && w < task_.cell_words; ++n, ++w) {
+      for (; n < 16 && w < task_.list.cells; ++n, ++w) {
         prefetch_cell(words, w);
         const CellMoments& c = task_.cells[words[w]];
         points[n] = {c.x, c.y, c.z, c.mass};
@@ -229,7 +229,7 @@ class GroupEvaluation {
   }
 
   void add_leaves(const std::uint32_t* words) {
-    for (unsigned w = 0; w < task_.leaf_words; ++w) {
+    for (unsigned w = 0; w < task_.list.leaves; ++w) {
       prefetch_leaf(words, w);
       const unsigned first = task_.cell_first[words[w]], count = task_.cell_count[words[w]];
       const bool overlap = task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
@@ -241,18 +241,18 @@ class GroupEvaluation {
   }
 
   void prefetch_cell(const std::uint32_t* words, unsigned w) const {
-    if (w + kAhead >= task_.cell_words) return;
+    if (w + kAhead >= task_.list.cells) return;
     const CellMoments* next = task_.cells + words[w + kAhead];
     __builtin_prefetch(next);
     __builtin_prefetch(&next->qyz);  // a record may lie across two cache lines
   }
 
   void prefetch_leaf(const std::uint32_t* words, unsigned w) const {
-    if (w + 2 * kAhead < task_.leaf_words) {
+    if (w + 2 * kAhead < task_.list.leaves) {
       __builtin_prefetch(task_.cell_first + words[w + 2 * kAhead]);
       __builtin_prefetch(task_.cell_count + words[w + 2 * kAhead]);
     }
-    if (w + kAhead < task_.leaf_words) {
+    if (w + kAhead < task_.list.leaves) {
       const SourceParticle* next = task_.particles + task_.cell_first[words[w + kAhead]];
       for (int line = 0; line < 4; ++line) __builtin_prefetch(next + 4 * line);  // a typical leaf
     }

@@ -98,17 +98,6 @@ struct BinPlane {
 
 }  // namespace
 
-void check_power_options(const MeasurePowerOptions& o) {
-  if (o.folding < 1 || o.folding > 4096 || !(o.bin_width > 0))
-    throw Error("cannot bin the power spectrum",
-                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width),
-                "use a folding from 1 to 4096 and a bin width above 0");
-}
-
-void check_mass(const MassMoments& moments) {
-  if (!(moments.mass > 0)) throw Error("cannot measure a power spectrum", "the particles have no mass");
-}
-
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   const WideMoments sums = sum_over(stream, "power.mass", n, MomentsOfOne{particles});
   return {sums.mass.value(), sums.square.value(), sums.cube.value()};

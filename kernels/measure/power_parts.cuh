@@ -12,9 +12,6 @@
 
 namespace maki {
 
-// Throws Error where options make no sense.
-void check_power_options(const MeasurePowerOptions& options);
-
 // Sums over particles.
 struct MassMoments {
   double mass = 0, square = 0, cube = 0;
@@ -53,8 +50,6 @@ PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Complex
 
 // The spectrum, from the sums over all modes and all particles.
 MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, const MeasurePowerOptions& options);
-// Throws Error where there is no mass.
-void check_mass(const MassMoments& moments);
 
 // Sums of the modes of a bin of |k|.
 struct BinSum {

@@ -130,16 +130,17 @@ struct MeasuresOnDevice {
   SquareScales scales;
 };
 
+MAKI_HD StepMaxima roots_of(StepMaxima squares) {
+  squares.acceleration = sqrt(squares.acceleration);
+  squares.momentum = sqrt(squares.momentum);
+  return squares;
+}
+
 // The scales from maxima of squares, before their roots are taken.
 struct StoreScales {
   MeasuresOnDevice* all;
   std::uint64_t total;
-  MAKI_HD void operator()(std::size_t) const {
-    StepMaxima roots = all->measures.maxima;
-    roots.acceleration = sqrt(roots.acceleration);
-    roots.momentum = sqrt(roots.momentum);
-    all->scales = square_scales(roots, total);
-  }
+  MAKI_HD void operator()(std::size_t) const { all->scales = square_scales(roots_of(all->measures.maxima), total); }
 };
 
 // m v^2 without error: m v has 48 bits; its upper 26 and the rest, at most 22 bits, times v are exact.
@@ -239,12 +240,6 @@ struct IsBeyond {
 
 MaximaOf maxima_of(const Particles& particles, const VectorArray& short_range, const VectorArray* long_range) {
   return {particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
-}
-
-StepMaxima roots_of(StepMaxima squares) {
-  squares.acceleration = std::sqrt(squares.acceleration);
-  squares.momentum = std::sqrt(squares.momentum);
-  return squares;
 }
 
 }  // namespace

@@ -80,16 +80,11 @@ double assigner_bytes(int cells, double particles) {
   return counts + counter_bytes(m * m, particles);
 }
 
-MassAssigner::MassAssigner(int cells, Assignment cloud, RealFft3d* lender)
-    : cells_(cells), cloud_(cloud), counter_(cloud) {
-  check_mesh_cells(cells);
-  const auto m = static_cast<std::size_t>(cells), counts = MassCounter::makes_masses() ? 0 : m * m * m;
-  const std::size_t row = lender ? lender->row() : m + 2, lines = lender ? lender->lines() : m;
-  if (!lender) own_counts_.resize(counts);
-  counts_ = lender && counts > 0 ? static_cast<std::uint64_t*>(lender->lend(counts * sizeof(std::uint64_t)))
-                                 : own_counts_.data();
+MassAssigner::MassAssigner(Assignment cloud, RealFft3d& fft) : cells_(fft.cells()), counter_(cloud) {
+  const auto m = static_cast<std::size_t>(cells_);
+  counts_ = static_cast<std::uint64_t*>(fft.lend(m * m * m * sizeof(std::uint64_t)));
   rows_.assign(m * m, 1);
-  box_ = {{{0, 0, 0}, {m, m, m}, {m * m, m}, 0, {lines * row, row}}};
+  box_ = {{{0, 0, 0}, {m, m, m}, {m * m, m}, 0, {fft.lines() * fft.row(), fft.row()}}};
 }
 
 void MassAssigner::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,

@@ -8,7 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/device/buffer.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/mesh/mass_unit.hpp"
@@ -94,33 +93,21 @@ double assigner_bytes(int cells, double particles);
 // A MassCounter of the whole mesh, all of whose rows become masses.
 class MassAssigner {
  public:
-  // `lender`, where not null: a transform of the same mesh, which gives its layout, and in whose work space the GPU
-  // keeps its counts (8 bytes a cell less). The lender must outlive this object, and both are used on one stream.
-  // Throws Error unless `cells` is even and at least 8.
-  MassAssigner(int cells, Assignment cloud, RealFft3d* lender = nullptr);
+  // `fft`: the transform of the mesh, which gives its layout, and in whose work space the GPU keeps its counts (8 bytes
+  // a cell less). It must outlive this object, and both are used on one stream. The mesh has at least 8 cells a side.
+  MassAssigner(Assignment cloud, RealFft3d& fft);
 
-  // Overwrites `mesh` with the mass in each cell less the mean over cells, in the layout of the lender; without one,
-  // m x m rows of m + 2 floats (padding is left alone). `shifted`, where not null, gets the same with all particles
-  // moved by +1/2 cell along each axis, for interlacing. Counts are exact integers: the same bits for any order of
-  // particles, thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles, cells and
-  // cloud, at any earlier time: it depends only on their masses.
+  // Overwrites `mesh` with the mass in each cell less the mean over cells; padding is left alone. `shifted`, where not
+  // null, gets the same with all particles moved by +1/2 cell along each axis, for interlacing. Counts are exact
+  // integers: the same bits for any order of particles, thread count, instruction set and backend. `unit` is
+  // choose_mass_unit()'s for these particles, cells and cloud, at any earlier time: it depends only on their masses.
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
-  // As the first assign(), but chooses the unit first, which waits for the device. Throws Error as choose_mass_unit()
-  // does.
-  MassUnit assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh, float* shifted) {
-    const MassUnit unit = choose_mass_unit(stream, cloud_, cells_, particles, n);
-    assign(stream, particles, n, unit, mesh, shifted);
-    return unit;
-  }
-
  private:
   int cells_;
-  Assignment cloud_;
   MassCounter counter_;
-  DeviceBuffer<std::uint64_t> own_counts_{"mesh.counts"};  // none where they are lent, or not needed
-  std::uint64_t* counts_ = nullptr;
+  std::uint64_t* counts_;           // lent; null on the CPU
   std::vector<std::uint8_t> rows_;  // all of them are own
   std::vector<CountBox> box_;
 };

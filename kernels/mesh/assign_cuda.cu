@@ -265,26 +265,6 @@ struct MassOfCount {
   }
 };
 
-// Particles, and the box of cells that contains all their clouds; the mesh has from 8 to 65535 cells a side.
-struct CountTask {
-  const SourceParticle* particles;
-  std::size_t n;
-  MassUnit unit;
-  MeshBox box;
-};
-
-// Adds the particles to `counts`: quanta of mass in the cells of the box, last axis contiguous. `half_cells` is 1 for
-// the shifted mesh of interlacing (particles at +1/2 cell). The sums are exact.
-inline void assign_counts(const Stream& stream, const CountTask& task, Assignment cloud, std::uint32_t half_cells,
-                          Count* counts) {
-  const MassUnit& unit = task.unit;
-  for_cloud(cloud, [&]<int S>() {
-    launch_assign<S>(stream,
-                     {chunk_job<S>(task.particles, task.n, task.box, half_cells), counts, unit.bits, unit.equal_units,
-                      unit.units_per_mass, MassUnit::half_of(unit.shed_bits), MassUnit::kept_of(unit.shed_bits)});
-  });
-}
-
 }  // namespace maki::cuda
 
 namespace maki {
@@ -310,7 +290,10 @@ struct CountsToMasses {
 }  // namespace
 
 struct MassCounter::Work {
-  cuda::CountTask task{};
+  const SourceParticle* particles = nullptr;
+  std::size_t n = 0;
+  MassUnit unit;
+  MeshBox box;
 };
 
 MassCounter::MassCounter(Assignment cloud) : cloud_(cloud), work_(std::make_unique<Work>()) {}
@@ -318,18 +301,23 @@ MassCounter::~MassCounter() = default;
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                        const MeshBox& box) {
-  work_->task = {particles, n, unit, box};
+  *work_ = {particles, n, unit, box};
 }
 
 void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
-  const cuda::CountTask& task = work_->task;
+  const Work& w = *work_;
   static_assert(sizeof(cuda::Count) == sizeof(std::uint64_t));
-  if (!zero) fill_zero(stream, counts, task.box.size() * sizeof(std::uint64_t));
-  cuda::assign_counts(stream, task, cloud_, shifted ? 1 : 0, reinterpret_cast<cuda::Count*>(counts));
+  if (!zero) fill_zero(stream, counts, w.box.size() * sizeof(std::uint64_t));
+  for_cloud(cloud_, [&]<int S>() {
+    cuda::launch_assign<S>(stream, {cuda::chunk_job<S>(w.particles, w.n, w.box, shifted ? 1 : 0),
+                                    reinterpret_cast<cuda::Count*>(counts), w.unit.bits, w.unit.equal_units,
+                                    w.unit.units_per_mass, MassUnit::half_of(w.unit.shed_bits),
+                                    MassUnit::kept_of(w.unit.shed_bits)});
+  });
 }
 
 std::vector<std::uint8_t> MassCounter::planes() const {
-  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->task.box.cells), 1);
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->box.cells), 1);
 }
 
 void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {

@@ -18,25 +18,16 @@ struct MeshView {
   bool shifted;       // the shifted mesh of interlacing: particles at +1/2 cell along each axis
 };
 
-// value[i] = factor * mesh at particle i, or with `add` value[i] += that; i in [0, n).
-struct ValueOutput {
-  float* value;
-  float factor;
-  bool add;
-};
-void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                 std::size_t n, const ValueOutput& out);
-
-// The gradient of the interpolated function, gradient_factor d/dx in 1 / side, and where `value` is not null the
-// function itself times `factor`; written, or with `add` added to the arrays.
-struct GradientOutput {
+// Arrays by particle: the gradient of the interpolated function, gradient_factor d/dx in 1 / side, and the function
+// itself times `factor`. Either may be null. They are written, or with `add` added to.
+struct InterpolationOutput {
   VectorView gradient;
   float gradient_factor;
   float* value;
   float factor;
   bool add;
 };
-void interpolate_gradient(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                          std::size_t n, const GradientOutput& out);
+void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
+                 std::size_t n, const InterpolationOutput& out);
 
 }  // namespace maki

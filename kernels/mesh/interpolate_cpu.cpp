@@ -19,7 +19,10 @@ void run_in_chunks(void (*kernel)(const InterpolationJob&), const InterpolationJ
   }
 }
 
-InterpolationJob job_for(const MeshView& mesh, const SourceParticle* particles) {
+}  // namespace
+
+void interpolate(const Stream&, Assignment cloud, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
+                 const InterpolationOutput& out) {
   InterpolationJob job{};
   job.mesh = mesh.values;
   job.mesh_cells = static_cast<std::uint32_t>(mesh.box.cells);
@@ -29,23 +32,6 @@ InterpolationJob job_for(const MeshView& mesh, const SourceParticle* particles) 
   job.box_lines = mesh.lines;
   job.shifted = mesh.shifted;
   job.particles = particles;
-  return job;
-}
-
-}  // namespace
-
-void interpolate(const Stream&, Assignment cloud, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
-                 const ValueOutput& out) {
-  InterpolationJob job = job_for(mesh, particles);
-  job.factor = out.factor;
-  job.add = out.add;
-  job.out = out.value;
-  run_in_chunks(mesh_kernels().interpolate[static_cast<int>(cloud) - 2], job, n);
-}
-
-void interpolate_gradient(const Stream&, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                          std::size_t n, const GradientOutput& out) {
-  InterpolationJob job = job_for(mesh, particles);
   job.factor = out.factor;
   job.add = out.add;
   job.out = out.value;
@@ -53,7 +39,9 @@ void interpolate_gradient(const Stream&, Assignment cloud, const MeshView& mesh,
   job.gradient[1] = out.gradient.y;
   job.gradient[2] = out.gradient.z;
   job.gradient_factor = out.gradient_factor * static_cast<float>(mesh.box.cells);  // weights' slopes are per cell
-  run_in_chunks(mesh_kernels().interpolate_gradient[static_cast<int>(cloud) - 2], job, n);
+  const MeshKernels& kernels = mesh_kernels();
+  run_in_chunks((out.gradient.x ? kernels.interpolate_gradient : kernels.interpolate)[static_cast<int>(cloud) - 2], job,
+                n);
 }
 
 }  // namespace maki

@@ -37,7 +37,9 @@ struct Fractions {
 
 struct ValueGather {
   static constexpr const char* kName = "mesh.interpolate";
-  ValueOutput out;
+  float* value;
+  float factor;
+  bool add;  // to `value`
 
   template <int S, class Values>
   __device__ __forceinline__ void particle(std::size_t n, const Fractions& at, const Values& values) const {
@@ -59,13 +61,13 @@ struct ValueGather {
       }
       sum += wx[i] * in_y;
     }
-    out.value[n] = out.add ? out.value[n] + out.factor * sum : out.factor * sum;
+    value[n] = add ? value[n] + factor * sum : factor * sum;
   }
 };
 
 struct GradientGather {
   static constexpr const char* kName = "mesh.interpolate_gradient";
-  GradientOutput out;
+  InterpolationOutput out;
   float per_side;  // out.gradient_factor, for slopes per cell
 
   __device__ __forceinline__ void put(float* array, std::size_t n, float value) const {
@@ -201,19 +203,15 @@ __global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>)
   visit_tiles<S, kChunkThreads>(job.chunks, list, InterpolateWorker<S, Gather>{job, tile, list});
 }
 
-template <int S, class Gather>
-void launch_interpolate(const Stream& stream, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
-                        const Gather& gather) {
-  const InterpolateJob<Gather> job{chunk_job<S>(particles, n, mesh.box, mesh.shifted ? 1 : 0), mesh.values,
-                                   static_cast<std::uint32_t>(mesh.row), gather};
-  launch_blocks(stream, Gather::kName, {chunk_count<kChunkThreads>(n), kChunkThreads, 0}, interpolate_kernel<S, Gather>,
-                job);
-}
-
 template <class Gather>
 void launch_interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
                         std::size_t n, const Gather& gather) {
-  for_cloud(cloud, [&]<int S>() { launch_interpolate<S>(stream, mesh, particles, n, gather); });
+  for_cloud(cloud, [&]<int S>() {
+    const InterpolateJob<Gather> job{chunk_job<S>(particles, n, mesh.box, mesh.shifted ? 1 : 0), mesh.values,
+                                     static_cast<std::uint32_t>(mesh.row), gather};
+    launch_blocks(stream, Gather::kName, {chunk_count<kChunkThreads>(n), kChunkThreads, 0},
+                  interpolate_kernel<S, Gather>, job);
+  });
 }
 
 }  // namespace maki::cuda
@@ -221,14 +219,13 @@ void launch_interpolate(const Stream& stream, Assignment cloud, const MeshView& 
 namespace maki {
 
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                 std::size_t n, const ValueOutput& out) {
-  cuda::launch_interpolate(stream, cloud, mesh, particles, n, cuda::ValueGather{out});
-}
-
-void interpolate_gradient(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                          std::size_t n, const GradientOutput& out) {
-  cuda::launch_interpolate(stream, cloud, mesh, particles, n,
-                           cuda::GradientGather{out, out.gradient_factor * static_cast<float>(mesh.box.cells)});
+                 std::size_t n, const InterpolationOutput& out) {
+  using namespace cuda;
+  if (out.gradient.x)
+    launch_interpolate(stream, cloud, mesh, particles, n,
+                       GradientGather{out, out.gradient_factor * static_cast<float>(mesh.box.cells)});
+  else
+    launch_interpolate(stream, cloud, mesh, particles, n, ValueGather{out.value, out.factor, out.add});
 }
 
 }  // namespace maki

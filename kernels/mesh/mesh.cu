@@ -72,11 +72,6 @@ void MeshSolver::backward(const Stream& stream, float* values) {
   clock_.end(stream, &MeshPhases::backward);
 }
 
-void MeshSolver::to_scratch(const Stream& stream, const float* table, int axis, int output, bool last) {
-  pass(stream, table, axis, output ? nullptr : scratch_.data(), output ? scratch_.data() : nullptr, last);
-  backward(stream, scratch_.data());
-}
-
 // One pass turns the masses' modes into those of all potentials; the gradient is taken later.
 void MeshSolver::potentials_in_place(const Stream& stream) {
   float* const shifted = full() ? scratch_.data() : nullptr;
@@ -93,28 +88,15 @@ void MeshSolver::potentials_in_place(const Stream& stream) {
   }
 }
 
-void MeshSolver::add_output(const Stream& stream, const float* values, int output, float* out) {
-  storage_->interpolate(stream, values, target(output), {out, share(), output == 1});
-  clock_.end(stream, &MeshPhases::interpolate);
-}
-
-void MeshSolver::potential(const Stream& stream, float* out) {
-  if (!has_potential_) influence_potential_.upload(stream, storage_->influence(options_, law_, Influence::kPotential));
-  has_potential_ = true;
+// The potential, or one component of the acceleration, transformed back by itself: a gradient is a factor of the modes.
+// `last`: no field follows.
+void MeshSolver::field(const Stream& stream, const float* table, int axis, bool last, float* out) {
+  float* const scratch = scratch_.data();
   for (int output = 0; output < outputs(); ++output) {
-    to_scratch(stream, influence_potential_.data(), kPotentialAxis, output, false);
-    add_output(stream, scratch_.data(), output, out);
-  }
-}
-
-// Each component is transformed back by itself; its gradient is a factor of the modes.
-void MeshSolver::spectral(const Stream& stream, VectorView acceleration) {
-  float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
-  for (int axis = 0; axis < 3; ++axis) {
-    for (int output = 0; output < outputs(); ++output) {
-      to_scratch(stream, influence_.data(), axis, output, axis == 2 && output == outputs() - 1);
-      add_output(stream, scratch_.data(), output, out[axis]);
-    }
+    pass(stream, table, axis, output ? nullptr : scratch, output ? scratch : nullptr, last && output == outputs() - 1);
+    backward(stream, scratch);
+    storage_->interpolate(stream, scratch, target(output), {{}, 0, out, share(), output == 1});
+    clock_.end(stream, &MeshPhases::interpolate);
   }
 }
 
@@ -122,8 +104,8 @@ void MeshSolver::spectral(const Stream& stream, VectorView acceleration) {
 void MeshSolver::analytic(const Stream& stream, VectorView acceleration, float* potential) {
   potentials_in_place(stream);
   for (int output = 0; output < outputs(); ++output)
-    storage_->interpolate_gradient(stream, potential_of(output), target(output),
-                                   {acceleration, -share(), potential, share(), output == 1});
+    storage_->interpolate(stream, potential_of(output), target(output),
+                          {acceleration, -share(), potential, share(), output == 1});
   if (has_lone_) lone_.replace(stream, particles_, n_, outputs(), *storage_, acceleration);
   clock_.end(stream, &MeshPhases::interpolate);
 }
@@ -152,8 +134,14 @@ void MeshSolver::long_range_at(const Stream& stream, const MeshParticles& source
 
 void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* potential_out) {
   if (options_.gradient == Gradient::kAnalytic) return analytic(stream, acceleration, potential_out);
-  if (storage_->any(potential_out != nullptr)) potential(stream, potential_out);
-  spectral(stream, acceleration);
+  if (storage_->any(potential_out != nullptr)) {
+    if (!has_potential_)
+      influence_potential_.upload(stream, storage_->influence(options_, law_, Influence::kPotential));
+    has_potential_ = true;
+    field(stream, influence_potential_.data(), kPotentialAxis, false, potential_out);
+  }
+  float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
+  for (int axis = 0; axis < 3; ++axis) field(stream, influence_.data(), axis, axis == 2, out[axis]);
 }
 
 void solve_in_blocks(const Stream& stream, BlockedFft& fft, const InfluencePass& pass, const ModeBlock& block,
@@ -182,8 +170,7 @@ namespace {
 
 class WholeMesh : public MeshStorage {
  public:
-  explicit WholeMesh(const MeshOptions& o)
-      : cloud_(o.assignment), fft_(o.cells), assigner_(o.cells, o.assignment, &fft_) {}
+  explicit WholeMesh(const MeshOptions& o) : cloud_(o.assignment), fft_(o.cells), assigner_(o.assignment, fft_) {}
 
   std::size_t size() const override { return fft_.size(); }
   ModeBlock modes() const override {
@@ -208,22 +195,15 @@ class WholeMesh : public MeshStorage {
     solve_in_blocks(stream, *fft_.blocks(), pass, modes(), planes, clock);
     return true;
   }
-  void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
-    maki::interpolate(stream, cloud_, view(mesh, target), target.particles, target.n, out);
-  }
-  void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
-                            const GradientOutput& out) override {
-    maki::interpolate_gradient(stream, cloud_, view(mesh, target), target.particles, target.n, out);
-  }
-
- private:
-  MeshView view(const float* mesh, const Target& target) const {
+  void interpolate(const Stream& stream, const float* mesh, const Target& target,
+                   const InterpolationOutput& out) override {
     MeshView view(mesh, MeshBox::whole(fft_.cells()), target.shifted);
     view.row = fft_.row();
     view.lines = fft_.lines();
-    return view;
+    maki::interpolate(stream, cloud_, view, target.particles, target.n, out);
   }
 
+ private:
   Assignment cloud_;
   RealFft3d fft_;
   MassAssigner assigner_;
@@ -266,17 +246,6 @@ ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law, std:
 ParticleMesh::~ParticleMesh() = default;
 
 bool ParticleMesh::has_bits_of_pencils() { return std::string(backend_name()) == "cpu"; }
-
-void ParticleMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
-  solver_->begin(stream, particles, n, unit);
-}
-
-void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                              VectorView acceleration, float* potential) {
-  const MassUnit unit =
-      choose_mass_unit(stream, options().assignment, options().cells, particles, n, options().mass_bits);
-  long_range(stream, particles, n, unit, acceleration, potential);
-}
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               const MassUnit& unit, VectorView acceleration, float* potential) {

@@ -119,10 +119,6 @@ class ParticleMesh {
   // Whether its results have the same bits as those of PencilMesh (host/fft): on the CPU.
   static bool has_bits_of_pencils();
 
-  // The first half of long_range(), which must follow with the same arguments. Where other sites share the mesh
-  // (PencilMesh::set_outside), it starts to send them the masses of these particles, so that work until long_range()
-  // hides the transfer. Elsewhere it does nothing. Collective over ranks.
-  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   // Overwrites the long-range acceleration (mass/side^2) and, where not null, potential (mass/side) of this rank's n
   // particles (n may be 0): G = 1, lengths in sides, the k = 0 mode is 0. The sum of both ranges is the periodic force.
   // The potential includes the particle's own cloud; evaluate_lists subtracts it again. `unit` is choose_mass_unit() of
@@ -130,10 +126,6 @@ class ParticleMesh {
   // either all ranks with particles ask for the potential or none does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
-  // As the first long_range(), but chooses the unit first; all particles are on this rank. Waits for the device; throws
-  // Error as choose_mass_unit() does.
-  void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
-                  float* potential);
 
   // The long-range force of `sources` at `points`, whose own masses do not count; by point. At the position of a
   // source, its own cloud contributes to the potential, as in long_range(), and a little to the force (SelfForce). Only

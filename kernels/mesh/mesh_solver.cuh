@@ -202,8 +202,6 @@ class MeshStorage {
   // The part of the influence function for these modes.
   virtual std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const = 0;
 
-  // The part of assign() that can be done early, with the same arguments.
-  virtual void begin_assign(const Stream&, const SourceParticle*, std::size_t, const MassUnit&) {}
   // Overwrites `mesh` with the mass in each cell less the mean, and where interlaced `shifted` with the same for
   // particles at +1/2 cell along each axis.
   virtual void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
@@ -222,9 +220,8 @@ class MeshStorage {
     const SourceParticle* particles;
     std::size_t n;
   };
-  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) = 0;
-  virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
-                                    const GradientOutput& out) = 0;
+  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target,
+                           const InterpolationOutput& out) = 0;
 };
 
 // MeshStorage::solve() in blocks: `block` has all modes, `planes` are those that particles need. The transforms along x
@@ -259,7 +256,7 @@ class SelfForce {
 // Transforms in single precision round a potential to some 1e-7 of its peak, which is at the heaviest particle. If that
 // weighs MassUnit::kLone mean particles or more, the rounding can be per cents of the force of all others on it. So the
 // modes are summed again at its place, in double: this gives the potential in the cells of its cloud, and from these
-// its acceleration as in interpolate_gradient(). The pull of its own cloud stays included (SelfForce). The sums are the
+// its acceleration as in interpolate(). The pull of its own cloud stays included (SelfForce). The sums are the
 // same bits for any number of ranks.
 //
 // With the analytic gradient alone: where each component is transformed back, the peak is not part of the mesh. A
@@ -297,9 +294,6 @@ class MeshSolver {
   MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
   // As in ParticleMesh.
-  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
-    storage_->begin_assign(stream, particles, n, unit);
-  }
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
   void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
@@ -319,13 +313,10 @@ class MeshSolver {
   InfluencePass pass_of(const float* table, int axis, float* out, float* out_shifted, bool last);
   void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
   void backward(const Stream& stream, float* values);
-  void to_scratch(const Stream& stream, const float* table, int axis, int output, bool last);
   void potentials_in_place(const Stream& stream);
   Target target(int output) const { return {output == 1, particles_, n_}; }
-  void add_output(const Stream& stream, const float* values, int output, float* out);
+  void field(const Stream& stream, const float* table, int axis, bool last, float* out);
   void forces(const Stream& stream, VectorView acceleration, float* potential);
-  void potential(const Stream& stream, float* out);
-  void spectral(const Stream& stream, VectorView acceleration);
   void analytic(const Stream& stream, VectorView acceleration, float* potential);
 
   MeshOptions options_;

@@ -141,12 +141,6 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kSubwarpBlocksPerUnit)
   }
 }
 
-}  // namespace maki::cuda::walk
-
-namespace maki::cuda {
-
-namespace walk {
-
 inline constexpr unsigned kFirstSlice = 192;                          // steps, before the first walk
 inline constexpr std::size_t kStagingBudget = std::size_t{64} << 20;  // bytes
 
@@ -209,7 +203,9 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel
   }
 }
 
-}  // namespace walk
+}  // namespace maki::cuda::walk
+
+namespace maki::cuda {
 
 // Set by tests to force the rare paths; 0 leaves the choice to the walk.
 struct WalkRoom {

@@ -160,9 +160,8 @@ void Gravity::level_potential(const Stream& stream, const Particles& particles) 
 // Summed once: masses in a periodic box do not change.
 double Gravity::mass_of_all(const Stream& stream, const Particles& particles) {
   if (total_mass_) return *total_mass_;
-  DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
-  sum_over_ranks(ranks_, {&mass, 1});
-  return total_mass_.emplace(agreement_.sites().sum(sites::Phase::kOutput, 0, mass.value()));
+  const double mass = over_ranks(ranks_, mass_sum(stream, particles.source.data(), particles.size()));
+  return total_mass_.emplace(agreement_.sites().sum(sites::Phase::kOutput, 0, mass));
 }
 
 void Gravity::evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
@@ -187,8 +186,9 @@ void Gravity::begin_mesh(const Particles& particles) {
   const PoolLane lane(kMeshLane);
   const PhaseTimers::Scope scope(timers_, "mesh", mesh_stream_);
   know_mass_unit(mesh_stream_, particles);
-  if (site_mesh_) site_mesh_->set_slabs(tree_.sites().slabs(), 1.0 / options_.mesh.cells);
-  mesh_->begin(mesh_stream_, particles.source.data(), particles.size(), *mass_unit_);
+  if (!site_mesh_) return;
+  site_mesh_->set_slabs(tree_.sites().slabs(), 1.0 / options_.mesh.cells);
+  mesh_of_sites_->begin(mesh_stream_, particles.source.data(), particles.size(), *mass_unit_);
 }
 
 // The caller has allocated the results, on the main stream.

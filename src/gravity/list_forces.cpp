@@ -143,13 +143,8 @@ void ListForces::serve_in_batches(const Stream& stream, const Sources& sources, 
       const PhaseTimers::Scope scope(timers_, "walk", stream);
       view = sources.lists.make_batch(stream, sources.tree, walk(), groups_, begin, std::min(batch, all - begin));
     }
-    {
-      const PhaseTimers::Scope scope(timers_, "evaluate", stream);
-      evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, view,
-                     {out.acceleration, out.potential, sources.imported()});
-    }
+    evaluate(stream, sources, view, out);
     total.add(list_statistics(stream, sources.tree, view));
-    move_messages_beside(stream);
   }
   sources.lists.release();
   count(total);

@@ -38,13 +38,14 @@ void OwnTree::refit(const Stream& stream, const Particles& particles, DeviceBuff
   refit_groups(stream, particles.source.data(), groups);
 }
 
+namespace {
+
+// Sends parts of this rank's tree to other sites and ranks, to the furthest first.
 void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own,
                  const Particles& particles, const WalkOptions& walk, bool fresh) {
   for (TreeImports* const to : std::views::reverse(imports))
     to->send(stream, own.octree(), particles.source.data(), walk, fresh);
 }
-
-namespace {
 
 // Sources as separate trees: the rank's own tree, then the forests of imported trees, evaluated one after another.
 class Forests final : public SourceTrees {

@@ -73,10 +73,6 @@ class SourceTrees {
   virtual std::uint64_t unkept_lists() const { return 0; }
 };
 
-// Sends parts of this rank's tree to other sites and ranks, to the furthest first.
-void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own,
-                 const Particles& particles, const WalkOptions& walk, bool fresh);
-
 // GhostSources where options.ghost_level > 0, else Forests. All arguments have to outlive the result.
 std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, PhaseTimers& timers, OwnTree& own,
                                                const std::vector<TreeImports*>& imports, ListForces& forces);

@@ -206,7 +206,7 @@ void TreeGravity::report(const StepSums& sums, const Particles& particles) {
   counts_.probe_error = sums.probe_error();
   counts_.fresh_error = sums.fresh_error();
   counts_.domain_imbalance = sums.imbalance();
-  for (const TreeImports* const imports : imports_) imports->report(counts_);
+  rank_trees_.report(counts_);
 }
 
 // Tells other sites the sums of this one, and after a rebuild sampled positions of its work.

@@ -42,7 +42,6 @@ void RankTrees::report(GravityCounts& counts) const {
 
 AllSources::View AllSources::gather(const Stream& stream, const Particles& particles) {
   const Communicator& ranks = payload_.ranks();
-  const auto self = static_cast<std::size_t>(ranks.rank());
   const std::uint64_t mine = particles.size();
   const std::vector<std::uint64_t> counts = gathered(ranks, mine);
   std::uint64_t total = 0;
@@ -56,14 +55,11 @@ AllSources::View AllSources::gather(const Stream& stream, const Particles& parti
   std::uint64_t first = 0, own = 0;
   for (std::size_t r = 0; r < counts.size(); ++r) {
     const auto rank = static_cast<int>(r);
-    if (r == self)
-      own = first;
-    else
-      in.push_back({rank, all_.data() + first, counts[r] * sizeof(SourceParticle)});
-    if (r != self) out.push_back({rank, particles.source.data(), mine * sizeof(SourceParticle)});
+    if (rank == ranks.rank()) own = first;
+    in.push_back({rank, all_.data() + first, counts[r] * sizeof(SourceParticle)});
+    out.push_back({rank, particles.source.data(), mine * sizeof(SourceParticle)});
     first += counts[r];
   }
-  copy_on_device(stream, all_.data() + own, particles.source.data(), mine * sizeof(SourceParticle));
   payload_.exchange(stream, out, in);
   return {all_.data(), static_cast<std::uint32_t>(total), static_cast<std::uint32_t>(own)};
 }

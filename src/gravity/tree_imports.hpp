@@ -60,9 +60,6 @@ class TreeImports {
   // Number of groups too near to closed imported cells in this evaluation (KeptLists::outgrown()).
   std::uint32_t outgrown = 0;
 
-  // Adds counts of messages to `counts`.
-  virtual void report(GravityCounts& /*counts*/) const {}
-
  protected:
   // `sending`, `waiting`: names of phases of the timers.
   TreeImports(PhaseTimers& timers, const char* sending, const char* waiting)
@@ -87,11 +84,12 @@ class RankTrees final : public TreeImports {
   void know_drift(std::uint64_t own_particles);
   TreeDrift& drift() { return drift_; }
   const TreeDrift& drift() const { return drift_; }
+  // Sets the counts of messages.
+  void report(GravityCounts& counts) const;
 
   int others() const override { return ranks_.size() - 1; }
   bool move() override { return !let_.progress() && let_.needs_host(); }
   const DeviceBuffer<SourceParticle>& particles() const override { return let_.particles(); }
-  void report(GravityCounts& counts) const override;
 
  private:
   void begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,

@@ -74,9 +74,9 @@ Values interpolated(Assignment cloud, const std::vector<float>& mesh, int m, boo
   VectorsOnDevice gradient(set.size());
   MeshView view{on_device.data(), MeshBox::whole(m), shifted};
   view.row = static_cast<std::size_t>(m) + 2;
-  const GradientOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};
-  interpolate_gradient(stream, cloud, view, source.data(), set.size(), out);
-  interpolate(stream, cloud, view, source.data(), set.size(), {alone.data(), 1.0f, true});
+  const InterpolationOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};
+  interpolate(stream, cloud, view, source.data(), set.size(), out);
+  interpolate(stream, cloud, view, source.data(), set.size(), {{}, 0, alone.data(), 1.0f, true});
   return {value.download(stream), gradient.x.download(stream), gradient.y.download(stream), gradient.z.download(stream),
           alone.download(stream)};
 }

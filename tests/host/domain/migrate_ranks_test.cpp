@@ -200,7 +200,7 @@ class Balance : public ::testing::Test {
       end = measured_imbalance();
       if (step == 0) start = end;
       const Costs costs{.cost = cost.data(), .count = cost.size()};
-      const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 200});  // few
+      const Samples samples = gather_samples(stream, ranks, particles, costs, step, 200);  // few
       EXPECT_NEAR(samples.imbalance, end, 1e-9);
       domains = multisect(samples.points, domains, Smoothing{});
       migrate(stream, ranks, domains, particles);
@@ -236,7 +236,7 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
     sorter.sort(stream, particles, nullptr);
     own = take_costs();
     const Costs costs{.cost = cost.data(), .count = cost.size(), .seconds = own * (rank == 0 ? 2e-6 : 1e-6)};
-    const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 500});
+    const Samples samples = gather_samples(stream, ranks, particles, costs, step, 500);
     last = samples.imbalance;
     domains = multisect(samples.points, domains, Smoothing{});
     migrate(stream, ranks, domains, particles);
@@ -277,7 +277,7 @@ TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
   keep_own(set, Domains(choose_factors(size)));
   take_costs();
   const Costs costs{.cost = cost.data(), .count = cost.size()};
-  const Samples samples = gather_samples(stream, ranks, particles, costs, 3, {.per_rank = 100});
+  const Samples samples = gather_samples(stream, ranks, particles, costs, 3, 100);
   EXPECT_EQ(samples.points.size(), static_cast<std::size_t>(100 * size));
   std::uint64_t hash = 0;
   for (const SamplePoint& p : samples.points) {

@@ -41,6 +41,12 @@ std::vector<SamplePoint> clustered_set(std::size_t n, unsigned seed) {
   return points;
 }
 
+// Half open: low <= position < high on each axis, high up to 2^32.
+struct DomainBox {
+  std::array<std::uint32_t, 3> low;
+  std::array<std::uint64_t, 3> high;
+};
+
 DomainBox box_of(const Domains& domains, int rank) {
   const Factors f = domains.factors();
   const auto r = static_cast<std::uint32_t>(rank);

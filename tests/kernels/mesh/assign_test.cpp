@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
+#include "kernels/device/fft.hpp"
 #include "kernels/device/instruction_set.hpp"
 #include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
@@ -39,24 +40,35 @@ void with_each_instruction_set(Test test) {
   use_instruction_set(best);
 }
 
+// Of m^3 cells each, without padding.
 struct Meshes {
   MassUnit unit;
   std::vector<float> mesh, shifted;
 };
 
+std::vector<float> cells_of(const RealFft3d& fft, const DeviceBuffer<float>& mesh) {
+  const std::vector<float> all = mesh.download(test::test_stream());
+  const auto m = static_cast<std::size_t>(fft.cells());
+  std::vector<float> cells;
+  for (std::size_t row = 0; row < m * m; ++row) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>((row / m * fft.lines() + row % m) * fft.row());
+    cells.insert(cells.end(), first, first + fft.cells());
+  }
+  return cells;
+}
+
 Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& particles, int mass_bits = 0) {
   const Stream& stream = test::test_stream();
-  MassAssigner assigner(m, cloud);
-  const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
+  RealFft3d fft(m);
+  MassAssigner assigner(cloud, fft);
   const test::OnDevice source(particles);
-  DeviceBuffer<float> mesh("test.mesh", size), shifted("test.shifted", size);
-  mesh.fill_zero(stream), shifted.fill_zero(stream);  // the padding is left alone
+  DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
   Meshes out;
   out.unit = choose_mass_unit(stream, cloud, m, source.data(), particles.size(), mass_bits);
   for (int pass = 0; pass < 2; ++pass)  // the second finds the work space as the first left it
     assigner.assign(stream, source.data(), particles.size(), out.unit, mesh.data(), shifted.data());
-  out.mesh = mesh.download(stream);
-  out.shifted = shifted.download(stream);
+  out.mesh = cells_of(fft, mesh);
+  out.shifted = cells_of(fft, shifted);
   return out;
 }
 
@@ -66,7 +78,7 @@ void expect_mesh(const std::vector<std::int64_t>& counts, const std::vector<floa
     for (int z = 0; z < m; ++z) {
       const auto sum = static_cast<std::int64_t>(unit.rounded(static_cast<std::uint64_t>(counts[row * m + z])));
       const float expected = static_cast<float>(sum - unit.mean) * static_cast<float>(unit.quantum);
-      wrong += mesh[row * (m + 2) + z] != expected;
+      wrong += mesh[row * m + z] != expected;
     }
   EXPECT_EQ(wrong, 0) << "of " << m * m * m << " cells";
 }

@@ -32,14 +32,14 @@ inline Field field_of(ParticleMesh& mesh, const std::vector<SourceParticle>& set
   return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
 }
 
-// For a mesh of this set alone.
+// For a mesh of these particles alone.
+inline MassUnit unit_of(const ParticleMesh& mesh, const DeviceBuffer<SourceParticle>& source) {
+  const MeshOptions& o = mesh.options();
+  return choose_mass_unit(test_stream(), o.assignment, o.cells, source.data(), source.size(), o.mass_bits);
+}
 inline Field field_of(ParticleMesh& mesh, const std::vector<SourceParticle>& set, bool potential = true,
                       int steps = 1) {
-  const OnDevice source(set);
-  const MeshOptions& options = mesh.options();
-  const MassUnit unit =
-      choose_mass_unit(test_stream(), options.assignment, options.cells, source.data(), set.size(), options.mass_bits);
-  return field_of(mesh, set, unit, potential, steps);
+  return field_of(mesh, set, unit_of(mesh, OnDevice(set)), potential, steps);
 }
 
 }  // namespace maki::test

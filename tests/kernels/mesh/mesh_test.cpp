@@ -220,7 +220,7 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
   test::VectorsOnDevice a(particles.size());
   std::uint64_t allocations = 0;
   const auto forces = [&] {
-    mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
+    mesh.long_range(stream, source.data(), particles.size(), test::unit_of(mesh, source), a.view(), nullptr);
     if (allocations == 0) allocations = pool_report().system_allocations;
     return a.x.download(stream);
   };
@@ -241,7 +241,7 @@ TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
     for (auto& p : particles) p.x += 0x12345678u;
     source.upload(stream, particles);
     test::VectorsOnDevice a(particles.size()), b(particles.size());
-    mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
+    mesh.long_range(stream, source.data(), particles.size(), test::unit_of(mesh, source), a.view(), nullptr);
     const TransferCounters before = transfer_counters();
     mesh.long_range(stream, source.data(), particles.size(), unit, b.view(), nullptr);
     EXPECT_EQ(transfer_counters().to_host, before.to_host);
@@ -269,7 +269,7 @@ TEST(ParticleMesh, AtPointsThatAreItsParticlesItHasTheirForces) {
     ParticleMesh mesh({16, Assignment::kPcs, gradient, Interlacing::kFull}, polynomial_law(5, 0.24));
     test::VectorsOnDevice a(particles.size()), b(500);
     DeviceBuffer<float> phi("test.potential", particles.size()), phi_there("test.potential", 500);
-    mesh.long_range(stream, source.data(), particles.size(), a.view(), phi.data());
+    mesh.long_range(stream, source.data(), particles.size(), test::unit_of(mesh, source), a.view(), phi.data());
     mesh.long_range_at(stream, {source.data(), particles.size()}, {source.data() + 100, 500}, b.view(),
                        phi_there.data());
     const auto all = a.y.download(stream), some = b.y.download(stream);

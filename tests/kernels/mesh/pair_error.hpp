@@ -9,6 +9,7 @@
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "src/gravity/reference/exact_sums.hpp"
+#include "tests/kernels/mesh/field_of.hpp"
 #include "tests/on_device.hpp"
 
 namespace maki::test {
@@ -51,7 +52,7 @@ inline double pair_error(const MeshOptions& options, const ForceLaw& law, int so
       particles[t] = {moved(p.x, r * u[0]), moved(p.y, r * u[1]), moved(p.z, r * u[2]), 0};
     }
     source.upload(stream, particles);
-    mesh.long_range(stream, source.data(), n, acceleration.view(), nullptr);
+    mesh.long_range(stream, source.data(), n, unit_of(mesh, source), acceleration.view(), nullptr);
     const auto found = acceleration.download(stream);
     for (std::size_t t = 1; t < n; ++t) {
       const SourceParticle &a = particles[0], &b = particles[t];
