@@ -20,10 +20,17 @@ Errors errors_of(const ForceLaw& law, bool quadrupoles, bool potential, const Ra
   const GroupParameters k = kernels.centred(make_pair_parameters(law));
   for (std::size_t g = 0; g < set.groups.size(); ++g) {
     const ListRange& range = set.ranges[g];
-    kernels.evaluate_group(k, {set.particles.data(), set.cells.data(), set.cell_first.data(), set.cell_count.data(),
-                               set.words.data() + range.begin, range.cells, range.leaves, set.groups[g], quadrupoles,
-                               r.ax.data(), r.ay.data(), r.az.data(), potential ? r.p.data() : nullptr,
-                               set.particles.data(), false, false});
+    kernels.evaluate_group(k, {{set.particles.data(), set.cells.data(), set.cell_first.data(), set.cell_count.data(),
+                                set.particles.data()},
+                               set.words.data() + range.begin,
+                               range,
+                               set.groups[g],
+                               quadrupoles,
+                               r.ax.data(),
+                               r.ay.data(),
+                               r.az.data(),
+                               potential ? r.p.data() : nullptr,
+                               false});
   }
   return errors_of(r, law, quadrupoles, potential, set);
 }
