@@ -86,14 +86,18 @@ class AnyRun {
   void begin() {
     part([&] { on_device().begin(); });
   }
-  bool long_step(double until) {
+  bool step(double until) {
     simulation().check_moment(until);  // no error of the run
     return part([&] {
-      const bool more = on_device().long_step(until);
-      if (filed_) filed_->files().settle_snapshot();  // so that the caller finds the files of an output complete
+      const bool more = on_device().step(until);
+      // So that the caller finds the files of an output complete.
+      if (filed_ && !simulation().within_long_step()) filed_->files().settle_snapshot();
       return more;
     });
   }
+  // Asks for the end of the call that makes the present long step, from a handler of a signal.
+  void leave_long_step() { leaves_ = true; }
+  bool leaves() { return std::exchange(leaves_, false); }
   void stop(const std::string& reason) {
     part([&] { on_device().stop(reason); });
   }
@@ -123,6 +127,7 @@ class AnyRun {
   int device_, threads_ = thread_count();
   // For answers alone: a callback that threw may have left out calls that it makes on other ranks.
   Communicator callbacks_ = Communicator::world().split(0, Communicator::world().rank());
+  bool leaves_ = false;
   std::string error_;  // of a part of the run
   std::string after_error_ = "begin the run again";
   std::unique_ptr<FiledRun> filed_;
@@ -185,19 +190,21 @@ std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<s
   return std::make_unique<AnyRun>(std::move(run));
 }
 
-// Runs Python's signal handlers, for Ctrl-C and others.
-void let_python_see_signals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
+// Python's handlers of signals run after each step; over ranks, which have to leave a long step together, at its end.
 bool long_step(AnyRun& run, double until) {
-  bool more = false;
-  {
-    const Computing computing;
-    more = run.long_step(until);
+  const Simulation& simulation = std::as_const(run).simulation();
+  run.leaves();
+  for (;;) {
+    const double before = simulation.time();
+    bool more = false;
+    {
+      const Computing computing;
+      more = run.step(until);
+    }
+    const bool ends = !more || !simulation.within_long_step() || !(simulation.time() > before);
+    if ((ends || Communicator::world().size() == 1) && PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (ends || run.leaves()) return more;
   }
-  let_python_see_signals();
-  return more;
 }
 
 Snapshot snapshot(AnyRun& run) {
@@ -237,6 +244,7 @@ void bind_simulation(nb::module_& module) {
   nb::class_<AnyRun>(module, "Run")
       .def("begin", &AnyRun::begin, nb::call_guard<Computing>())
       .def("long_step", &long_step, "until"_a)
+      .def("leave_long_step", &AnyRun::leave_long_step)
       .def("stop", &AnyRun::stop, "reason"_a, nb::call_guard<Computing>())
       .def("finish", &AnyRun::finish, nb::call_guard<Computing>())
       .def("snapshot", &snapshot)

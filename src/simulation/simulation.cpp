@@ -111,7 +111,7 @@ RunResult Simulation::run() {
 
 RunResult Simulation::run_to_end() {
   begin();
-  while (long_step()) {
+  while (step()) {
   }
   // Where a site is lost during the last outputs, the others still have states for restarts.
   if (!sites_->alone()) sites_->gather(sites::Phase::kControl, sites_->next_number(sites::Phase::kControl), {});
@@ -147,19 +147,15 @@ void Simulation::check_moment(double until) const {
     throw Error(fmt::format("a run cannot go to {}", until), "", "give a scale factor or a time");
 }
 
-bool Simulation::long_step(double until) {
+bool Simulation::step(double until) {
   if (ended()) return false;
   check_moment(until);
   const Target target = targets_[reached_];
   const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
-  for (;;) {
-    one_step(end);
-    ask_observer();
-    if (integrator_->at_boundary() || !s_.result.stopped_by.empty()) break;
-    after_steps(static_cast<std::uint64_t>(target.index));
-  }
-  longest_ = {longest_[1], 0};
+  one_step(end);
+  ask_observer();
+  if (!within_long_step() || !s_.result.stopped_by.empty()) longest_ = {longest_[1], 0};
   if (integrator_->time() < target.t)
     after_steps(static_cast<std::uint64_t>(target.index));
   else
@@ -172,7 +168,7 @@ bool Simulation::long_step(double until) {
 // Makes an output and then the work after steps, as momenta are synchronised by then.
 void Simulation::arrive() {
   const Target target = targets_[reached_++];
-  integrator_->synchronise();
+  synchronise();
   write_output(target.index);
   if (reached_ == targets_.size()) {
     s_.result.stopped_by.clear();  // nothing is left to do
@@ -189,7 +185,11 @@ void Simulation::stop(const std::string& reason) {
   write_output(-1);
 }
 
-void Simulation::synchronise() { integrator_->synchronise(); }
+void Simulation::synchronise() {
+  stepping_ = true;
+  integrator_->synchronise();
+  stepping_ = false;
+}
 
 RunResult Simulation::so_far() const {
   RunResult result = s_.result;
@@ -257,9 +257,9 @@ void Simulation::one_step(double target) {
     const bool due = s_.result.steps + 1 - s_.last_energy_step >= static_cast<std::uint64_t>(options_.energy_interval);
     potentials = due ? Potentials::kAtBoundary : Potentials::kAtTarget;
   }
-  stepping_ = true;  // until a long step ends
+  stepping_ = true;
   const StepReport report = integrator_->advance(target, potentials);
-  stepping_ = !integrator_->at_boundary();
+  stepping_ = false;
   ++s_.result.steps;
   record(report, seconds_since(clock), report.t == target);
 }

@@ -124,20 +124,21 @@ class Simulation {
   // one, and the run ends as if stopped.
   RunResult run();
 
-  // run() piece by piece: begin() once, then long_step() as long as it returns true, then finish().
+  // run() piece by piece: begin() once, then step() as long as it returns true, then finish().
   //
   // Evaluates the first forces, and writes an output at the start.
   void begin();
-  // Makes the steps to the end of the next long step, or to where the observer stops the run, at most to `until` (scale
-  // factor, or time), which is hit exactly. Returns whether the run goes on; does nothing where `until` is not ahead.
-  bool long_step(double until = std::numeric_limits<double>::infinity());
-  void check_moment(double until) const;  // throws Error where long_step() cannot go there
+  // Makes a step, at most to `until` (scale factor, or time), which is hit exactly. Returns whether the run goes on; does
+  // nothing where `until` is not ahead.
+  bool step(double until = std::numeric_limits<double>::infinity());
+  bool within_long_step() const { return !integrator_->at_boundary(); }
+  void check_moment(double until) const;  // throws Error where step() cannot go there
   // Ends the run now, as if the observer had stopped it: with a restart, and the output of index -1. No effect after
   // its end.
   void stop(const std::string& reason);
-  // Kicks momenta to the time of the positions; between calls of long_step().
+  // Kicks momenta to the time of the positions; between calls of step(). A long step ends there.
   void synchronise();
-  // Whether an error ended a long step on its way: positions and momenta are of different times then.
+  // Whether an error ended a step on its way: positions and momenta are of different times then.
   bool broke_off() const { return stepping_; }
   bool ended() const { return reached_ == targets_.size() || !s_.result.stopped_by.empty(); }
   RunResult finish();

@@ -323,8 +323,7 @@ void Simulation::resume() {
 void Simulation::after_steps(std::uint64_t next_output) {
   const std::shared_ptr<KeptState> kept = keep_state(next_output);
   // Before files are waited for: within a long step sites exchange masses here.
-  if (!s_.result.stopped_by.empty()) integrator_->synchronise();
-  stepping_ = !integrator_->at_boundary();
+  if (!s_.result.stopped_by.empty()) synchronise();
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
     observer_.restart(kept);

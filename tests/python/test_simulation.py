@@ -1,4 +1,5 @@
 """Runs step by step, in memory and with their files."""
+import json
 import os
 import signal
 import subprocess
@@ -184,6 +185,31 @@ def test_ctrl_c_while_a_step_is_computed():
     with pytest.raises(KeyboardInterrupt):
         simulation.evolve()
     assert simulation.ended and simulation.result.stopped_by == "Ctrl-C"
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_signals_stop_a_run_within_a_long_step(tmp_path, name):
+    """Sent after the first, second, ... step that is on record, until one does not come just as a long step ends."""
+    for wanted in range(1, 20):
+        directory = tmp_path / str(wanted)
+
+        def ask():
+            record = directory / "metrics.jsonl"
+            while not record.exists() or record.read_text().count('"step":') < wanted:
+                time.sleep(0.001)
+            os.kill(os.getpid(), getattr(signal, name))
+
+        threading.Thread(target=ask, daemon=True).start()
+        settings = dict(BOX, eta=0.001, end_redshift=0, image=False, power_spectrum=False, output_directory=directory, quiet=True)
+        if name == "SIGINT":
+            with pytest.raises(KeyboardInterrupt):
+                maki.run(**settings)
+        else:
+            assert maki.run(**settings).stopped_by == "SIGTERM"
+        last = [line for line in (directory / "metrics.jsonl").read_text().splitlines() if '"step":' in line][-1]
+        if not json.loads(last)["long"]:
+            return
+    pytest.fail("each run was stopped where a long step ended")
 
 
 def test_other_threads_run_meanwhile():

@@ -77,7 +77,7 @@ class Simulation:
 
     def step(self, until=None):
         """To where the next long step ends, at most to `until` (scale factor, or time). Whether the run goes on. Ctrl-C ends
-        it there, with a restart where it has files."""
+        it after the present step, also within a long one, with a restart where it has files."""
         with self._one_thread:
             if self._finished:
                 return False
@@ -193,6 +193,7 @@ def sigterm_asks(simulation):
 
     def ask(number, frame):
         simulation._asked = "SIGTERM"
+        simulation._run.leave_long_step()
 
     before = signal.signal(signal.SIGTERM, ask)
     try:

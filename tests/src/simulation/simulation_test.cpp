@@ -259,10 +259,10 @@ TEST(Simulation, InPiecesIsTheWholeRun) {
   Recorder pieces;
   Simulation stepped(test::test_stream(), make_two_body({}), options, Timeline::newtonian(), pieces);
   stepped.begin();
-  while (stepped.long_step()) {
+  while (stepped.step()) {
   }
   EXPECT_TRUE(stepped.ended());
-  EXPECT_FALSE(stepped.long_step());
+  EXPECT_FALSE(stepped.step());
   const RunResult result = stepped.finish();
   EXPECT_EQ(result.steps, whole.result.steps);
   EXPECT_EQ(result.stopped_by, "");
@@ -277,12 +277,12 @@ TEST(Simulation, APieceEndsWhereItIsAskedTo) {
   Recorder recorder;
   Simulation run(test::test_stream(), make_two_body({}), options, Timeline::newtonian(), recorder);
   run.begin();
-  while (run.time() < 0.25) EXPECT_TRUE(run.long_step(0.25));
+  while (run.time() < 0.25) EXPECT_TRUE(run.step(0.25));
   EXPECT_EQ(run.time(), 0.25);
   EXPECT_TRUE(recorder.outputs.empty());
-  EXPECT_TRUE(run.long_step(0.25));  // nothing is left to do
+  EXPECT_TRUE(run.step(0.25));  // nothing is left to do
   EXPECT_EQ(run.time(), 0.25);
-  while (run.time() < 0.5) run.long_step(0.5);
+  while (run.time() < 0.5) run.step(0.5);
   EXPECT_EQ(recorder.times, (std::vector<double>{0.3}));
 }
 
@@ -290,10 +290,10 @@ TEST(Simulation, StopsBetweenPieces) {
   Recorder recorder;
   Simulation run(test::test_stream(), make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
   run.begin();
-  run.long_step();
+  run.step();
   run.synchronise();
   run.stop("the caller");
-  EXPECT_FALSE(run.long_step());
+  EXPECT_FALSE(run.step());
   EXPECT_EQ(run.finish().stopped_by, "the caller");
   EXPECT_EQ(recorder.outputs, (std::vector<int>{-1}));
 }
