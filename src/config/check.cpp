@@ -11,6 +11,7 @@
 #include "kernels/particles/types.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/resolve.hpp"
+#include "src/cosmology/cosmology.hpp"
 
 namespace maki {
 namespace {
@@ -262,6 +263,7 @@ void check_numbers(const Config& config, const UnitSystem& units, const Snapshot
                             *cosmology.omega0),
                 "omega0 is all matter", "baryons are a part of it");
   }
+  (void)Cosmology(cosmology_parameters(config), units);  // which checks itself
 }
 
 // Keys of light cones that are valid one by one and wrong together.

@@ -86,7 +86,7 @@ struct Place {
         fmt::format("{}: there is no key '{}'", place.where, place.key),
         "the universe here has matter, dark energy (w0, wa), photons and massless neutrinos (omega_radiation) and "
         "curvature",
-        "take it out");
+        "take it out, or give cosmology.omega_radiation");
   const std::string nearest = nearest_key(place.key);
   throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key), "",
               (nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest)) + "('maki config' lists all)");

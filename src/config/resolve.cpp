@@ -126,9 +126,10 @@ UnitSystem cosmological_units(const Config::Units& given) {
   return units;
 }
 
-// Takes the file's value where the user gave none; adds a note where the two differ.
-void take_from_file(Auto<double>& field, double file_value, const char* key, std::vector<std::string>& notes) {
-  if (file_value == 0) return;
+// Takes the file's value, unless it is `unknown`, where the user gave none; adds a note where the two differ.
+void take_from_file(Auto<double>& field, double file_value, const char* key, std::vector<std::string>& notes,
+                    double unknown = 0) {
+  if (file_value == unknown) return;
   if (!field) {
     field = file_value;
   } else if (std::abs(*field - file_value) > 1e-6 * std::abs(file_value)) {
@@ -255,7 +256,7 @@ void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file,
     if (file->omega0 > 0 && file->omega_lambda == 0 && !cosmology.omega_lambda) cosmology.omega_lambda = 0.0;
     take_from_file(cosmology.omega_lambda, file->omega_lambda, "cosmology.omega_lambda", notes);
     take_from_file(cosmology.omega_radiation, file->omega_radiation, "cosmology.omega_radiation", notes);
-    if (file->w0 != -1) take_from_file(cosmology.w0, file->w0, "cosmology.w0", notes);
+    take_from_file(cosmology.w0, file->w0, "cosmology.w0", notes, -1);
     take_from_file(cosmology.wa, file->wa, "cosmology.wa", notes);
     take_from_file(cosmology.omega_baryon, file->omega_baryon, "cosmology.omega_baryon", notes);
     take_from_file(cosmology.hubble_param, file->hubble, "cosmology.hubble_param", notes);

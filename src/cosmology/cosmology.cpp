@@ -1,8 +1,11 @@
 #include "src/cosmology/cosmology.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/quadrature/gauss.hpp>
+#include <boost/math/tools/minima.hpp>
 
 #include <cmath>
 #include <stdexcept>
@@ -16,7 +19,8 @@ namespace {
 
 constexpr double kGrowthStart = 1e-6;     // scale factor at which curvature and Lambda are corrections of first order
 constexpr double kRadiationEra = 1e-3;    // a / a_eq, small where the series of d2 is used
-constexpr double kGrowthStep = 1.0 / 64;  // in ln a; Runge-Kutta with variables d1/s and d2/s^2 then errs by < 1e-9
+constexpr double kEarliest = 1e-12;       // at which growth begins even where there is hardly any radiation
+constexpr double kGrowthStep = 1.0 / 64;  // in ln a; Runge-Kutta with variables d1/s and d2/s^2 then errs by 1e-9
 
 constexpr auto unweighted = [](double) { return 1; };
 
@@ -39,7 +43,7 @@ using GrowthState = std::array<double, 4>;  // g1, dg1/dlna, g2, dg2/dlna
 GrowthState early_modes(const Background& background, double a) {
   const double w = background.omega_curvature() / background.omega0 * a;
   GrowthState g = {1 - 4.0 / 7 * w, -4.0 / 7 * w, -3.0 / 7, 0};
-  if (background.omega_radiation > 0) {
+  if (background.omega_radiation > 0 && a < equality(background)) {
     const double y = a / equality(background), s = y + 2.0 / 3;
     const double d = y * (-2.0 / 3 + y * (-1.0 / 2 + y / 36)), slope = y * (-2.0 / 3 + y * (-1 + y / 12));
     g[2] = d / (s * s);
@@ -81,8 +85,9 @@ double length_unit_in_mpc_h(const UnitSystem& units, double hubble) {
 
 Cosmology::Cosmology(const Background& background, const UnitSystem& units)
     : background_(background), units_(units), hubble0_(hubble_constant(background, units)),
-      growth_start_(background.omega_radiation > 0 ? std::min(kGrowthStart, kRadiationEra * equality(background))
-                                                   : kGrowthStart) {
+      growth_start_(background.omega_radiation > 0
+                        ? std::clamp(kRadiationEra * equality(background), kEarliest, kGrowthStart)
+                        : kGrowthStart) {
   if (!(background.omega0 > 0) || !(background.hubble > 0)) {
     throw Error("The cosmology has no matter or no expansion",
                 "Omega0 is " + std::to_string(background.omega0) + ", h is " + std::to_string(background.hubble),
@@ -91,26 +96,37 @@ Cosmology::Cosmology(const Background& background, const UnitSystem& units)
   if (!(background.omega_radiation >= 0) || !std::isfinite(background.omega_radiation))
     throw Error("The density of radiation has to be 0 or more",
                 "Omega_radiation is " + std::to_string(background.omega_radiation), "today it is some 1e-4");
-  if (!(background.w0 + background.wa <= -1.0 / 3))
+  if (!std::isfinite(background.w0) || !(background.w0 + background.wa <= -1.0 / 3 + 1e-12))
     throw Error("Dark energy would not be negligible early on",
-                "w0 = " + std::to_string(background.w0) + " and wa = " + std::to_string(background.wa) +
-                    " make w0 + wa more than -1/3",
-                "lower wa");
-  const auto require_expansion = [this](double a) {
-    const double e2 = expansion(a) * expansion(a);
-    if (std::isnan(e2) || e2 <= 0) {
-      throw Error("This universe has no big bang", "H^2 is not positive at a = " + std::to_string(a),
-                  "lower OmegaLambda or raise Omega0");
-    }
-  };
-  for (double a = 1; a > 1e-3; a *= 0.99) require_expansion(a);
-  const double slowest = -1.5 * background.omega0 / background.omega_curvature();  // least H^2 of a closed universe
-  if (slowest > 0 && slowest < 1) require_expansion(slowest);
+                fmt::format("w0 = {} and wa = {} make w0 + wa {}, which is above -1/3", background.w0, background.wa,
+                            background.w0 + background.wa),
+                "lower one of them");
+  require_past();
   const double begin = std::log(growth_start_);
   growing_modes_.push_back(early_modes(background, growth_start_));
   for (int i = 0; begin + i * kGrowthStep < 0; ++i)
     growing_modes_.push_back(runge_kutta_step(*this, begin + i * kGrowthStep, kGrowthStep, growing_modes_.back()));
   d1_today_ = unnormalised_growth(1).d1;
+}
+
+// The least H^2 of the past, about which a universe would bounce, lies within a hundredth of a place where it is less than
+// on both sides.
+void Cosmology::require_past() const {
+  const auto square = [this](double log_a) { return background_.expansion_squared(std::exp(log_a)); };
+  const auto require = [](double log_a, double value) {
+    if (!(value > 0))
+      throw Error("This universe has no big bang", fmt::format("H^2 is not positive at a = {:g}", std::exp(log_a)),
+                  "lower OmegaLambda or raise Omega0");
+  };
+  constexpr double kStep = 0.01;
+  for (double log_a = 0; log_a > std::log(1e-3); log_a -= kStep) {
+    const double here = square(log_a);
+    require(log_a, here);
+    if (here > square(log_a - kStep) || here > square(log_a + kStep)) continue;
+    const auto [at, least] =
+        boost::math::tools::brent_find_minima(square, log_a - kStep, std::min(log_a + kStep, 0.0), 50);
+    require(at, least);
+  }
 }
 
 void Cosmology::require_expansion(double first, double last) const {
@@ -131,9 +147,9 @@ double Cosmology::omega_matter(double a) const {
 
 double Cosmology::log_hubble_slope(double a) const {
   const Background& b = background_;
-  const double e = expansion(a), w = b.w0 + b.wa * (1 - a);
+  const double e = expansion(a);
   return -((2 * b.omega_radiation / a + 1.5 * b.omega0) / a + b.omega_curvature()) / (a * a * e * e) -
-         1.5 * (1 + w) * b.omega_lambda * b.dark_energy(a) / (e * e);
+         1.5 * (1 + b.pressure_ratio(a)) * b.omega_lambda * b.dark_energy(a) / (e * e);
 }
 
 double Cosmology::mean_density() const {

@@ -24,7 +24,7 @@ struct Growth {
 class Cosmology {
  public:
   // Throws Error where omega0 or h is not positive, omega_radiation is negative, dark energy is not negligible early on
-  // (w0 + wa > -1/3) or the universe bounces between a = 0 and a = 1.
+  // (w0 + wa > -1/3), or the universe bounces between a = 0 and a = 1.
   Cosmology(const Background& background, const UnitSystem& units);
 
   const Background& background() const { return background_; }
@@ -54,10 +54,11 @@ class Cosmology {
   // Solves D'' + (2 + dlnH/dlna) D' = 3/2 Omega_m(a) D, and the same for d2 with the source -3/2 Omega_m(a) d1^2
   // (Bouchet et al. 1995, A&A 296, 575; primes are d/d ln a). Radiation and dark energy act by the expansion alone, so
   // that growth begins as Meszaros found for a smooth radiation (1974, A&A 37, 225), d1 ~ a + 2/3 a_eq. Relative
-  // accuracy 1e-9 or better, of d2 with radiation 1e-8.
+  // accuracy 1e-9 with a cosmological constant, 2e-8 of any w; of d2 3e-8.
   Growth growth(double a) const;
 
  private:
+  void require_past() const;
   template <class Weight>
   double integrate_over_time(double from, double to, int power_of_a, const Weight& weight) const;
   Growth unnormalised_growth(double a) const;

@@ -86,22 +86,25 @@ HalofitPower::HalofitPower(const PowerSpectrum& power, const Cosmology& cosmolog
   scale_ = nonlinear_scale(linear_, kLeastRadius / unit, kMostRadius / unit);
   if (!scale_) return;
   const Background& background = cosmology.background();
-  const double matter = cosmology.omega_matter(scale_factor), rest = 1 - matter;
-  const double lambda = matter * background.omega_lambda / background.omega0 * std::pow(scale_factor, 3) *
-                        background.dark_energy(scale_factor);
-  fit_ = coefficients(*scale_, matter, rest < 0.01 ? 1 : std::clamp(lambda / rest, 0.0, 1.0));
+  const double a = scale_factor, matter = cosmology.omega_matter(a), cubed = matter / background.omega0 * a * a * a;
+  const double lambda = cubed * background.omega_lambda * background.dark_energy(a);
+  const double rest = lambda + cubed * background.omega_curvature() / (a * a);
+  fit_ = coefficients(*scale_, matter, rest < 0.01 ? 1 : std::clamp(lambda / rest, 0.0, 1.0),
+                      lambda * (1 + background.pressure_ratio(a)));
 }
 
-HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scale, double omega_matter, double flat) {
+HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scale, double omega_matter, double flat,
+                                                      double dark) {
   const double n = scale.slope, c = scale.curvature, n2 = n * n, n3 = n2 * n, n4 = n2 * n2;
   Coefficients fit;
-  fit.a = std::pow(10, 1.5222 + 2.8553 * n + 2.3706 * n2 + 0.9903 * n3 + 0.2250 * n4 - 0.6038 * c);  // eq. A6
-  fit.b = std::pow(10, -0.5642 + 0.5864 * n + 0.5716 * n2 - 1.5474 * c);                             // eq. A7
-  fit.c = std::pow(10, 0.3698 + 2.0404 * n + 0.8161 * n2 + 0.5869 * c);                              // eq. A8
-  fit.gamma = 0.1971 - 0.0843 * n + 0.8460 * c;                                                      // eq. A9
-  fit.alpha = std::abs(6.0835 + 1.3373 * n - 0.1959 * n2 - 5.5274 * c);                              // eq. A10
-  fit.beta = 2.0379 - 0.7354 * n + 0.3157 * n2 + 1.2490 * n3 + 0.3980 * n4 - 0.1682 * c;             // eq. A11
-  fit.nu = std::pow(10, 5.2105 + 3.6902 * n);                                                        // eq. A13
+  fit.a = std::pow(10, 1.5222 + 2.8553 * n + 2.3706 * n2 + 0.9903 * n3 + 0.2250 * n4 - 0.6038 * c +
+                           0.1749 * dark);                                                // eq. A6
+  fit.b = std::pow(10, -0.5642 + 0.5864 * n + 0.5716 * n2 - 1.5474 * c + 0.2279 * dark);  // eq. A7
+  fit.c = std::pow(10, 0.3698 + 2.0404 * n + 0.8161 * n2 + 0.5869 * c);                   // eq. A8
+  fit.gamma = 0.1971 - 0.0843 * n + 0.8460 * c;                                           // eq. A9
+  fit.alpha = std::abs(6.0835 + 1.3373 * n - 0.1959 * n2 - 5.5274 * c);                   // eq. A10
+  fit.beta = 2.0379 - 0.7354 * n + 0.3157 * n2 + 1.2490 * n3 + 0.3980 * n4 - 0.1682 * c;  // eq. A11
+  fit.nu = std::pow(10, 5.2105 + 3.6902 * n);                                             // eq. A13
   // Of flat universes (eq. A14), and of those without a cosmological constant (Smith et al., appendix C).
   const auto f = [&](double of_flat, double of_open) {
     return flat * std::pow(omega_matter, of_flat) + (1 - flat) * std::pow(omega_matter, of_open);

@@ -23,7 +23,7 @@ struct NonlinearScale {
 std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)>& linear, double least, double most);
 
 // HALOFIT (Smith et al. 2003, MNRAS 341, 1311) with the coefficients of Takahashi et al. 2012, ApJ 761, 152 (their eqs.
-// A1 to A14), fitted for a cosmological constant. In curved universes its powers of Omega_m are interpolated by Omega_Lambda /
+// A1 to A14), for dark energy of any w(a). In curved universes its powers of Omega_m are interpolated by Omega_Lambda /
 // (1 - Omega_m) between those of flat universes and of open ones without a constant. Fitted to simulations of flat
 // universes near WMAP's at z = 0 to 10: to 5 % up to k = 1 h/Mpc and 10 % up to 10 h/Mpc for z up to 3. At early times,
 // with sigma = 1 below 1 kpc/h, it is the linear spectrum.
@@ -35,11 +35,11 @@ class HalofitPower {
   double operator()(double k) const;
 
  private:
-  // Names as in eqs. A1 to A3; f1 to f3 are powers of Omega_m(a), and mu_n is 0.
+  // Names as in eqs. A1 to A3; f1 to f3 are powers of Omega_m(a), and mu_n is 0. `dark` is Omega_w(a) (1 + w(a)).
   struct Coefficients {
     double a, b, c, gamma, alpha, beta, nu, f1, f2, f3;
   };
-  static Coefficients coefficients(const NonlinearScale& scale, double omega_matter, double flat);
+  static Coefficients coefficients(const NonlinearScale& scale, double omega_matter, double flat, double dark);
 
   std::function<double(double)> linear_;
   std::optional<NonlinearScale> scale_;

@@ -58,7 +58,7 @@ MeasuredGroups measure_groups(const Stream& stream, const GroupMembers& members,
                               const GroupFrame& frame);
 
 // The virial density over the critical one for a universe that is flat or has no Lambda (Bryan & Norman 1998, ApJ 495,
-// 80, eq. 6); `omega_matter`: Omega_m at the time.
+// 80, eq. 6), used for dark energy of any w; `omega_matter`: Omega_m at the time.
 double virial_overdensity(double omega_matter, bool has_lambda);
 
 // c of sqrt(0.216 c / f(c)) = v_max / v_200, f(c) = ln(1 + c) - c / (1 + c) (Prada et al. 2012, MNRAS 423, 3018, eqs. 9

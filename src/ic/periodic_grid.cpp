@@ -156,7 +156,6 @@ void PeriodicGrid::transform_rows(int sign) {
   }
 }
 
-// Transposes of a PeriodicGrid between the transforms along its axes: in place, except for a batch of messages.
 void copy_box(const Complex* from, const ArrayBox& source, Complex* to, const ArrayBox& target) {
   const auto [planes, rows, length] = source.count;
 #pragma omp parallel for collapse(2) schedule(static)
@@ -206,6 +205,8 @@ int batch_of(int units, std::size_t bytes_each, std::size_t bytes) {
 
 }  // namespace
 
+// Transposes of a PeriodicGrid between the transforms along its axes: in place, except for a batch of messages.
+//
 // Within a row of ranks with planes of the same x: between some y and all mz, and all y and some mz. Planes stay in
 // place, so that a few at a time can be exchanged.
 void PeriodicGrid::exchange_in_row(bool to_modes) {

@@ -48,11 +48,12 @@ struct Background {
   double omega_curvature() const { return 1 - omega0 - omega_lambda - omega_radiation; }
   // Density of dark energy over that of today.
   double dark_energy(double a) const { return std::pow(a, -3 * (1 + w0 + wa)) * std::exp(-3 * wa * (1 - a)); }
-  // E(a) = H(a)/H0; NaN where the universe does not expand.
-  double expansion(double a) const {
-    return std::sqrt(((omega_radiation / a + omega0) / a + omega_curvature()) / (a * a) +
-                     omega_lambda * dark_energy(a));
+  double pressure_ratio(double a) const { return w0 + wa * (1 - a); }  // w(a)
+  // E(a) = H(a)/H0, and its square, which is negative where the universe does not expand.
+  double expansion_squared(double a) const {
+    return ((omega_radiation / a + omega0) / a + omega_curvature()) / (a * a) + omega_lambda * dark_energy(a);
   }
+  double expansion(double a) const { return std::sqrt(expansion_squared(a)); }
   // ", omega_radiation 9.1e-05, w0 -0.9, wa 0.1": what there is beside matter, Lambda and curvature.
   std::string beyond_lambda() const;
 };

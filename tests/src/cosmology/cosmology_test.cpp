@@ -164,6 +164,8 @@ TEST(Cosmology, RefusesImpossibleUniverses) {
   EXPECT_THROW(Cosmology({.omega0 = 0.3, .omega_lambda = 1.7134664028734554}, UnitSystem{}), Error);
   EXPECT_THROW(Cosmology({.omega_radiation = -1e-4}, UnitSystem{}), Error);
   EXPECT_THROW(Cosmology({.w0 = -0.9, .wa = 0.6}, UnitSystem{}), Error);
+  EXPECT_THROW(Cosmology({.w0 = -HUGE_VAL}, UnitSystem{}), Error);
+  EXPECT_THROW(Cosmology({.omega0 = 0.065, .omega_lambda = 1.098396473825844, .w0 = -2}, UnitSystem{}), Error);
   const Cosmology closed({.omega0 = 1.5, .omega_lambda = 0}, UnitSystem{});  // turns around at a = 3
   EXPECT_NO_THROW(closed.require_expansion(0.1, 2.999));
   EXPECT_THROW(closed.require_expansion(0.1, 3.001), Error);

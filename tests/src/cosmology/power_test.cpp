@@ -266,6 +266,30 @@ TEST(Halofit, FollowsOtherPrograms) {
   }
 }
 
+// Ratios of P of HALOFIT over linear P, over that with Lambda, at z = 0: CAMB 2.0.5 with the same sigma8.
+TEST(Halofit, FollowsDarkEnergy) {
+  struct Case {
+    double w0, wa;
+    std::array<double, kWaves.size()> camb;
+  };
+  const auto ratios = [](double w0, double wa) {
+    CosmologyParameters p = planck();
+    p.w0 = w0, p.wa = wa;
+    const PowerSpectrum linear({}, p, UnitSystem{});
+    const HalofitPower power(linear, Cosmology(p, UnitSystem{}), 1);
+    std::array<double, kWaves.size()> all;
+    for (std::size_t i = 0; i < kWaves.size(); ++i) all[i] = power(kWaves[i]) / linear(kWaves[i]);
+    return all;
+  };
+  const auto lambda = ratios(-1, 0);
+  for (const Case& c : {Case{-0.8, -0.5, {1.00002, 1.00379, 1.01786, 1.02234, 1.03258, 1.04945}},
+                        Case{-1.3, 0.3, {0.99997, 0.99455, 0.97354, 0.96514, 0.95105, 0.92942}}}) {
+    const auto dark = ratios(c.w0, c.wa);
+    for (std::size_t i = 0; i < kWaves.size(); ++i)
+      EXPECT_NEAR(dark[i] / lambda[i] / c.camb[i], 1, 0.002) << c.w0 << " " << kWaves[i];
+  }
+}
+
 // sigma^2(R) of P = A k^n is A Gamma((n + 3) / 2) / (4 pi^2 R^(n + 3)): n_eff is n, and C is 0.
 TEST(Halofit, KnowsTheScaleOfPowerLaws) {
   constexpr double amplitude = 30;
