@@ -140,6 +140,10 @@ void write_initial_conditions(const IcArguments& given) {
                       estimate_memory(config, planned_particles(config, world), world.size()).host_start);
   const Prepared run = prepare(config);
   print_lines(stdout, run.notes);
+  const std::string beyond = run.initial.header.beyond_lambda();
+  if (write.format != SnapshotFormat::kGadgetHdf5 && !beyond.empty())
+    print_lines(stdout, {"Warning: a header of GADGET's binary types does not hold" + beyond.substr(1) +
+                         ": give it to the run too"});
   const std::vector<std::string> files =
       write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world);
   if (world.rank() == 0) fmt::print("wrote {} particles to {}\n", run.particles, fmt::join(files, ", "));

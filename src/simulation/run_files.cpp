@@ -155,8 +155,7 @@ void RunFiles::withdraw_earlier_run() {
     note_overwriting(options_.directory);
     remove_restarts(options_.directory);
   });
-  sites::Sites& sites = *place_.sites;
-  if (!sites.alone()) sites.gather(sites::Phase::kControl, sites.next_number(sites::Phase::kControl), {});
+  place_.sites->meet();
 }
 
 void RunFiles::open_log() {

@@ -114,7 +114,7 @@ RunResult Simulation::run_to_end() {
   while (step()) {
   }
   // Where a site is lost during the last outputs, the others still have states for restarts.
-  if (!sites_->alone()) sites_->gather(sites::Phase::kControl, sites_->next_number(sites::Phase::kControl), {});
+  sites_->meet();
   return finish();
 }
 

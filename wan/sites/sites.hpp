@@ -64,6 +64,8 @@ class Sites {
     publish(phase, number, mine);
     return collect(phase, number);
   }
+  // Waits until all sites have come here.
+  void meet() { gather(Phase::kControl, next_number(Phase::kControl), {}); }
 
   // Joins the values `mine` of all sites in the order of the ring by join(T& sum, const T& one); waits for a round
   // trip.

@@ -203,6 +203,8 @@ TEST_F(Program, MakesInitialConditionsOfEveryFormat) {
     EXPECT_EQ(call("ic " + config + " -o " + file + " --format " + format).code, 1) << "overwrote " << file;
   }
   EXPECT_EQ(call("ic " + config + " -o " + path("x") + " --format tape").code, 2);
+  expect_end(call("ic " + config + " w0=-0.9 -o " + path("x") + " --format gadget1"), 0,
+             {"does not hold w0 -0.9, wa 0: give it to the run too"});
 }
 
 TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
