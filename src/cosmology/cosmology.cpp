@@ -9,7 +9,6 @@
 
 #include <cmath>
 #include <stdexcept>
-#include <string>
 
 #include "kernels/error.hpp"
 
@@ -90,12 +89,12 @@ Cosmology::Cosmology(const Background& background, const UnitSystem& units)
                         : kGrowthStart) {
   if (!(background.omega0 > 0) || !(background.hubble > 0)) {
     throw Error("The cosmology has no matter or no expansion",
-                "Omega0 is " + std::to_string(background.omega0) + ", h is " + std::to_string(background.hubble),
+                fmt::format("Omega0 is {:g}, h is {:g}", background.omega0, background.hubble),
                 "give positive values for both");
   }
   if (!(background.omega_radiation >= 0) || !std::isfinite(background.omega_radiation))
     throw Error("The density of radiation has to be 0 or more",
-                "Omega_radiation is " + std::to_string(background.omega_radiation), "today it is some 1e-4");
+                fmt::format("Omega_radiation is {:g}", background.omega_radiation), "today it is some 1e-4");
   if (!std::isfinite(background.w0) || !(background.w0 + background.wa <= -1.0 / 3 + 1e-12))
     throw Error("Dark energy would not be negligible early on",
                 fmt::format("w0 = {} and wa = {} make w0 + wa {}, which is above -1/3", background.w0, background.wa,
@@ -133,7 +132,7 @@ void Cosmology::require_expansion(double first, double last) const {
   for (double next = first; next < 1.01 * last; next *= 1.01) {
     const double a = std::min(next, last);
     if (!(expansion(a) > 0))
-      throw Error("This universe turns around before the end", "H^2 is not positive at a = " + std::to_string(a),
+      throw Error("This universe turns around before the end", fmt::format("H^2 is not positive at a = {:g}", a),
                   "end earlier (time.end_redshift), or raise OmegaLambda");
   }
 }
